@@ -1,0 +1,163 @@
+import type { FetchResponse } from './fetch.js';
+
+/**
+ * Every way in which the program can fail, as data.
+ *
+ * - `retryable`: the same request may succeed later (exit code 3 instead of 4).
+ * - `rounds`: worth another round at the end of the queue, when the quick retries are used up.
+ * - `hostFault`: says something about the host, so the breaker counts it.
+ * - `fatal`: the whole run ends.
+ */
+interface Traits {
+  readonly retryable: boolean;
+  readonly rounds: boolean;
+  readonly hostFault: boolean;
+  readonly fatal: boolean;
+}
+
+const TRANSIENT: Traits = { retryable: true, rounds: true, hostFault: true, fatal: false };
+const CONTENT: Traits = { retryable: true, rounds: false, hostFault: false, fatal: false };
+const PERMANENT: Traits = { retryable: false, rounds: false, hostFault: false, fatal: false };
+const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal: true };
+
+const CATALOGUE = {
+  // the wire
+  'connect-failed': TRANSIENT,
+  'dns-failed': TRANSIENT,
+  'connection-lost': TRANSIENT,
+  'connect-timeout': TRANSIENT,
+  'headers-timeout': TRANSIENT,
+  'idle-timeout': TRANSIENT,
+  'total-timeout': TRANSIENT,
+  'http-protocol': TRANSIENT,
+  'http-server-error': TRANSIENT,
+  'http-forbidden': TRANSIENT,
+  'http-refused': PERMANENT,
+  'tls-failed': PERMANENT,
+  'redirect-refused': PERMANENT,
+  'body-encoded': TRANSIENT,
+  // waiting
+  'rate-limited': { ...TRANSIENT, hostFault: false },
+  'breaker-open': { ...TRANSIENT, hostFault: false },
+  'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
+  // the content
+  'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
+  'checksum-mismatch': CONTENT,
+  'zip-truncated': CONTENT,
+  'not-a-zip': { ...CONTENT, rounds: true },
+  'listing-malformed': { ...CONTENT, rounds: true },
+  'zip-broken': PERMANENT,
+  'zip-unsupported': PERMANENT,
+  'zip-bomb': PERMANENT,
+  'header-unknown': PERMANENT,
+  'row-malformed': PERMANENT,
+  'symbol-mismatch': PERMANENT,
+  'file-empty': PERMANENT,
+  'partition-incomplete': { ...CONTENT, rounds: true },
+  // the run
+  usage: FATAL,
+  locked: FATAL,
+  'disk-full': FATAL,
+  disk: FATAL,
+  unreachable: FATAL,
+  'manifest-damaged': FATAL,
+  interrupted: FATAL,
+  bug: FATAL,
+} as const satisfies Record<string, Traits>;
+
+export type ErrorCode = keyof typeof CATALOGUE;
+
+interface Details {
+  readonly cause?: unknown;
+  /** How long the other side asked us to wait. */
+  readonly retryAfterMs?: number;
+  /** Command line or action that helps, printed on a line of its own. */
+  readonly hint?: string;
+  /** The bytes that were refused, for the quarantine. */
+  readonly evidence?: FetchResponse;
+}
+
+/** The only error class of the program; told apart by `code`, never by message text. */
+export class CryptodlError extends Error {
+  override readonly name = 'CryptodlError';
+  readonly code: ErrorCode;
+  readonly retryAfterMs: number | undefined;
+  readonly hint: string | undefined;
+  readonly evidence: FetchResponse | undefined;
+  /** Attempts that were made on the wire before this error was given up on. */
+  attempts = 1;
+
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.retryAfterMs = details.retryAfterMs;
+    this.hint = details.hint;
+    this.evidence = details.evidence;
+  }
+
+  get retryable(): boolean {
+    return CATALOGUE[this.code].retryable;
+  }
+
+  get rounds(): boolean {
+    return CATALOGUE[this.code].rounds;
+  }
+
+  get hostFault(): boolean {
+    return CATALOGUE[this.code].hostFault;
+  }
+
+  get fatal(): boolean {
+    return CATALOGUE[this.code].fatal;
+  }
+}
+
+/** Wrong input of the user: what was wrong and, as `hint`, what to type instead. Exit code 2. */
+export function usage(message: string, hint?: string): CryptodlError {
+  return new CryptodlError('usage', message, hint === undefined ? {} : { hint });
+}
+
+/** An unknown exception is a bug of ours: fatal, never retried, and shown with its stack. */
+export function toCryptodlError(error: unknown): CryptodlError {
+  if (error instanceof CryptodlError) return error;
+  const disk = diskError(error);
+  if (disk !== undefined) return disk;
+  const text = error instanceof Error ? error.message : String(error);
+  return new CryptodlError('bug', `unexpected: ${text}`, { cause: error });
+}
+
+/** Code of a system error (`ENOENT`); a general word for anything else. */
+export function errnoOf(error: unknown): string {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : 'unknown error';
+}
+
+const DISK_FULL = new Set(['ENOSPC', 'EDQUOT']);
+const DISK = new Set([
+  'EIO',
+  'EROFS',
+  'EACCES',
+  'EPERM',
+  'ENAMETOOLONG',
+  'ENOTDIR',
+  'EISDIR',
+  'EEXIST',
+  'ENOENT',
+  'EXDEV',
+  'EMFILE',
+  'ENFILE',
+  'ELOOP',
+]);
+
+function diskError(error: unknown): CryptodlError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code = errnoOf(error);
+  if (DISK_FULL.has(code)) {
+    return new CryptodlError('disk-full', `the disk is full: ${error.message}`, {
+      cause: error,
+      hint: 'make room and run the same command again; what is committed stays',
+    });
+  }
+  if (DISK.has(code)) return new CryptodlError('disk', error.message, { cause: error });
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import type { CryptodlError } from './errors.js';
+
+/** One HTTP GET, from the layers' point of view. */
+export interface FetchRequest {
+  /** Absolute, every path segment percent-encoded. */
+  readonly url: string;
+  /** Quota bucket: what the server counts together. */
+  readonly bucket: string;
+  /** Bodies larger than `spoolAboveBytes` go to this path instead of memory. */
+  readonly spoolPath?: string;
+  readonly spoolAboveBytes?: number;
+  /** Hard cap; a larger body is an error. */
+  readonly maxBytes?: number;
+  /** Ask every cache on the way to revalidate. */
+  readonly bypassCache?: boolean;
+  /** What the body must be; checked on every attempt. */
+  readonly expect?: Expectation;
+}
+
+export interface Expectation {
+  /** The body must start like a zip. */
+  readonly zip: boolean;
+  /** Size from the listing: decides when no digest is known. */
+  readonly bytes?: number;
+  /** MD5 in hex, from an ETag. */
+  readonly md5?: string;
+  /** Asks for the published SHA-256, past caches when told so; undefined when none is published. */
+  readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
+}
+
+export interface FetchContext {
+  readonly signal: AbortSignal;
+  /** One id for all attempts of a request. */
+  readonly traceId: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** Set by the timeout layer: told of every sign of life on the wire. */
+  readonly onActivity?: (what: 'sent' | 'headers' | 'bytes') => void;
+}
+
+export type Body =
+  | { readonly kind: 'memory'; readonly bytes: Buffer }
+  | { readonly kind: 'file'; readonly path: string; readonly size: number };
+
+/** A complete body: `sha256` and `md5` are hex digests of what arrived. */
+export interface FetchResponse {
+  readonly status: 200 | 404;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Body;
+  readonly sha256: string;
+  readonly md5?: string;
+}
+
+/**
+ * Resolves when the body is complete; rejects with a CryptodlError. 404 is an answer, not an error.
+ */
+export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<FetchResponse>;
+
+export type Layer = (next: Fetch) => Fetch;
+
+export function bodySize(body: Body): number {
+  return body.kind === 'memory' ? body.bytes.length : body.size;
+}
+
+/** Told before every wait for another try. */
+export interface RetryEvent {
+  readonly traceId: string;
+  readonly url: string;
+  /** 1 for the first extra try. */
+  readonly retry: number;
+  readonly error: CryptodlError;
+  readonly delayMs: number;
+}

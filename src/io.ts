@@ -1,0 +1,9 @@
+/** The world outside, as the program gets it: streams, environment, signals. */
+export interface Io {
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stdin: NodeJS.ReadableStream;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Calls back on SIGINT and SIGTERM until the returned function is called. */
+  readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
+}

@@ -1,0 +1,93 @@
+/** The nouns that every stage shares. Days are integers since 1970-01-01 UTC; ranges are half-open. */
+
+export type Market = 'spot' | 'um' | 'cm' | 'option';
+export type Cadence = 'daily' | 'monthly';
+export type Format = 'parquet' | 'csv' | 'zip';
+export type Grain = 'day' | 'month';
+
+export interface Series {
+  readonly market: Market;
+  readonly dataset: string;
+  /** Only for datasets that have an interval layer. */
+  readonly interval?: string;
+  readonly symbol: string;
+}
+
+/** A UTC day or month: the days `[from, to)`. */
+export interface Period {
+  readonly cadence: Cadence;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How a series is written. A series holds one choice per format. */
+export interface Settings {
+  readonly format: Format;
+  readonly partition: Grain;
+  readonly cadence: 'auto' | Cadence;
+  readonly numbers: 'double' | 'string';
+  readonly timestamps: 'us' | 'ms' | 'iso';
+  readonly asPublished: boolean;
+}
+
+/** One object of the archive, as the listing (or an earlier run) knows it. */
+export interface ArchiveObject {
+  readonly key: string;
+  readonly period: Period;
+  /** Bytes of the zip. */
+  readonly bytes?: number;
+  /** Without quotes. */
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+export type AbsenceReason =
+  'not-listed-yet' | 'not-published-yet' | 'hole' | 'halt' | 'delisted' | 'dataset-ended' | 'before-history';
+
+type Action =
+  | { readonly kind: 'fetch' }
+  | { readonly kind: 'skip' }
+  | { readonly kind: 'absent'; readonly reason: AbsenceReason };
+
+/** What is to be done about one object of one series. */
+export interface Task {
+  readonly series: Series;
+  readonly object: ArchiveObject;
+  readonly action: Action;
+}
+
+/** All tasks that end in one output file (for zip: in one commit). */
+export interface PartitionPlan {
+  readonly series: Series;
+  readonly settings: Settings;
+  /** `2024-01` or `2024-01-15`. */
+  readonly label: string;
+  readonly tasks: readonly Task[];
+  /** Why the file is made from all its objects instead of added to; undefined: it is new or added to. */
+  readonly rebuild?: 'revised' | 'damaged' | 'forced';
+}
+
+export type OutcomeKind = 'ok' | 'skipped' | 'absent' | 'partial' | 'failed';
+
+export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped', 'absent', 'failed'];
+
+/** What a plan comes to. */
+export interface PlanTotals {
+  series: number;
+  partitions: number;
+  fetch: number;
+  skip: number;
+  absent: number;
+  /** From the listing; objects whose size it does not tell count nothing. */
+  fetchBytes: number;
+  readonly absentBy: Partial<Record<AbsenceReason, number>>;
+  /** First absent keys by reason, for the closing block. */
+  readonly absentKeys: Partial<Record<AbsenceReason, string[]>>;
+}
+
+/** Readable name of a series: `um klines 1m BTCUSDT`. */
+export function seriesName(series: Series): string {
+  return [series.market, series.dataset, series.interval, series.symbol]
+    .filter((part) => part !== undefined)
+    .join(' ');
+}
