@@ -1,0 +1,63 @@
+/** The archive's key grammar: `data/<market>/<cadence>/<dataset>/<SYMBOL>/[<interval>/]<file>`. */
+import { parsePeriod, periodText } from '../calendar.js';
+import type { Cadence, Period, Series } from '../task.js';
+import type { DatasetSpec, Venue } from './venue.js';
+
+export const SIDECAR = '.CHECKSUM';
+
+/** Prefix under which a dataset lists one common prefix per symbol. */
+export function datasetPrefix(
+  venue: Venue,
+  market: Series['market'],
+  cadence: Cadence,
+  dataset: string,
+): string {
+  return `data/${venue.markets[market].path}/${cadence}/${dataset}/`;
+}
+
+/** Prefix under which all objects of a series lie. */
+export function seriesPrefix(venue: Venue, series: Series, cadence: Cadence): string {
+  const interval = series.interval === undefined ? '' : `${series.interval}/`;
+  return `${datasetPrefix(venue, series.market, cadence, series.dataset)}${series.symbol}/${interval}`;
+}
+
+/** File name without the period: kline files name their interval, the others their dataset. */
+function stem(series: Series): string {
+  return `${series.symbol}-${series.interval ?? series.dataset}-`;
+}
+
+export function objectKey(venue: Venue, series: Series, period: Period): string {
+  return `${seriesPrefix(venue, series, period.cadence)}${stem(series)}${periodText(period)}.zip`;
+}
+
+/**
+ * The period of a zip key below the series' prefix; undefined for sidecars and for stray keys
+ * (`part-00000-….zip`, un-padded months: facts, section 1.0), which no calendar date asks for.
+ */
+export function periodOfKey(
+  prefix: string,
+  series: Series,
+  cadence: Cadence,
+  key: string,
+): Period | undefined {
+  const start = prefix + stem(series);
+  if (!key.startsWith(start) || !key.endsWith('.zip')) return undefined;
+  return parsePeriod(cadence, key.slice(start.length, -'.zip'.length));
+}
+
+/** Name of the one CSV inside: the key's file name with another ending. */
+export function memberName(key: string): string {
+  return `${key.slice(key.lastIndexOf('/') + 1, -'.zip'.length)}.csv`;
+}
+
+/** URL path of a key: every segment percent-encoded as UTF-8. */
+export function keyPath(key: string): string {
+  return key.split('/').map(encodeURIComponent).join('/');
+}
+
+/** Cadences in which this dataset exists for this interval. */
+export function cadencesOf(spec: DatasetSpec, interval: string | undefined): readonly Cadence[] {
+  if (spec.intervals === undefined || interval === undefined) return spec.cadences;
+  const intervals = spec.intervals;
+  return spec.cadences.filter((cadence) => intervals[cadence].includes(interval));
+}
