@@ -1,0 +1,91 @@
+/** One parser per kind of value: text in, typed value out, or a usage error that says what was expected. */
+import { usage } from '../errors.js';
+import { DAY_MS, parseDay } from '../calendar.js';
+import { parseBytes, parseDurationMs } from '../units.js';
+import { didYouMean } from '../did-you-mean.js';
+
+/** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
+export type Parse<T> = (text: string, where: string) => T;
+
+export type Concurrency =
+  { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
+
+export function choice<const T extends string>(values: readonly T[]): Parse<T> {
+  return (text, where) => {
+    const found = values.find((value) => value === text);
+    if (found !== undefined) return found;
+    throw usage(`${where}: "${text}" is not one of ${values.join(', ')}`, didYouMean(text, values));
+  };
+}
+
+export const text: Parse<string> = (value, where) => {
+  if (value === '') throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
+  if (value.includes('\0')) throw usage(`${where} holds a NUL character`);
+  return value;
+};
+
+export const flag: Parse<boolean> = (value, where) => {
+  if (['1', 'true', 'yes', 'on'].includes(value)) return true;
+  if (['0', 'false', 'no', 'off'].includes(value)) return false;
+  throw usage(`${where}: "${value}" is neither true nor false`);
+};
+
+export function integer(least: number): Parse<number> {
+  return (value, where) => {
+    const number = Number(value);
+    if (/^\d+$/.test(value) && Number.isSafeInteger(number) && number >= least) return number;
+    throw usage(
+      `${where}: "${value}" is not a whole number of at least ${least}`,
+      `${where} ${Math.max(least, 7)}`,
+    );
+  };
+}
+
+export const duration: Parse<number> = (value, where) => {
+  const ms = parseDurationMs(value);
+  if (ms !== undefined) return ms;
+  throw usage(`${where}: "${value}" is not a duration`, `${where} 500ms, ${where} 30s or ${where} 5m`);
+};
+
+export const bytes: Parse<number> = (value, where) => {
+  const size = parseBytes(value);
+  if (size !== undefined) return size;
+  throw usage(`${where}: "${value}" is not a size`, `${where} 500MB or ${where} 2GiB`);
+};
+
+/** A bare UTC date → day number. */
+export const day: Parse<number> = (value, where) => {
+  const number = parseDay(value);
+  if (number !== undefined) return number;
+  throw usage(`${where}: "${value}" is not a date`, `${where} 2024-01-31`);
+};
+
+/** ISO 8601 instant or date → epoch milliseconds. */
+export const instant: Parse<number> = (value, where) => {
+  const withZone = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/.test(value);
+  const epochMs = withZone ? Date.parse(value) : Number.NaN;
+  if (!Number.isNaN(epochMs) && epochMs >= DAY_MS) return epochMs;
+  throw usage(`${where}: "${value}" is not an instant in UTC`, `${where} 2026-11-21T08:00:00Z`);
+};
+
+export const url: Parse<string> = (value, where) => {
+  if (URL.canParse(value)) {
+    const parsed = new URL(value);
+    if (['http:', 'https:'].includes(parsed.protocol) && parsed.search === '' && parsed.hash === '') {
+      return value.replace(/\/+$/, '');
+    }
+  }
+  throw usage(`${where}: "${value}" is not an http(s) address`, `${where} http://127.0.0.1:8090`);
+};
+
+export const concurrency: Parse<Concurrency> = (value, where) => {
+  const match = /^(?:auto(?::(\d+))?|(\d+))$/.exec(value);
+  const fixed = Number(match?.[2] ?? Number.NaN);
+  if (fixed >= 1 && fixed <= 1024) return { kind: 'fixed', limit: fixed };
+  const max = Number(match?.[1] ?? 128);
+  if (match !== null && match[2] === undefined && max >= 1 && max <= 1024) return { kind: 'auto', max };
+  throw usage(
+    `${where}: "${value}" is not a number from 1 to 1024, auto or auto:MAX`,
+    `${where} 50 or ${where} auto:64`,
+  );
+};

@@ -1,0 +1,105 @@
+/** Raw texts from several sources → one frozen Options. The only reader of the environment. */
+import { usage } from '../errors.js';
+import { didYouMean } from '../did-you-mean.js';
+import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
+import type { FlagName, Options, Verb } from './flags.js';
+
+export type Origin = 'flag' | 'environment' | 'config file' | 'failure report' | 'default';
+
+/** Texts as the user gave them; lists have several. */
+export type RawValues = Partial<Record<FlagName, readonly string[]>>;
+
+export interface RawLayer {
+  readonly origin: Origin;
+  readonly values: RawValues;
+  /** How this source names an option in messages. */
+  readonly nameOf: (name: FlagName) => string;
+}
+
+export interface Resolved {
+  readonly options: Options;
+  readonly origins: Readonly<Record<FlagName, Origin>>;
+  /** As they were given: what a failure report remembers. */
+  readonly texts: RawValues;
+}
+
+const DEFAULT_LAYER: RawLayer = {
+  origin: 'default',
+  values: Object.fromEntries(
+    FLAG_NAMES.flatMap((name) => {
+      const preset = flagSpec(name).default;
+      return preset === undefined ? [] : [[name, [preset]]];
+    }),
+  ),
+  nameOf: (name) => `--${name}`,
+};
+
+export function environmentLayer(
+  environment: Readonly<Record<string, string | undefined>>,
+  verb: Verb,
+): RawLayer {
+  const values: RawValues = {};
+  for (const name of flagsOf(verb)) {
+    const text = environment[environmentName(name)];
+    if (text !== undefined) values[name] = [text];
+  }
+  return { origin: 'environment', values, nameOf: environmentName };
+}
+
+/** First layer wins. Throws a usage error for a value that its flag does not take. */
+export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolved {
+  const known = new Set(flagsOf(verb));
+  const options: Partial<Record<FlagName, unknown>> = {};
+  const origins: Partial<Record<FlagName, Origin>> = {};
+  const texts: RawValues = {};
+  for (const name of FLAG_NAMES) {
+    const sources = known.has(name) || verb === 'retry' ? [...layers, DEFAULT_LAYER] : [DEFAULT_LAYER];
+    const layer = sources.find((source) => source.values[name] !== undefined);
+    origins[name] = layer?.origin ?? 'default';
+    options[name] = layer === undefined ? undefined : parseValue(name, layer);
+    if (layer?.values[name] !== undefined && layer !== DEFAULT_LAYER) texts[name] = layer.values[name];
+  }
+  return { options: Object.freeze(options) as Options, origins: origins as Record<FlagName, Origin>, texts };
+}
+
+function parseValue(name: FlagName, layer: RawLayer): unknown {
+  const spec = flagSpec(name);
+  const where = layer.nameOf(name);
+  const raw = layer.values[name] ?? [];
+  const last = raw.at(-1) ?? '';
+  if (spec.list === undefined) return spec.parse(last, where);
+  const items =
+    spec.list === 'comma' ? raw.flatMap((text) => text.split(',').map((part) => part.trim())) : raw;
+  if (spec.list === 'comma' && items.includes('')) {
+    throw usage(
+      `${where}: "${raw.join(',')}" has an empty entry`,
+      `write ${where} with values between the commas`,
+    );
+  }
+  return [...new Set(items.map((item) => spec.parse(item, where)))];
+}
+
+/** Config keys are flag names; a key that no flag has is refused. */
+export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    throw usage(`${file} does not hold a map of option names to values`, 'write lines like "market: spot"');
+  }
+  const values: RawValues = {};
+  for (const [key, value] of Object.entries(content)) {
+    const name = FLAG_NAMES.find((candidate) => candidate === key && key !== 'config');
+    if (name === undefined)
+      throw usage(
+        `${file}: unknown key "${key}"`,
+        didYouMean(key, flagsOf(verb)) ?? 'see --help for the names',
+      );
+    const items: unknown[] = Array.isArray(value) ? value : [value];
+    values[name] = items.map((item) => scalarText(item, `${file}: ${key}`));
+  }
+  return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
+}
+
+function scalarText(value: unknown, where: string): string {
+  if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
+    return String(value);
+  throw usage(`${where} is neither a text, a number, true nor false`);
+}
