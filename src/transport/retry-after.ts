@@ -1,0 +1,15 @@
+/**
+ * Milliseconds that `Retry-After` asks for, as seconds or as an HTTP date against the server's own `Date`;
+ * never clipped. A date has whole seconds, so one is added. Undefined when absent, past or garbage.
+ * Source: RFC 9110, section 10.2.3.
+ */
+export function retryAfterMs(headers: Readonly<Record<string, string>>): number | undefined {
+  const value = headers['retry-after']?.trim();
+  if (value === undefined || value === '') return undefined;
+  if (/^\d+$/.test(value)) return Math.max(1, Number(value)) * 1000;
+  const until = Date.parse(value);
+  const serverNow = Date.parse(headers['date'] ?? '');
+  if (Number.isNaN(until) || Number.isNaN(serverNow)) return undefined;
+  const waitMs = until - serverNow + 1000;
+  return waitMs > 1000 ? waitMs : undefined;
+}
