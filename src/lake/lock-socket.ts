@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+
+/** The kernel's word on a directory: `taken` by another, `unknown` where there are no abstract sockets, or ours. */
+export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
+
+/** Fills sun_path: whether shorter names are padded with zeros depends on the version of Node. */
+const NAME_BYTES = 107;
+
+/**
+ * Binds the abstract unix socket that stands for the directory (unix(7)). The kernel frees it with its process,
+ * however that ends; it reaches as far as the network namespace. Does not keep the process alive.
+ */
+export async function bindSocket(directory: string): Promise<SocketLock> {
+  if (process.platform !== 'linux') return 'unknown';
+  // By identity, so that a symlink or a second spelling of the path is the same lake.
+  const { dev, ino } = await stat(directory, { bigint: true });
+  const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
+  return listenOn(`\0${`cryptodl-${digest}`.padEnd(NAME_BYTES, '-')}`);
+}
+
+function listenOn(path: string): Promise<SocketLock> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code === 'EADDRINUSE' ? 'taken' : 'unknown');
+    });
+    server.listen({ path, exclusive: true }, () => {
+      server.removeAllListeners('error').on('error', () => undefined);
+      server.unref();
+      resolve({ release: () => close(server) });
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}

@@ -1,0 +1,114 @@
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CryptodlError } from '../errors.js';
+import { withClaim } from './lock-claim.js';
+import { describeThisProcess, parseHolder, stateOf, type LockHolder } from './lock-holder.js';
+import { bindSocket, type SocketLock } from './lock-socket.js';
+
+export interface Lock {
+  /** Frees the lake; a second call does nothing. */
+  release(): Promise<void>;
+}
+
+const HOLDER_POLL_MS = 20;
+const HOLDER_POLLS = 15;
+
+/**
+ * The right to write the lake of `directory` (`<out>/.cryptodl`, created if missing); `now` in epoch milliseconds.
+ * Between the processes of one machine the kernel decides, so a killed holder never blocks the next run.
+ * `lock.json` tells people who it is, and holds off other hosts, containers and platforms.
+ *
+ * Rejects with `locked`, naming the holder, also when this process holds the lock already.
+ */
+export async function acquireLock(
+  directory: string,
+  holder: { readonly command: string; readonly now: number },
+): Promise<Lock> {
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, 'lock.json');
+  const me = await describeThisProcess(holder.command, holder.now);
+  const socket = await bindSocket(directory);
+  if (socket === 'taken') throw heldBy(await waitForHolder(path));
+  try {
+    const done = await withClaim(directory, me, (claim) => takeFile(path, claim, me, socket !== 'unknown'));
+    if (done === undefined) throw heldBy(undefined);
+  } catch (error) {
+    await releaseSocket(socket);
+    throw error;
+  }
+  return {
+    release: async () => {
+      try {
+        const current = await readHolder(path);
+        if (typeof current === 'object' && current.nonce === me.nonce) await rm(path, { force: true });
+      } finally {
+        // Last: whoever gets the socket next must not find our file.
+        await releaseSocket(socket);
+      }
+    },
+  };
+}
+
+/** Makes the claim the lock, unless the lock belongs to somebody who may be alive. Only under a claim. */
+async function takeFile(path: string, claim: string, me: LockHolder, kernelDecides: boolean): Promise<true> {
+  const current = await readHolder(path);
+  if (current === 'torn' && !kernelDecides) throw unreadable(path);
+  if (typeof current === 'object') {
+    const state = await stateOf(current, me);
+    if (state === 'here') throw heldBy(current);
+    if (state === 'elsewhere') throw heldElsewhere(current, path);
+  }
+  await rename(claim, path);
+  return true;
+}
+
+async function readHolder(path: string): Promise<LockHolder | 'torn' | undefined> {
+  try {
+    return parseHolder(await readFile(path, 'utf8')) ?? 'torn';
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** The holder binds its socket a moment before it writes its file. */
+async function waitForHolder(path: string): Promise<LockHolder | undefined> {
+  for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
+    const holder = await readHolder(path);
+    if (typeof holder === 'object') return holder;
+    await sleep(HOLDER_POLL_MS);
+  }
+  return undefined;
+}
+
+async function releaseSocket(socket: SocketLock): Promise<void> {
+  if (typeof socket === 'object') await socket.release();
+}
+
+function heldBy(holder: LockHolder | undefined): CryptodlError {
+  const who = holder === undefined ? '' : `: ${describe(holder)}`;
+  return new CryptodlError('locked', `another run is writing this lake${who}`, {
+    hint: 'wait for it to end, or stop it, or write to another --out',
+  });
+}
+
+function heldElsewhere(holder: LockHolder, path: string): CryptodlError {
+  return new CryptodlError(
+    'locked',
+    `a run on another host or container holds this lake: ${describe(holder)}`,
+    {
+      hint: `if that run is surely gone, remove ${path}`,
+    },
+  );
+}
+
+function unreadable(path: string): CryptodlError {
+  return new CryptodlError('locked', `the lock file ${path} cannot be read`, {
+    hint: `if no other run writes this lake, remove ${path}`,
+  });
+}
+
+function describe(holder: LockHolder): string {
+  return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
+}

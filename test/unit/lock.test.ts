@@ -1,0 +1,317 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { once } from 'node:events';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import { acquireLock } from '../../src/lake/lock.js';
+
+const NOW = Date.UTC(2024, 0, 15, 12);
+const ME = { command: 'cryptodl vision', now: NOW };
+const onLinux = process.platform === 'linux';
+/** `npm test` builds before it tests; alone, this file needs `npm run build` first. */
+const BUILT = new URL('../../dist/lake/lock.js', import.meta.url).href;
+
+let root: string;
+let directory: string;
+let lockFile: string;
+let children: ChildProcess[];
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'cryptodl-lock-'));
+  directory = join(root, 'data', '.cryptodl');
+  lockFile = join(directory, 'lock.json');
+  children = [];
+});
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** A process that runs `body` with `acquireLock` and `directory` in scope. `withoutSockets` plays another platform. */
+function startChild(body: string, withoutSockets = false): ChildProcess {
+  const script = `
+    ${withoutSockets ? "Object.defineProperty(process, 'platform', { value: 'elsewhere' });" : ''}
+    const { acquireLock } = await import(${JSON.stringify(BUILT)});
+    const directory = ${JSON.stringify(directory)};
+    ${body}`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  return child;
+}
+
+async function outputOf(child: ChildProcess): Promise<string> {
+  let text = '';
+  for await (const chunk of child.stdout ?? []) text += String(chunk);
+  return text;
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? [])
+    return String(chunk).trim();
+  return '';
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+const HOLD = `await acquireLock(directory, { command: 'cryptodl held', now: ${NOW} });
+  console.log('held');
+  setInterval(() => undefined, 1000);`;
+
+async function startHolder(withoutSockets = false): Promise<ChildProcess> {
+  const child = startChild(HOLD, withoutSockets);
+  expect(await firstLine(child)).toBe('held');
+  return child;
+}
+
+function readLock(): Record<string, unknown> {
+  const holder: Record<string, unknown> = JSON.parse(readFileSync(lockFile, 'utf8'));
+  return holder;
+}
+
+/** The message of a refusal. */
+async function refusal(): Promise<string> {
+  const error: unknown = await acquireLock(directory, ME).catch((caught: unknown) => caught);
+  return error instanceof CryptodlError && error.code === 'locked'
+    ? error.message
+    : `not refused: ${String(error)}`;
+}
+
+/** Takes the lock and gives it back; resolves with what is left in the folder. */
+async function takeAndRelease(): Promise<string[]> {
+  const lock = await acquireLock(directory, ME);
+  expect(readLock()['pid']).toBe(process.pid);
+  await lock.release();
+  return readdirSync(directory);
+}
+
+/** The file of a run that ended without a word, with what a test wants to be different about it. */
+async function leaveFile(changes: Record<string, unknown>): Promise<void> {
+  const lock = await acquireLock(directory, ME);
+  const text = JSON.stringify({ ...readLock(), nonce: 'left-behind', ...changes });
+  await lock.release();
+  writeFileSync(lockFile, text);
+}
+
+describe('within one process', () => {
+  it('creates the folder, says who holds the lake, and leaves nothing behind', async () => {
+    const lock = await acquireLock(directory, ME);
+    expect(readLock()).toMatchObject({
+      pid: process.pid,
+      host: hostname(),
+      command: 'cryptodl vision',
+      startedAt: '2024-01-15T12:00:00.000Z',
+    });
+    expect(readdirSync(directory)).toEqual(['lock.json']);
+    await lock.release();
+    expect(readdirSync(directory)).toEqual([]);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('refuses a second lock of the same lake, also by another path, and leaves the first alone', async () => {
+    const lock = await acquireLock(directory, ME);
+    expect(await refusal()).toMatch(
+      new RegExp(`pid ${process.pid} on .* since 2024-01-15T12:00:00.000Z \\(cryptodl vision\\)`),
+    );
+    symlinkSync(join(root, 'data'), join(root, 'alias'));
+    await expect(acquireLock(join(root, 'alias', '.cryptodl'), ME)).rejects.toMatchObject({ code: 'locked' });
+    expect(existsSync(lockFile)).toBe(true);
+    await lock.release();
+  });
+
+  it('locks two lakes independently', async () => {
+    const one = await acquireLock(directory, ME);
+    const other = await acquireLock(join(root, 'other'), ME);
+    await one.release();
+    expect(readdirSync(join(root, 'other'))).toEqual(['lock.json']);
+    await other.release();
+  });
+
+  it('can be released twice, and does not remove what is not its own', async () => {
+    const lock = await acquireLock(directory, ME);
+    const theirs = JSON.stringify({ ...readLock(), nonce: 'somebody else' });
+    writeFileSync(lockFile, theirs);
+    await lock.release();
+    await lock.release();
+    expect(readFileSync(lockFile, 'utf8')).toBe(theirs);
+  });
+});
+
+describe('a file that was left behind', () => {
+  it.each([
+    ['of a process that is gone', { pid: 2 ** 22 + 1 }],
+    ['of an earlier boot', { bootId: 'an earlier one' }],
+    ['of an earlier process with a pid in use', { processStart: '1' }],
+  ])('is taken over: %s', async (_what, changes) => {
+    await leaveFile(changes);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it.each(['', '{"pid": 12', '[]', '{"pid":1}', '\0\0\0\0'])('is taken over when torn: %j', async (text) => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(lockFile, text);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('stands while its process runs, whatever the socket says', async () => {
+    await leaveFile({});
+    expect(await refusal()).toMatch(/another run is writing this lake: pid/);
+  });
+
+  it.each([
+    ['another host', { host: 'elsewhere', pid: 2 ** 22 + 1 }],
+    ['another container', { pidNamespace: 'pid:[1]', pid: 2 ** 22 + 1 }],
+  ])('of %s is respected, and the way out is named', async (_what, changes) => {
+    await leaveFile(changes);
+    await expect(acquireLock(directory, ME)).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringMatching(/another host or container .* pid 4194305/) as unknown,
+      hint: `if that run is surely gone, remove ${lockFile}`,
+    });
+    expect(readdirSync(directory)).toEqual(['lock.json']);
+    rmSync(lockFile);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('cleans up the claim of a process that was killed while it took the lock', async () => {
+    await leaveFile({ pid: 2 ** 22 + 1 });
+    for (const kind of ['claim', 'tmp']) {
+      writeFileSync(
+        join(directory, `lock-00000000-0000-4000-8000-000000000000.${kind}`),
+        readFileSync(lockFile),
+      );
+    }
+    expect(await takeAndRelease()).toEqual([]);
+  });
+});
+
+describe.each([
+  ['with the kernel deciding', false],
+  ['with files only', true],
+])('between processes, %s', (_way, withoutSockets) => {
+  it.skipIf(withoutSockets && !onLinux)('refuses the second and names the first', async () => {
+    const holder = await startHolder(withoutSockets);
+    expect(await refusal()).toMatch(new RegExp(`pid ${holder.pid} on ${hostname()} .*\\(cryptodl held\\)`));
+    holder.kill('SIGKILL');
+    await ended(holder);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('lets exactly one of twenty win at a time, from a killed holder on', async () => {
+    const killed = await startHolder(withoutSockets);
+    killed.kill('SIGKILL');
+    await ended(killed);
+    // Whoever holds the lock creates the witness; a second holder would find it there.
+    const witness = join(root, 'witness');
+    const racers = Array.from({ length: 20 }, () =>
+      startChild(
+        `import { existsSync, rmSync, writeFileSync } from 'node:fs';
+        import { setTimeout as sleep } from 'node:timers/promises';
+        while (!existsSync(${JSON.stringify(join(root, 'go'))})) await sleep(5);
+        let won = 0, refused = 0;
+        for (let round = 0; round < 3; round += 1) {
+          try {
+            const lock = await acquireLock(directory, { command: 'race', now: 0 });
+            writeFileSync(${JSON.stringify(witness)}, '', { flag: 'wx' });
+            await sleep(10);
+            rmSync(${JSON.stringify(witness)});
+            await lock.release();
+            won += 1;
+          } catch (error) {
+            if (error.code !== 'locked') throw error;
+            refused += 1;
+            await sleep(7);
+          }
+        }
+        console.log(JSON.stringify({ won, refused }));`,
+        withoutSockets,
+      ),
+    );
+    const outputs = racers.map(outputOf);
+    await sleep(1500);
+    writeFileSync(join(root, 'go'), '');
+    const results = (await Promise.all(outputs)).map((text): { won: number; refused: number } =>
+      JSON.parse(text),
+    );
+    const total = (key: 'won' | 'refused'): number => results.reduce((sum, result) => sum + result[key], 0);
+    expect(total('won')).toBeGreaterThan(0);
+    expect(total('refused')).toBeGreaterThan(0);
+    expect(total('won') + total('refused')).toBe(60);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('gives one winner among twenty that come at once and stay', async () => {
+    const racers = Array.from({ length: 20 }, () =>
+      startChild(
+        `const taken = await acquireLock(directory, { command: 'race', now: 0 }).then(() => 'won', (error) => error.code);
+        console.log(taken);
+        setInterval(() => undefined, 1000);`,
+        withoutSockets,
+      ),
+    );
+    const results = await Promise.all(racers.map(firstLine));
+    expect(results.filter((result) => result === 'won')).toHaveLength(1);
+    expect(results.filter((result) => result === 'locked')).toHaveLength(19);
+  });
+});
+
+describe('the kernel lock', () => {
+  it.skipIf(!onLinux)('holds without the file, and under every path of the lake', async () => {
+    const holder = await startHolder();
+    rmSync(lockFile);
+    symlinkSync(join(root, 'data'), join(root, 'alias'));
+    for (const path of [directory, join(root, 'alias', '.cryptodl')]) {
+      await expect(acquireLock(path, ME)).rejects.toMatchObject({ code: 'locked' });
+    }
+    holder.kill('SIGKILL');
+    await ended(holder);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('is needed to call a torn file left behind; without it a person must decide', async () => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(lockFile, '{');
+    const body = `await acquireLock(directory, { command: 'x', now: 0 }).catch((error) => console.log(error.code, error.hint));`;
+    const text = await outputOf(startChild(body, true));
+    expect(text.trim()).toBe(`locked if no other run writes this lake, remove ${lockFile}`);
+  });
+
+  it.skipIf(!onLinux)('is freed by SIGKILL even when the killed process is still a zombie', async () => {
+    const script = `const { acquireLock } = await import(${JSON.stringify(BUILT)});
+      await acquireLock(process.argv[1], { command: 'x', now: 0 });
+      console.log(process.pid);
+      setInterval(() => undefined, 1000);`;
+    const node = [process.execPath, '--input-type=module', '-e', script, directory];
+    // The shell turns into a sleep, a parent that never collects its child.
+    const parent = spawn('/bin/sh', ['-c', '"$@" & exec sleep 60', 'sh', ...node], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(parent);
+    const pid = Number(await firstLine(parent));
+    process.kill(pid, 'SIGKILL');
+    await sleep(200);
+    expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z /);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('does not keep a process alive', async () => {
+    const child = startChild(`await acquireLock(directory, { command: 'x', now: 0 });`);
+    await ended(child);
+    expect(child.exitCode).toBe(0);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+});
