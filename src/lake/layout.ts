@@ -1,0 +1,65 @@
+/** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
+import { join } from 'node:path';
+import type { Series } from '../task.js';
+
+export const MANIFEST = '_manifest.jsonl';
+
+/** Device names of Windows, with or without an ending. */
+const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
+// eslint-disable-next-line no-control-regex
+const UNSAFE = /[\u0000-\u001f\u007f/\\:*?"<>|%]/g;
+
+/**
+ * One folder or file name made of any text: raw UTF-8, with separators, control characters and reserved names
+ * percent-encoded, so that it is reversible and never leaves its folder.
+ */
+export function safeName(name: string): string {
+  let safe = name.replaceAll(UNSAFE, encodeCharacter);
+  if (RESERVED.test(safe) || safe.startsWith('.')) safe = encodeCharacter(safe.charAt(0)) + safe.slice(1);
+  if (/[. ]$/.test(safe)) safe = safe.slice(0, -1) + encodeCharacter(safe.slice(-1));
+  return safe === '' ? '%' : safe;
+}
+
+function encodeCharacter(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+}
+
+/** The inverse of `safeName`. */
+export function originalName(safe: string): string {
+  if (safe === '%') return '';
+  return safe.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
+/** Folder of a series below the lake's root. */
+export function seriesFolder(venue: string, series: Series): string {
+  const parts = [venue, series.market, safeName(series.dataset)];
+  if (series.interval !== undefined) parts.push(`interval=${safeName(series.interval)}`);
+  return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
+}
+
+/** An archive key as a path below the lake's root (`--format zip`, quarantine). */
+export function keyFile(key: string): string {
+  return key.split('/').map(safeName).join('/');
+}
+
+/** The lake's own places. */
+export interface LakePaths {
+  readonly root: string;
+  readonly own: string;
+  readonly staging: string;
+  readonly failures: string;
+  readonly quarantine: string;
+}
+
+export function lakePaths(root: string): LakePaths {
+  const own = join(root, '.cryptodl');
+  return {
+    root,
+    own,
+    staging: join(own, 'tmp'),
+    failures: join(root, 'failures'),
+    quarantine: join(root, 'quarantine'),
+  };
+}

@@ -1,0 +1,172 @@
+/**
+ * The memory of the lake: one append-only JSON Lines file per series, beside its data. Each line tells of one source
+ * object and of the partition file that it went into; later lines supersede earlier ones.
+ */
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { monthOf, parsePeriod } from '../calendar.js';
+import { CryptodlError, errnoOf } from '../errors.js';
+import type { Cadence, Format, Settings } from '../task.js';
+import { MANIFEST } from './layout.js';
+
+export interface ObjectLine {
+  readonly v: 1;
+  readonly kind: 'object';
+  readonly key: string;
+  readonly cadence: Cadence;
+  /** `2024-01-15` or `2024-01`. */
+  readonly period: string;
+  readonly etag?: string;
+  readonly lastModified?: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** What vouched for the bytes: the sidecar, the listing's ETag, or only the zip's own CRC. */
+  readonly verified: 'sidecar' | 'etag' | 'crc';
+  /** Rows of this object in the file; absent for zip. */
+  readonly rows?: number;
+  /** ISO instants of the first and last row, by time. */
+  readonly first?: string;
+  readonly last?: string;
+  /** Exact duplicates within the object that were dropped. */
+  readonly duplicates?: number;
+  /** Relative to the series' folder; for zip to the lake's root. */
+  readonly file: string;
+  readonly fileBytes: number;
+  readonly fileSha256: string;
+  readonly settings: Settings;
+  /** When it was committed, ISO. */
+  readonly at: string;
+  readonly tool: string;
+}
+
+/** An object whose rows are no longer in its file. */
+interface DroppedLine {
+  readonly v: 1;
+  readonly kind: 'dropped';
+  readonly key: string;
+  readonly format: Format;
+  readonly at: string;
+}
+
+export type ManifestLine = ObjectLine | DroppedLine;
+
+/** What a series holds in one format. */
+export class Held {
+  readonly #byDay = new Map<number, ObjectLine>();
+  readonly #byMonth = new Map<number, ObjectLine>();
+  readonly #lastOfFile = new Map<string, ObjectLine>();
+
+  add(line: ObjectLine): void {
+    const period = parsePeriod(line.cadence, line.period);
+    if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is no period`);
+    if (line.cadence === 'daily') {
+      this.#byMonth.delete(monthOf(period.from));
+      this.#byDay.set(period.from, line);
+    } else {
+      for (let day = period.from; day < period.to; day += 1) this.#byDay.delete(day);
+      this.#byMonth.set(monthOf(period.from), line);
+    }
+    this.#lastOfFile.set(line.file, line);
+  }
+
+  drop(key: string): void {
+    for (const lines of [this.#byDay, this.#byMonth]) {
+      for (const [at, line] of lines) if (line.key === key) lines.delete(at);
+    }
+  }
+
+  get size(): number {
+    return this.#byDay.size + this.#byMonth.size;
+  }
+
+  lines(): ObjectLine[] {
+    return [...this.#byDay.values(), ...this.#byMonth.values()].sort((a, b) =>
+      a.period < b.period ? -1 : 1,
+    );
+  }
+
+  ofDay(day: number): ObjectLine | undefined {
+    return this.#byDay.get(day);
+  }
+
+  ofMonth(month: number): ObjectLine | undefined {
+    return this.#byMonth.get(month);
+  }
+
+  /** Objects in a file, in period order. */
+  inFile(file: string): ObjectLine[] {
+    return this.lines().filter((line) => line.file === file);
+  }
+
+  /** The last commit of a file: its size and digest now. */
+  lastOfFile(file: string): ObjectLine | undefined {
+    return this.#lastOfFile.get(file);
+  }
+
+  files(): string[] {
+    return [...this.#lastOfFile.keys()];
+  }
+}
+
+export type Manifest = Readonly<Record<Format, Held>>;
+
+/** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
+export async function readManifest(seriesFolder: string): Promise<Manifest> {
+  const manifest: Manifest = { parquet: new Held(), csv: new Held(), zip: new Held() };
+  const file = join(seriesFolder, MANIFEST);
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return manifest;
+    throw error;
+  }
+  const lines = text.split('\n');
+  lines.pop();
+  for (const [index, line] of lines.entries()) {
+    try {
+      apply(manifest, JSON.parse(line) as ManifestLine);
+    } catch (error) {
+      throw new CryptodlError('manifest-damaged', `${file} line ${index + 1} is damaged`, {
+        cause: error,
+        hint: 'restore the file, or delete that line: its object is then fetched again',
+      });
+    }
+  }
+  return manifest;
+}
+
+function apply(manifest: Manifest, line: ManifestLine): void {
+  if (line.v !== 1) throw new TypeError('unknown version');
+  if (line.kind === 'dropped') manifest[line.format].drop(line.key);
+  else manifest[line.settings.format].add(line);
+}
+
+/** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
+export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+  const file = await open(join(seriesFolder, MANIFEST), 'a+');
+  try {
+    const { size } = await file.stat();
+    const whole = await lengthOfWholeLines(file, size);
+    if (whole < size) await file.truncate(whole);
+    await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+const TAIL_BYTES = 64 * 1024;
+
+async function lengthOfWholeLines(file: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
+  let end = size;
+  while (end > 0) {
+    const start = Math.max(0, end - TAIL_BYTES);
+    const buffer = Buffer.alloc(end - start);
+    await file.read(buffer, 0, buffer.length, start);
+    const newline = buffer.lastIndexOf(0x0a);
+    if (newline >= 0) return start + newline + 1;
+    end = start;
+  }
+  return 0;
+}

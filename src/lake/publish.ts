@@ -1,0 +1,67 @@
+/** A file appears under its final name whole, or not at all. */
+import { errnoOf } from '../errors.js';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Syncs the staged file, renames it over the target and syncs the target's directory. Both must be on one file system. */
+export async function publish(staged: string, target: string): Promise<void> {
+  await syncFile(staged);
+  const created = await mkdir(dirname(target), { recursive: true });
+  await rename(staged, target);
+  await syncDirectory(dirname(target));
+  if (created !== undefined) await syncDirectory(dirname(created));
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** File systems without directory sync (some network mounts) say EINVAL or ENOTSUP; the rename still happened. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw error;
+  } finally {
+    await directory.close();
+  }
+}
+
+export interface FileFacts {
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly newlines: number;
+}
+
+/** Size, SHA-256 and number of line feeds of a file, read once. */
+export async function fileFacts(path: string): Promise<FileFacts> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let newlines = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+    const buffer = chunk as Buffer;
+    hash.update(buffer);
+    bytes += buffer.length;
+    for (let at = buffer.indexOf(0x0a); at >= 0; at = buffer.indexOf(0x0a, at + 1)) newlines += 1;
+  }
+  return { bytes, sha256: hash.digest('hex'), newlines };
+}
+
+/** Bytes of a regular file; undefined when there is none. */
+export async function fileSize(path: string): Promise<number | undefined> {
+  try {
+    const facts = await stat(path);
+    return facts.isFile() ? facts.size : undefined;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
+    throw error;
+  }
+}
