@@ -1,0 +1,108 @@
+/** Which objects of a series stand for the wanted days: the rules of `--cadence` (design, section 3). */
+import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period } from '../task.js';
+import { absenceReason } from './series-listing.js';
+import type { SeriesListing } from './series-listing.js';
+
+/** One wanted period: what the listing has of it, what the lake has of it, or why neither has. */
+export interface Choice {
+  readonly period: Period;
+  readonly listed?: ArchiveObject;
+  readonly held?: ObjectLine;
+  readonly absent: AbsenceReason;
+}
+
+export interface ChooseContext {
+  readonly cadences: readonly Cadence[];
+  readonly partition: Grain;
+  readonly held: Held;
+  /** Walks the listing of one cadence, at most once. */
+  readonly list: (cadence: Cadence) => Promise<SeriesListing>;
+  readonly today: number;
+}
+
+/** Half-open day ranges, ascending and disjoint; `from` undefined means from the start of the series. */
+export interface DayRange {
+  readonly from: number | undefined;
+  readonly to: number;
+}
+
+/** Chosen periods by partition label, in ascending order. */
+export async function chooseObjects(
+  context: ChooseContext,
+  ranges: readonly DayRange[],
+): Promise<Map<string, Choice[]>> {
+  const bounded = await Promise.all(ranges.map((range) => bound(context, range)));
+  const partitions = new Map<string, Choice[]>();
+  const add = (label: string, choice: Choice): void => {
+    const choices = partitions.get(label);
+    if (choices === undefined) partitions.set(label, [choice]);
+    else choices.push(choice);
+  };
+  for (const [month, days] of byMonth(bounded)) {
+    if (await takesMonth(context, month, days)) {
+      add(monthText(month), await choose(context, monthPeriod(month)));
+      continue;
+    }
+    for (const day of days) {
+      add(
+        context.partition === 'day' ? dayText(day) : monthText(month),
+        await choose(context, dayPeriod(day)),
+      );
+    }
+  }
+  return partitions;
+}
+
+async function bound(context: ChooseContext, range: DayRange): Promise<{ from: number; to: number }> {
+  if (range.from !== undefined) return { from: range.from, to: range.to };
+  const listings = await Promise.all(context.cadences.map((cadence) => context.list(cadence)));
+  const starts = listings.flatMap((listing) => listing.first?.from ?? []);
+  return { from: Math.min(range.to, ...starts), to: range.to };
+}
+
+function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
+  const months = new Map<number, number[]>();
+  for (const range of ranges) {
+    for (let day = range.from; day < range.to; day += 1) {
+      const month = monthOf(day);
+      const days = months.get(month);
+      if (days === undefined) months.set(month, [day]);
+      else if (!days.includes(day)) days.push(day);
+    }
+  }
+  return months;
+}
+
+/** Whether the monthly object stands for these days of the month. Never two objects for one day. */
+async function takesMonth(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
+  if (!context.cadences.includes('monthly')) return false;
+  if (!context.cadences.includes('daily')) return true;
+  if (context.held.ofMonth(month) !== undefined) return true;
+  const first = monthStart(month);
+  const end = monthStart(month + 1);
+  for (let day = first; day < end; day += 1) if (context.held.ofDay(day) !== undefined) return false;
+  if (days.length < end - first) return false;
+  if (context.partition === 'day' && (await listsSomeDay(context, first, end))) return false;
+  return (await context.list('monthly')).objects.has(first);
+}
+
+async function listsSomeDay(context: ChooseContext, from: number, to: number): Promise<boolean> {
+  const { objects } = await context.list('daily');
+  for (let day = from; day < to; day += 1) if (objects.has(day)) return true;
+  return false;
+}
+
+async function choose(context: ChooseContext, period: Period): Promise<Choice> {
+  const listing = await context.list(period.cadence);
+  const listed = listing.objects.get(period.from);
+  const held =
+    period.cadence === 'daily' ? context.held.ofDay(period.from) : context.held.ofMonth(monthOf(period.from));
+  return {
+    period,
+    absent: absenceReason(listing, period, context.today),
+    ...(listed === undefined ? {} : { listed }),
+    ...(held === undefined ? {} : { held }),
+  };
+}

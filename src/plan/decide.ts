@@ -1,0 +1,114 @@
+/** Fetch, skip or absent: what is to be done for one partition, given what the lake holds of it. */
+import { join } from 'node:path';
+import { parsePeriod } from '../calendar.js';
+import { fileSize } from '../lake/publish.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../task.js';
+import type { Choice } from './choose-objects.js';
+
+export interface DecideContext {
+  readonly series: Series;
+  readonly settings: Settings;
+  readonly held: Held;
+  /** Folder that the files of manifest lines are relative to. */
+  readonly folder: string;
+  readonly force: boolean;
+  readonly keyOf: (period: Period) => string;
+}
+
+/** One plan per partition; for zip every object is a file of its own, committed together with its month. */
+export async function decidePartition(
+  context: DecideContext,
+  label: string,
+  choices: readonly Choice[],
+): Promise<PartitionPlan> {
+  const { series, settings, held } = context;
+  const file = `${label}.${settings.format}`;
+  const inFile = settings.format === 'zip' ? [] : held.inFile(file);
+  const intact = await intactFiles(context, [...choices.flatMap((choice) => choice.held ?? []), ...inFile]);
+  const damaged = inFile.some((line) => !intact.has(line.file));
+  const revised = choices.some(
+    ({ held: line, listed }) => line?.file === file && listed !== undefined && !isSameRevision(line, listed),
+  );
+  const rebuild =
+    inFile.length === 0
+      ? undefined
+      : damaged
+        ? 'damaged'
+        : context.force
+          ? 'forced'
+          : revised
+            ? 'revised'
+            : undefined;
+  const tasks = choices.map((choice): Task => {
+    const action = decide(context, choice, intact, rebuild !== undefined);
+    return { series, object: objectOf(context, choice), action };
+  });
+  if (rebuild !== undefined) tasks.push(...othersInFile(context, inFile, tasks));
+  tasks.sort((a, b) => a.object.period.from - b.object.period.from);
+  return { series, settings, label, tasks, ...(rebuild === undefined ? {} : { rebuild }) };
+}
+
+function decide(
+  context: DecideContext,
+  choice: Choice,
+  intact: ReadonlySet<string>,
+  rebuild: boolean,
+): Task['action'] {
+  const { held: line, listed } = choice;
+  const isHeld =
+    line !== undefined &&
+    line.key === context.keyOf(choice.period) &&
+    intact.has(line.file) &&
+    (listed === undefined || isSameRevision(line, listed));
+  if (isHeld && !rebuild && !context.force) return { kind: 'skip' };
+  if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
+  return { kind: 'absent', reason: choice.absent };
+}
+
+/** The remaining objects of a file that is made anew. */
+function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tasks: readonly Task[]): Task[] {
+  const planned = new Set(tasks.map((task) => task.object.key));
+  return inFile
+    .filter((line) => !planned.has(line.key))
+    .flatMap((line) => {
+      const period = parsePeriod(line.cadence, line.period);
+      if (period === undefined || tasks.some(({ object }) => overlaps(object.period, period))) return [];
+      return { series: context.series, object: heldObject(line, period), action: { kind: 'fetch' } as const };
+    });
+}
+
+function overlaps(a: Period, b: Period): boolean {
+  return a.from < b.to && b.from < a.to;
+}
+
+function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
+  if (choice.listed !== undefined) return choice.listed;
+  if (choice.held !== undefined) return heldObject(choice.held, choice.period);
+  return { key: context.keyOf(choice.period), period: choice.period };
+}
+
+/** What is known of a held object without the listing: not its size, which may have changed. */
+function heldObject(line: ObjectLine, period: Period): ArchiveObject {
+  return { key: line.key, period };
+}
+
+/** The ETag tells revisions apart; without one on both sides, the size does; a probed object tells nothing. */
+function isSameRevision(line: ObjectLine, listed: ArchiveObject): boolean {
+  if (line.etag !== undefined && line.etag !== '' && listed.etag !== undefined && listed.etag !== '') {
+    return line.etag === listed.etag;
+  }
+  return listed.bytes === undefined || line.bytes === listed.bytes;
+}
+
+/** Files that are there with the size of their last commit. */
+async function intactFiles(context: DecideContext, lines: readonly ObjectLine[]): Promise<Set<string>> {
+  const files = [...new Set(lines.map((line) => line.file))];
+  const sizes = await Promise.all(files.map((file) => fileSize(join(context.folder, file))));
+  return new Set(
+    files.filter(
+      (file, index) =>
+        sizes[index] !== undefined && sizes[index] === context.held.lastOfFile(file)?.fileBytes,
+    ),
+  );
+}

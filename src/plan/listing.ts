@@ -1,0 +1,68 @@
+/** Walks of the archive's bucket listing, page by page. Source: facts, section 3. */
+import { CryptodlError } from '../errors.js';
+import { parseListing } from './listing-xml.js';
+import type { ListedObject, ListingPage } from './listing-xml.js';
+
+/** Fetches one listing document; the query is without the leading `?`. */
+export type GetListing = (query: string) => Promise<string>;
+
+export interface Listing {
+  /** Names of the folders directly below a prefix. */
+  folders(prefix: string): AsyncGenerator<string>;
+  /** Objects directly below a prefix, in key order, after `marker` (exclusive; need not exist). */
+  objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<ListedObject>;
+}
+
+export function createListing(get: GetListing): Listing {
+  return {
+    async *folders(prefix) {
+      for await (const page of pages(get, prefix)) {
+        for (const folder of page.prefixes) {
+          if (folder.startsWith(prefix) && folder.endsWith('/')) yield folder.slice(prefix.length, -1);
+        }
+      }
+    },
+    async *objects(prefix, marker, pageSize) {
+      for await (const page of pages(get, prefix, marker, pageSize)) yield* page.objects;
+    },
+  };
+}
+
+async function* pages(
+  get: GetListing,
+  prefix: string,
+  marker?: string,
+  pageSize?: number,
+): AsyncGenerator<ListingPage> {
+  const base = `delimiter=%2F&prefix=${encodeURIComponent(prefix)}${pageSize === undefined ? '' : `&max-keys=${pageSize}`}`;
+  let position = marker;
+  let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
+  for (;;) {
+    const page = parseListing(await get(query));
+    yield page;
+    if (!page.truncated) return;
+    // A store that speaks only v2 pages by token; the others by marker.
+    const next = page.continuationToken ?? page.nextMarker ?? lastName(page);
+    if (next === undefined || (page.continuationToken === undefined && !isAfter(next, position))) {
+      throw new CryptodlError(
+        'listing-malformed',
+        `the listing of ${prefix} does not advance past ${position ?? 'its start'}`,
+      );
+    }
+    position = next;
+    query =
+      page.continuationToken === undefined
+        ? `${base}&marker=${encodeURIComponent(next)}`
+        : `${base}&list-type=2&continuation-token=${encodeURIComponent(next)}`;
+  }
+}
+
+function lastName(page: ListingPage): string | undefined {
+  const names = [page.objects.at(-1)?.key, page.prefixes.at(-1)].filter((name) => name !== undefined);
+  return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).at(-1);
+}
+
+/** Key order is UTF-8 byte order. */
+function isAfter(next: string, position: string | undefined): boolean {
+  return position === undefined || Buffer.compare(Buffer.from(next), Buffer.from(position)) > 0;
+}

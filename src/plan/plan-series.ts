@@ -1,0 +1,95 @@
+/** One series, from listing and manifest to partition plans. */
+import { join } from 'node:path';
+import { parsePeriod } from '../calendar.js';
+import { seriesFolder } from '../lake/layout.js';
+import { Held, readManifest } from '../lake/manifest.js';
+import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
+import { objectKey } from '../venue/keys.js';
+import type { Venue } from '../venue/venue.js';
+import { chooseObjects } from './choose-objects.js';
+import type { DayRange } from './choose-objects.js';
+import { decidePartition } from './decide.js';
+import type { SeriesListing, Want } from './series-listing.js';
+import { differingSettings, refuseOtherSettings } from './settings.js';
+
+export interface SeriesRequest {
+  readonly series: Series;
+  readonly settings: Settings;
+  /** In which the dataset exists and the settings allow. */
+  readonly cadences: readonly Cadence[];
+  readonly range: DayRange;
+}
+
+export interface PlanContext {
+  readonly venue: Venue;
+  readonly root: string;
+  readonly today: number;
+  readonly force: boolean;
+  readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;
+  /** Told of the last listed day of every daily walk. */
+  readonly onListed: (series: Series, lastDay: number | undefined) => void;
+}
+
+export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
+  const { series, settings } = request;
+  const folder = join(context.root, seriesFolder(context.venue.name, series));
+  const held = (await readManifest(folder))[settings.format];
+  const differences = differingSettings(held, settings);
+  if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
+  const ranges = differences.length > 0 ? withHeldDays(request.range, held) : [request.range];
+  const partitions = await chooseObjects(
+    {
+      cadences: request.cadences,
+      partition: settings.partition,
+      // A series that is rewritten with other settings chooses its objects as if it held none.
+      held: differences.length > 0 ? new Held() : held,
+      list: memoizedListing(context, series, ranges),
+      today: context.today,
+    },
+    ranges,
+  );
+  const decide = {
+    series,
+    settings,
+    held,
+    folder: settings.format === 'zip' ? context.root : folder,
+    force: context.force,
+    keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
+  };
+  return Promise.all([...partitions].map(([label, choices]) => decidePartition(decide, label, choices)));
+}
+
+/** Rewriting a series takes in everything that it holds. */
+function withHeldDays(range: DayRange, held: Held): DayRange[] {
+  if (range.from === undefined) return [range];
+  const ranges = held.lines().flatMap((line) => {
+    const period = parsePeriod(line.cadence, line.period);
+    return period === undefined ? [] : [{ from: period.from, to: period.to }];
+  });
+  return [...ranges, { from: range.from, to: range.to }].sort((a, b) => a.from - b.from);
+}
+
+function memoizedListing(
+  context: PlanContext,
+  series: Series,
+  ranges: readonly DayRange[],
+): (cadence: Cadence) => Promise<SeriesListing> {
+  const froms = ranges.map((range) => range.from);
+  const from = froms.includes(undefined) ? undefined : Math.min(...froms.map((day) => day ?? 0));
+  const want: Want = {
+    ...(from === undefined ? {} : { from }),
+    to: Math.max(...ranges.map((range) => range.to)),
+    today: context.today,
+  };
+  const walks = new Map<Cadence, Promise<SeriesListing>>();
+  return (cadence) => {
+    const known = walks.get(cadence);
+    if (known !== undefined) return known;
+    const walk = context.listSeries(series, cadence, want).then((listing) => {
+      if (cadence === 'daily') context.onListed(series, listing.more ? want.to : listing.last?.from);
+      return listing;
+    });
+    walks.set(cadence, walk);
+    return walk;
+  };
+}

@@ -1,0 +1,133 @@
+/** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
+import { CryptodlError } from '../errors.js';
+import type { Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
+import { mapOrdered } from './ordered.js';
+import { PlanSpool } from './plan-spool.js';
+import { planSeries } from './plan-series.js';
+import type { PlanContext, SeriesRequest } from './plan-series.js';
+import { LAG_DAYS, probeNewest, probeSeries } from './probe.js';
+import type { Probe } from './probe.js';
+import type { Listing } from './listing.js';
+import { listSeries } from './series-listing.js';
+import type { SeriesListing, Want } from './series-listing.js';
+
+export interface Plan {
+  readonly spool: PlanSpool;
+  readonly totals: PlanTotals;
+}
+
+export interface PlanOptions extends Pick<PlanContext, 'venue' | 'root' | 'today' | 'force'> {
+  /** Undefined: it is already known that it cannot be had. */
+  readonly listing: Listing | undefined;
+  readonly probe: Probe;
+  readonly spoolPath: string;
+  readonly warn: (message: string) => void;
+  readonly onProgress: (totals: PlanTotals) => void;
+}
+
+const SERIES_AT_ONCE = 16;
+const KEYS_SHOWN = 3;
+
+export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
+  const newest = new Map<string, number>();
+  const context: PlanContext = {
+    ...options,
+    listSeries: listOrProbe(options),
+    onListed: (series, lastDay) => {
+      const dataset = datasetOf(series);
+      newest.set(dataset, Math.max(newest.get(dataset) ?? 0, lastDay ?? 0));
+    },
+  };
+  let plan = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
+  for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
+    planSeries(context, request),
+  )) {
+    plan.totals.series += 1;
+    for (const partition of partitions) await addTo(plan, partition);
+    options.onProgress(plan.totals);
+  }
+  const lagging = new Set(
+    [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),
+  );
+  if (lagging.size > 0 && plan.totals.absent > 0) plan = await withNewestProbed(options, plan, lagging);
+  return plan;
+}
+
+function datasetOf(series: Series): string {
+  return `${series.market} ${series.dataset}`;
+}
+
+/** Whether the archive may still be had without its listing. */
+export function isListingFault(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
+}
+
+/** Walks the listing; once it cannot be had, every series is probed by calendar instead. */
+function listOrProbe(options: PlanOptions): PlanContext['listSeries'] {
+  let isDown = options.listing === undefined;
+  return async (series: Series, cadence: Cadence, want: Want): Promise<SeriesListing> => {
+    if (!isDown && options.listing !== undefined) {
+      try {
+        return await listSeries(options.listing, options.venue, series, cadence, want);
+      } catch (error) {
+        if (!isListingFault(error)) throw error;
+        if (!isDown)
+          options.warn(
+            `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
+          );
+        isDown = true;
+      }
+    }
+    return probeSeries(options.probe, options.venue, series, cadence, want);
+  };
+}
+
+async function withNewestProbed(
+  options: PlanOptions,
+  plan: Plan,
+  lagging: ReadonlySet<string>,
+): Promise<Plan> {
+  const probed: Plan = { spool: new PlanSpool(`${options.spoolPath}.probed`), totals: emptyTotals() };
+  probed.totals.series = plan.totals.series;
+  const probe = (partition: PartitionPlan): Promise<PartitionPlan> =>
+    lagging.has(datasetOf(partition.series))
+      ? probeNewest(options.probe, partition, options.today)
+      : Promise.resolve(partition);
+  for await (const partition of mapOrdered(plan.spool.plans(), SERIES_AT_ONCE, probe))
+    await addTo(probed, partition);
+  await plan.spool.close();
+  const found = probed.totals.fetch - plan.totals.fetch;
+  if (found > 0) {
+    options.warn(
+      `the listing lags behind the archive: ${found} objects of the last ${LAG_DAYS} days were found by probing their sidecars`,
+    );
+  }
+  return probed;
+}
+
+async function addTo(plan: Plan, partition: PartitionPlan): Promise<void> {
+  await plan.spool.add(partition);
+  const { totals } = plan;
+  if (partition.tasks.some((task) => task.action.kind === 'fetch')) totals.partitions += 1;
+  for (const { action, object } of partition.tasks) {
+    totals[action.kind] += 1;
+    if (action.kind === 'fetch') totals.fetchBytes += object.bytes ?? 0;
+    if (action.kind !== 'absent') continue;
+    totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+    const keys = (totals.absentKeys[action.reason] ??= []);
+    if (keys.length < KEYS_SHOWN) keys.push(object.key);
+  }
+}
+
+function emptyTotals(): PlanTotals {
+  return {
+    series: 0,
+    partitions: 0,
+    fetch: 0,
+    skip: 0,
+    absent: 0,
+    fetchBytes: 0,
+    absentBy: {},
+    absentKeys: {},
+  };
+}

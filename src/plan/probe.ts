@@ -1,0 +1,66 @@
+/** Without a listing, or where it lags: ask for the sidecars that the calendar says should exist. */
+import { dayPeriod, dayText, monthOf, monthPeriod } from '../calendar.js';
+import { usage } from '../errors.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../task.js';
+import { objectKey } from '../venue/keys.js';
+import type { Venue } from '../venue/venue.js';
+import { mapOrdered } from './ordered.js';
+import type { SeriesListing, Want } from './series-listing.js';
+
+/** Whether the sidecar of a key exists. Rejects with `unreachable` when nobody answers. */
+export type Probe = (key: string) => Promise<boolean>;
+
+const PROBES_AT_ONCE = 16;
+/** How many of the newest days are probed when the listing lags. */
+export const LAG_DAYS = 3;
+
+/** What `listSeries` gives, found out by probing every wanted period. Throws a usage error for an open start. */
+export async function probeSeries(
+  probe: Probe,
+  venue: Venue,
+  series: Series,
+  cadence: Cadence,
+  want: Want,
+): Promise<SeriesListing> {
+  if (want.from === undefined) {
+    throw usage(
+      'the listing cannot be had, so the start of a series is not known',
+      `give --from, for example --from ${dayText(want.to - 1)}`,
+    );
+  }
+  const objects = new Map<number, ArchiveObject>();
+  let first: Period | undefined;
+  let last: Period | undefined;
+  const found = mapOrdered(periods(cadence, want.from, want.to), PROBES_AT_ONCE, async (period) => {
+    const key = objectKey(venue, series, period);
+    return (await probe(key)) ? { key, period } : undefined;
+  });
+  for await (const object of found) {
+    if (object === undefined) continue;
+    first ??= object.period;
+    last = object.period;
+    objects.set(object.period.from, object);
+  }
+  return { objects, first, last, more: false };
+}
+
+function periods(cadence: Cadence, from: number, to: number): Period[] {
+  const found: Period[] = [];
+  for (let day = from; day < to; day = found.at(-1)?.to ?? to) {
+    found.push(cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day)));
+  }
+  return found;
+}
+
+/** Probes what a lagging listing says is absent among the newest days. */
+export async function probeNewest(probe: Probe, plan: PartitionPlan, today: number): Promise<PartitionPlan> {
+  const tasks = await Promise.all(
+    plan.tasks.map(async (task): Promise<Task> => {
+      const { period, key } = task.object;
+      const isNewest = period.cadence === 'daily' && period.from >= today - LAG_DAYS;
+      if (task.action.kind !== 'absent' || !isNewest || !(await probe(key))) return task;
+      return { ...task, action: { kind: 'fetch' } };
+    }),
+  );
+  return { ...plan, tasks };
+}

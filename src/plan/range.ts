@@ -1,0 +1,66 @@
+/** `--days`, `--months`, `--from/--to` → the days that are wanted. */
+import { dayOf, dayText, monthOf, monthStart } from '../calendar.js';
+import { usage } from '../errors.js';
+
+/** Days `[from, to)`; without `from` it starts where each series starts. */
+export interface Range {
+  readonly from?: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+export interface RangeOptions {
+  readonly days: number | undefined;
+  readonly months: number | undefined;
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+export function isRangeGiven(options: RangeOptions): boolean {
+  return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
+}
+
+/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. */
+export function resolveRange(options: RangeOptions, nowMs: number): Range {
+  const today = dayOf(nowMs);
+  const kinds = [
+    options.days === undefined ? undefined : '--days',
+    options.months === undefined ? undefined : '--months',
+    options.from === undefined && options.to === undefined ? undefined : '--from/--to',
+  ].filter((kind) => kind !== undefined);
+  if (kinds.length > 1)
+    throw usage(
+      `${kinds.join(' and ')} are two kinds of range`,
+      `keep one, for example ${kinds[0] ?? '--days'}`,
+    );
+  if (options.months !== undefined) {
+    const thisMonth = monthOf(today);
+    return rangeOf(monthStart(thisMonth - options.months), monthStart(thisMonth));
+  }
+  if (options.from === undefined && options.to === undefined)
+    return rangeOf(today - (options.days ?? 1), today);
+  refuseFuture('--from', options.from, today);
+  refuseFuture('--to', options.to, today);
+  if (options.from !== undefined && options.to !== undefined && options.from > options.to) {
+    throw usage(
+      `--from ${dayText(options.from)} is after --to ${dayText(options.to)}`,
+      `--from ${dayText(options.to)} --to ${dayText(options.from)}`,
+    );
+  }
+  return rangeOf(options.from, options.to === undefined ? today : options.to + 1);
+}
+
+function refuseFuture(name: string, day: number | undefined, today: number): void {
+  if (day === undefined || day < today) return;
+  const last = dayText(today - 1);
+  throw usage(
+    `${name} ${dayText(day)} is not over yet: the last complete UTC day is ${last}`,
+    `${name} ${last}`,
+  );
+}
+
+function rangeOf(from: number | undefined, to: number): Range {
+  const days = from === undefined ? '' : ` (${to - from} day${to - from === 1 ? '' : 's'})`;
+  const start = from === undefined ? 'the start of each series' : dayText(from);
+  return { ...(from === undefined ? {} : { from }), to, text: `${start} … ${dayText(to - 1)}${days}` };
+}

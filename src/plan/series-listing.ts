@@ -1,0 +1,95 @@
+/** What the archive lists of one series in one cadence, near the days that are wanted. */
+import { dayPeriod, monthOf, monthPeriod } from '../calendar.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
+import { objectKey, periodOfKey, seriesPrefix } from '../venue/keys.js';
+import type { Venue } from '../venue/venue.js';
+import type { Listing } from './listing.js';
+
+export interface SeriesListing {
+  /** By first day of the period. */
+  readonly objects: ReadonlyMap<number, ArchiveObject>;
+  /** First listed period of the series, as far as it matters: undefined when the series lists nothing at all. */
+  readonly first: Period | undefined;
+  /** Last listed period, when the walk saw the end of the series. */
+  readonly last: Period | undefined;
+  /** Whether the walk stopped before the end of the series. */
+  readonly more: boolean;
+}
+
+/** Enough to pass over stray keys and sidecars at the start of a series. */
+const FIRST_ENTRIES = 20;
+
+/** How long the archive has been late (facts, section 1.8): days for dailies, for a month after its end. */
+const LATE_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
+
+export interface Want {
+  readonly from?: number;
+  readonly to: number;
+  readonly today: number;
+}
+
+/**
+ * One walk, started by `marker` at the first wanted period (or a little earlier, so that a stalled series can be told
+ * from a delisted one) and stopped after the last. One more request finds the first period when the wanted start is missing.
+ */
+export async function listSeries(
+  listing: Listing,
+  venue: Venue,
+  series: Series,
+  cadence: Cadence,
+  want: Want,
+): Promise<SeriesListing> {
+  const prefix = seriesPrefix(venue, series, cadence);
+  const start =
+    want.from === undefined ? undefined : Math.min(want.from, want.today - LATE_DAYS[cadence] - 1);
+  const marker =
+    start === undefined
+      ? undefined
+      : objectKey(venue, series, periodAt(cadence, start)).slice(0, -'.zip'.length);
+  const objects = new Map<number, ArchiveObject>();
+  let last: Period | undefined;
+  let earliest: Period | undefined;
+  let more = false;
+  for await (const listed of listing.objects(prefix, marker)) {
+    const period = periodOfKey(prefix, series, cadence, listed.key);
+    if (period === undefined) continue;
+    earliest ??= period;
+    last = period;
+    objects.set(period.from, { ...listed, period });
+    if (period.from >= want.to) {
+      more = true;
+      break;
+    }
+  }
+  const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
+  const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
+  return { objects, first, last, more };
+}
+
+function periodAt(cadence: Cadence, day: number): Period {
+  return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
+}
+
+async function firstPeriod(
+  listing: Listing,
+  prefix: string,
+  series: Series,
+  cadence: Cadence,
+): Promise<Period | undefined> {
+  let seen = 0;
+  for await (const listed of listing.objects(prefix, undefined, FIRST_ENTRIES)) {
+    const period = periodOfKey(prefix, series, cadence, listed.key);
+    if (period !== undefined) return period;
+    seen += 1;
+    if (seen >= FIRST_ENTRIES) break;
+  }
+  return undefined;
+}
+
+/** Why a period is not there. */
+export function absenceReason(listing: SeriesListing, period: Period, today: number): AbsenceReason {
+  if (listing.first === undefined || period.to <= listing.first.from) return 'not-listed-yet';
+  if (listing.more || (listing.last !== undefined && period.from < listing.last.from)) return 'hole';
+  const late = today - LATE_DAYS[period.cadence];
+  return listing.last !== undefined && listing.last.to >= late ? 'not-published-yet' : 'delisted';
+}

@@ -1,0 +1,137 @@
+/** What `--symbols` and `--quote` mean. */
+import picomatch from 'picomatch';
+import { usage } from '../errors.js';
+import { nearest } from '../did-you-mean.js';
+
+export interface SymbolPatterns {
+  /** Names that must exist. */
+  readonly names: readonly string[];
+  readonly globs: readonly string[];
+  readonly exclusions: readonly string[];
+}
+
+export interface Selection {
+  readonly symbols: readonly string[];
+  /** Symbols that a name or glob chose and an exclusion took away. */
+  readonly excluded: readonly string[];
+}
+
+/** Reads `@FILE` and `-`; given by the command line. */
+export type ReadList = (source: { readonly file: string } | 'stdin') => Promise<string>;
+
+/** Throws a usage error for an empty list and for names that no archive key can hold. */
+export async function readPatterns(values: readonly string[], read: ReadList): Promise<SymbolPatterns> {
+  const words: string[] = [];
+  for (const value of values) {
+    for (const part of value.split(',')) {
+      const word = part.trim();
+      if (word === '-') words.push(...listWords(await read('stdin')));
+      else if (word.startsWith('@')) words.push(...listWords(await read({ file: word.slice(1) })));
+      else if (word !== '') words.push(word);
+    }
+  }
+  const chosen = words.filter((word) => !word.startsWith('!'));
+  if (chosen.length === 0) {
+    const what = words.length === 0 ? 'names no symbol' : 'has only exclusions';
+    throw usage(`--symbols ${what}`, "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'");
+  }
+  const patterns = chosen.map((word) => (word === 'all' ? '*' : word));
+  for (const word of words) refuseUnsafe(word);
+  return {
+    names: unique(patterns.filter((word) => !isGlob(word))),
+    globs: unique(patterns.filter(isGlob)),
+    exclusions: unique(words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))),
+  };
+}
+
+/** Commas, white space and lines separate; `#` starts a comment. */
+function listWords(content: string): string[] {
+  return content
+    .split(/\r?\n/)
+    .flatMap((line) => (line.split('#')[0] ?? '').split(/[\s,]+/))
+    .filter((word) => word !== '');
+}
+
+function isGlob(word: string): boolean {
+  return /[*?[\]{}]/.test(word);
+}
+
+function refuseUnsafe(word: string): void {
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u0020\u007f/\\%]/.test(word) || /^!?\.+$/.test(word) || word === '!' || word.length > 100) {
+    throw usage(
+      `--symbols: ${JSON.stringify(word)} is not a symbol`,
+      'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
+    );
+  }
+}
+
+function unique(words: readonly string[]): string[] {
+  return [...new Set(words)];
+}
+
+/**
+ * Chooses among the archive's symbols. Throws a usage error for a name that the archive does not have, with the
+ * nearest one, and when nothing is left.
+ */
+export function selectSymbols(
+  patterns: SymbolPatterns,
+  quotes: readonly string[],
+  available: readonly string[],
+): Selection {
+  const known = new Set(available);
+  const unknown = patterns.names.filter((name) => !known.has(name));
+  if (unknown.length > 0) throw unknownSymbols(unknown, available);
+  const matchesGlob = matcher(patterns.globs);
+  const names = new Set(patterns.names);
+  const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
+  if (chosen.length === 0) {
+    throw usage(
+      `--symbols ${patterns.globs.join(',')} matches none of ${available.length} symbols`,
+      exampleOf(available),
+    );
+  }
+  const quoted =
+    quotes.length === 0 ? chosen : chosen.filter((symbol) => quotes.some((quote) => hasQuote(symbol, quote)));
+  if (quoted.length === 0)
+    throw usage(
+      `--quote ${quotes.join(',')} matches none of the ${chosen.length} chosen symbols`,
+      exampleOf(chosen),
+    );
+  const isExcluded = matcher(patterns.exclusions);
+  const symbols = quoted.filter((symbol) => !isExcluded(symbol));
+  if (symbols.length === 0)
+    throw usage(`the exclusions of --symbols take away all ${quoted.length} chosen symbols`);
+  return { symbols, excluded: quoted.filter((symbol) => isExcluded(symbol)) };
+}
+
+/** Without a listing only exact names can be chosen. */
+export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): Selection | undefined {
+  return patterns.globs.length > 0 ? undefined : selectSymbols(patterns, quotes, patterns.names);
+}
+
+function matcher(globs: readonly string[]): (symbol: string) => boolean {
+  return globs.length === 0 ? () => false : picomatch([...globs], { nonegate: true, dot: true });
+}
+
+/** `BTCUSDT_240329`, `BTCUSD_PERP` and `ICPUSDT_SETTLED` have their quote before the underscore. */
+function hasQuote(symbol: string, quote: string): boolean {
+  const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
+  return pair.endsWith(quote) && pair.length > quote.length;
+}
+
+function unknownSymbols(unknown: readonly string[], available: readonly string[]): Error {
+  const shown =
+    unknown.slice(0, 5).join(', ') + (unknown.length > 5 ? ` and ${unknown.length - 5} more` : '');
+  const near = unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []);
+  return usage(
+    `the archive has no ${shown}`,
+    near.length > 0 ? `did you mean ${near.join(', ')}?` : exampleOf(available),
+  );
+}
+
+function exampleOf(available: readonly string[]): string {
+  return available.length === 0
+    ? 'the archive lists no symbol there'
+    : `for example ${available.slice(0, 3).join(', ')}`;
+}
