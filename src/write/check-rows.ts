@@ -1,0 +1,89 @@
+/**
+ * The slow, exact reader: finds the first wrong line of a CSV. It is asked only when the fast path refuses a partition
+ * or when a file holds characters that the fast path would take too lightly.
+ */
+import { CryptodlError } from '../errors.js';
+import type { ColumnSpec, DatasetSpec } from '../venue/venue.js';
+import { MS_RANGE, US_RANGE } from './columns.js';
+
+const NUMBER = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+const DATETIME = /^\s*(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))?\s*$/;
+
+export interface CheckedFile {
+  /** Name of the CSV, for messages. */
+  readonly name: string;
+  readonly symbol: string;
+  /** Lines before the first row. */
+  readonly headerLines: number;
+}
+
+/** The error of the first wrong line; undefined when every line is right. */
+export async function firstWrongLine(
+  spec: DatasetSpec,
+  file: CheckedFile,
+  lines: AsyncIterable<string>,
+): Promise<CryptodlError | undefined> {
+  let number = file.headerLines;
+  for await (const line of lines) {
+    number += 1;
+    const wrong = wrongIn(spec, file.symbol, line);
+    if (wrong === undefined) continue;
+    const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
+    return new CryptodlError(code, `${file.name} line ${number}: ${wrong.text}`);
+  }
+  return undefined;
+}
+
+function wrongIn(
+  spec: DatasetSpec,
+  symbol: string,
+  line: string,
+): { text: string; symbol?: true } | undefined {
+  if (line === '') return { text: 'the line is blank' };
+  const cells = line.split(',').map(unquoted);
+  if (cells.length !== spec.columns.length)
+    return { text: `${cells.length} columns, expected ${spec.columns.length}` };
+  for (const [index, column] of spec.columns.entries()) {
+    const cell = cells[index] ?? '';
+    if (cell === '' && column.nullable) continue;
+    const shown = `${column.name} is ${JSON.stringify(cell.slice(0, 40))}`;
+    if (column.type === 'symbol') {
+      if (cell !== symbol) return { text: `${shown}, expected ${symbol}`, symbol: true };
+      continue;
+    }
+    if (!isLegalCell(column.type, cell)) return { text: `${shown}, not ${EXPECTED[column.type]}` };
+  }
+  return undefined;
+}
+
+function unquoted(cell: string): string {
+  const isQuoted = cell.length >= 2 && cell.startsWith('"') && cell.endsWith('"');
+  return isQuoted && !cell.slice(1, -1).includes('"') ? cell.slice(1, -1) : cell;
+}
+
+const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
+  time: 'an epoch time in ms or us',
+  datetime: 'a UTC date and time',
+  integer: 'a whole number',
+  number: 'a finite number',
+  symbol: 'the symbol',
+};
+
+function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string): boolean {
+  if (type === 'datetime') return isDatetime(cell);
+  const value = Number(cell);
+  if (!NUMBER.test(cell) || !Number.isFinite(value)) return false;
+  if (type === 'number') return true;
+  if (!Number.isInteger(value)) return false;
+  if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
+}
+
+function isDatetime(cell: string): boolean {
+  const match = DATETIME.exec(cell);
+  if (match === null) return false;
+  const [, date = '', hour = '00', minute = '00', second = '00'] = match;
+  const epochMs = Date.parse(`${date}T00:00:00Z`);
+  if (Number.isNaN(epochMs) || new Date(epochMs).toISOString().slice(0, 10) !== date) return false;
+  return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+}

@@ -1,0 +1,91 @@
+/** How each declared column is read, checked, converted and written. */
+import type { Format, Settings } from '../task.js';
+import type { ColumnSpec, DatasetSpec } from '../venue/venue.js';
+import { quoteName, quoteText } from './sql.js';
+
+/** Epoch values that can be told apart: 13 digits are milliseconds, 16 are microseconds. */
+export const MS_RANGE = [1e12, 1e13] as const;
+export const US_RANGE = [1e15, 1e16] as const;
+/** Integers up to here survive a double. */
+const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+
+/** Whether numbers keep their published text. */
+function keepsText(settings: Settings): boolean {
+  return settings.format === 'csv' || settings.numbers === 'string';
+}
+
+/** Columns that reach the file: the symbol is said by the path. */
+export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
+  return spec.columns.filter((column) => column.type !== 'symbol');
+}
+
+/** SQL type in which the CSV reader takes a cell. Integers come as doubles: its own integers round `1.5` to 2. */
+export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
+  if (column.type === 'time') return 'DOUBLE';
+  if (column.type === 'symbol' || column.type === 'datetime' || keepsText(settings)) return 'VARCHAR';
+  return 'DOUBLE';
+}
+
+/** Expression of the value as it is held and, for Parquet, written. */
+export function converted(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  switch (column.type) {
+    case 'time':
+      return `make_timestamp(CAST(CASE WHEN ${name} >= ${US_RANGE[0]} THEN ${name} ELSE ${name} * 1000 END AS BIGINT))`;
+    case 'datetime':
+      return `TRY_CAST(trim(${name}) AS TIMESTAMP)`;
+    case 'integer':
+      if (settings.format === 'csv') return `trim(${name})`;
+      return `CAST(TRY_CAST(${name} AS DOUBLE) AS BIGINT)`;
+    case 'number':
+      return keepsText(settings) ? `trim(${name})` : name;
+    case 'symbol':
+      return name;
+  }
+}
+
+/** Expression that is true for a legal cell; never NULL. */
+export function isLegal(column: ColumnSpec, symbol: string): string {
+  const name = quoteName(column.name);
+  const number = `TRY_CAST(${name} AS DOUBLE)`;
+  const whenPresent = {
+    time: `((${name} >= ${MS_RANGE[0]} AND ${name} < ${MS_RANGE[1]}) OR (${name} >= ${US_RANGE[0]} AND ${name} < ${US_RANGE[1]})) AND ${name} = floor(${name})`,
+    datetime: `TRY_CAST(trim(${name}) AS TIMESTAMP) IS NOT NULL AND length(trim(${name})) IN (10, 19) AND isfinite(TRY_CAST(trim(${name}) AS TIMESTAMP))`,
+    integer: `isfinite(${number}) AND ${number} = floor(${number}) AND abs(${number}) <= ${MAX_INTEGER}`,
+    number: `isfinite(${number})`,
+    symbol: `${name} = ${quoteText(symbol)}`,
+  }[column.type];
+  return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;
+}
+
+/** Expression by which rows are ordered: by value, also where text is kept. */
+export function sortable(column: ColumnSpec): string {
+  const name = quoteName(column.name);
+  return column.type === 'integer' ? `CAST(${name} AS BIGINT)` : name;
+}
+
+/** Expression of the written value: only CSV renders times. */
+export function rendered(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  const isTime = column.type === 'time' || column.type === 'datetime';
+  if (settings.format !== 'csv' || !isTime) return name;
+  if (settings.timestamps === 'us') return `epoch_us(${name}) AS ${name}`;
+  if (settings.timestamps === 'ms') return `epoch_ms(${name}) AS ${name}`;
+  return `strftime(${name}, '%Y-%m-%dT%H:%M:%S.%fZ') AS ${name}`;
+}
+
+/** The inverse, for merging: a file of ours back into held values. */
+export function reread(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  const isTime = column.type === 'time' || column.type === 'datetime';
+  if (settings.format !== 'csv' || !isTime) return name;
+  if (settings.timestamps === 'us') return `make_timestamp(CAST(${name} AS BIGINT)) AS ${name}`;
+  if (settings.timestamps === 'ms') return `make_timestamp(CAST(${name} AS BIGINT) * 1000) AS ${name}`;
+  return `CAST(rtrim(${name}, 'Z') AS TIMESTAMP) AS ${name}`;
+}
+
+export function readOurs(file: string, format: Format, spec: DatasetSpec): string {
+  if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
+  const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
+  return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
+}

@@ -1,0 +1,155 @@
+/** The published CSVs of a partition, one after the other, without their headers, as one input for the converter. */
+import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { CryptodlError } from '../errors.js';
+import type { Body } from '../fetch.js';
+import type { ArchiveObject } from '../task.js';
+import type { DatasetSpec } from '../venue/venue.js';
+
+/** A verified, unpacked object on its way into a file. */
+export interface ReceivedObject {
+  readonly object: ArchiveObject;
+  readonly zip: Body;
+  /** The rows; empty in memory when nothing is converted. */
+  readonly csv: Body;
+  /** Name of the CSV, for messages. */
+  readonly name: string;
+  /** Facts of the zip, for the manifest. */
+  readonly zipBytes: number;
+  readonly sha256: string;
+  readonly etag?: string;
+  readonly lastModified?: string;
+  readonly verified: 'sidecar' | 'etag' | 'crc';
+}
+
+export interface Appended {
+  readonly rows: number;
+  readonly headerLines: number;
+  /** Holds more underscores or spaces than its symbol and dates explain: readers take `1_000` for a number. */
+  readonly needsCheck: boolean;
+}
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const UNDERSCORE = 0x5f;
+const SPACE = 0x20;
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Throws `header-unknown` and `file-empty`. The header is told by its first byte (facts, section 1.4). */
+export async function appendCsv(
+  target: FileHandle,
+  received: ReceivedObject,
+  spec: DatasetSpec,
+  symbol: string,
+): Promise<Appended> {
+  const counts = { rows: 0, underscores: 0, spaces: 0 };
+  let headerLines = 0;
+  let last = NEWLINE;
+  let isFirst = true;
+  for await (let chunk of chunksOf(received.csv)) {
+    if (isFirst) {
+      isFirst = false;
+      if (chunk.subarray(0, 3).equals(BOM)) chunk = chunk.subarray(3);
+      if (startsWithLetter(chunk)) {
+        const end = chunk.indexOf(NEWLINE);
+        checkHeader(chunk.subarray(0, end < 0 ? chunk.length : end), spec, received.name);
+        chunk = end < 0 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
+        headerLines = 1;
+      }
+    }
+    if (chunk.length === 0) continue;
+    if (chunk.includes(RETURN))
+      chunk = Buffer.from(chunk.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
+    counts.rows += count(chunk, NEWLINE);
+    counts.underscores += count(chunk, UNDERSCORE);
+    counts.spaces += count(chunk, SPACE);
+    last = chunk.at(-1) ?? NEWLINE;
+    await target.appendFile(chunk);
+  }
+  if (last !== NEWLINE) {
+    await target.appendFile('\n');
+    counts.rows += 1;
+  }
+  if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
+  return { rows: counts.rows, headerLines, needsCheck: needsCheck(counts, spec, symbol) };
+}
+
+function needsCheck(
+  counts: { rows: number; underscores: number; spaces: number },
+  spec: DatasetSpec,
+  symbol: string,
+): boolean {
+  const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
+  const dates = spec.columns.filter((column) => column.type === 'datetime').length;
+  const underscores = symbol.split('_').length - 1;
+  return counts.underscores !== counts.rows * symbols * underscores || counts.spaces !== counts.rows * dates;
+}
+
+function startsWithLetter(chunk: Buffer): boolean {
+  return /^["a-z]/i.test(chunk.subarray(0, 1).toString('latin1'));
+}
+
+function checkHeader(line: Buffer, spec: DatasetSpec, name: string): void {
+  const names = line.toString('utf8').trim().replaceAll('"', '').split(',');
+  const expected = spec.columns.map((column) => column.name);
+  if (names.length === expected.length && names.every((column, index) => column.trim() === expected[index]))
+    return;
+  const unknown = names.filter((column) => !expected.includes(column.trim()));
+  const missing = expected.filter((column) => !names.includes(column));
+  const difference = [
+    unknown.length === 0 ? '' : `unknown ${unknown.slice(0, 5).join(', ')}`,
+    missing.length === 0 ? '' : `missing ${missing.slice(0, 5).join(', ')}`,
+  ].filter((part) => part !== '');
+  const text = difference.length === 0 ? 'the order of columns differs' : difference.join('; ');
+  throw new CryptodlError(
+    'header-unknown',
+    `${name} line 1: header is not the declared one (${text.slice(0, 200)})`,
+  );
+}
+
+function count(chunk: Buffer, byte: number): number {
+  let found = 0;
+  for (let at = chunk.indexOf(byte); at >= 0; at = chunk.indexOf(byte, at + 1)) found += 1;
+  return found;
+}
+
+async function* chunksOf(csv: Body): AsyncGenerator<Buffer> {
+  if (csv.kind === 'memory') {
+    yield csv.bytes;
+    return;
+  }
+  // A carriage return at the end of a chunk waits for its line feed.
+  let carried: Buffer = Buffer.alloc(0);
+  for await (const read of createReadStream(csv.path, { highWaterMark: 1024 * 1024 })) {
+    const chunk = carried.length === 0 ? (read as Buffer) : Buffer.concat([carried, read as Buffer]);
+    const isSplit = chunk.at(-1) === RETURN;
+    carried = isSplit ? chunk.subarray(-1) : Buffer.alloc(0);
+    yield isSplit ? chunk.subarray(0, -1) : chunk;
+  }
+  if (carried.length > 0) yield carried;
+}
+
+/** Lines of rows, for the exact checker. */
+export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
+  let skip = headerLines;
+  if (received.csv.kind === 'memory') {
+    const lines = received.csv.bytes
+      .toString('utf8')
+      .replace(/^\uFEFF/, '')
+      .split('\n');
+    if (lines.at(-1) === '') lines.pop();
+    for (const line of lines) {
+      if (skip > 0) skip -= 1;
+      else yield line.replace(/\r$/, '');
+    }
+    return;
+  }
+  for await (const line of createInterface({
+    input: createReadStream(received.csv.path),
+    crlfDelay: Infinity,
+  })) {
+    if (skip > 0) skip -= 1;
+    else yield line.replace(/^\uFEFF/, '');
+  }
+}
