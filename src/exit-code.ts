@@ -1,0 +1,32 @@
+import type { ErrorCode } from './errors.js';
+
+/** Everything that the exit code depends on. */
+export interface RunEnd {
+  /** What ended the run before its end, if anything did. */
+  readonly ended: ErrorCode | undefined;
+  readonly signal: 'SIGINT' | 'SIGTERM' | undefined;
+  /** Tasks that a limit or ban beyond --max-wait kept from being done. */
+  readonly waitedTooLong: number;
+  readonly failedRetryable: number;
+  readonly failedPermanent: number;
+  readonly holes: number;
+  readonly partial: number;
+  readonly strict: boolean;
+}
+
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 6 | 7 | 130 | 143;
+
+/** The first that applies, in the order of the design, section 4. The only place that decides. */
+export function exitCode(end: RunEnd): ExitCode {
+  if (end.signal === 'SIGINT') return 130;
+  if (end.signal === 'SIGTERM') return 143;
+  if (end.ended === 'usage') return 2;
+  if (end.ended === 'locked') return 6;
+  if (end.ended === 'wait-too-long') return 7;
+  if (end.ended !== undefined) return 1;
+  if (end.waitedTooLong > 0) return 7;
+  if (end.failedRetryable > 0) return 3;
+  if (end.failedPermanent > 0) return 4;
+  if (end.strict && end.holes + end.partial > 0) return 4;
+  return 0;
+}

@@ -1,0 +1,189 @@
+/** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
+import PQueue from 'p-queue';
+import { CryptodlError, toCryptodlError } from '../errors.js';
+import type { PartitionPlan, Task } from '../task.js';
+
+/** Work that the queue knows only by its effects. */
+export interface QueueWork<Received> {
+  /** Called before anything of the partition is fetched; may change what must be. */
+  readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
+  /** Undefined: the object is absent. */
+  readonly download: (plan: PartitionPlan, task: Task) => Promise<Received | undefined>;
+  /** Keys that the write refused, with why. */
+  readonly write: (
+    plan: PartitionPlan,
+    received: readonly Received[],
+    missing: ReadonlySet<string>,
+  ) => Promise<ReadonlyMap<string, CryptodlError>>;
+  readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
+  /** Skipped and absent tasks. */
+  readonly onSettled: (plan: PartitionPlan, task: Task) => void;
+}
+
+export interface QueueOptions {
+  readonly downloads: number;
+  readonly writers: number;
+  /** Aborts with a CryptodlError; also called by the queue itself when a fatal error ends the run. */
+  readonly stop: AbortController;
+  /** Where tasks wait for another round. */
+  readonly createSpool: () => DeferredPlans;
+  /** Waits before a further round. */
+  readonly beforeRound: (round: number) => Promise<void>;
+}
+
+export interface DeferredPlans {
+  add(plan: PartitionPlan): Promise<void>;
+  plans(): AsyncIterable<PartitionPlan>;
+  close(): Promise<void>;
+}
+
+/** Further rounds for tasks that failed retryably, at the end of the queue. */
+export const FURTHER_ROUNDS = 3;
+
+export class RunQueue<Received> {
+  readonly #work: QueueWork<Received>;
+  readonly #options: QueueOptions;
+  readonly #downloads: PQueue;
+  readonly #writers: PQueue;
+  readonly #partitions = new Set<Promise<void>>();
+  #deferred: DeferredPlans;
+  #deferredCount = 0;
+
+  constructor(work: QueueWork<Received>, options: QueueOptions) {
+    this.#work = work;
+    this.#options = options;
+    this.#downloads = new PQueue({ concurrency: options.downloads });
+    this.#writers = new PQueue({ concurrency: options.writers });
+    this.#deferred = options.createSpool();
+  }
+
+  setDownloads(limit: number): void {
+    this.#downloads.concurrency = limit;
+  }
+
+  get inFlight(): number {
+    return this.#downloads.pending;
+  }
+
+  /** Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
+  async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
+    await this.#round(plans, FURTHER_ROUNDS > 0);
+    for (let round = 1; round <= FURTHER_ROUNDS && this.#deferredCount > 0; round += 1) {
+      const deferred = this.#deferred;
+      this.#deferred = this.#options.createSpool();
+      this.#deferredCount = 0;
+      try {
+        await this.#options.beforeRound(round);
+        await this.#round(deferred.plans(), round < FURTHER_ROUNDS);
+      } finally {
+        await deferred.close();
+      }
+    }
+    await this.#deferred.close();
+    this.#options.stop.signal.throwIfAborted();
+  }
+
+  async #round(plans: AsyncIterable<PartitionPlan>, mayDefer: boolean): Promise<void> {
+    const { signal } = this.#options.stop;
+    try {
+      for await (const plan of plans) {
+        if (signal.aborted) break;
+        await this.#feed(plan, mayDefer);
+      }
+    } catch (error) {
+      this.#stop(error);
+    }
+    await Promise.all(this.#partitions);
+    signal.throwIfAborted();
+  }
+
+  async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
+    const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
+    const prepared = wanted ? await this.#work.prepare(plan) : plan;
+    const downloads: Promise<Arrival<Received>>[] = [];
+    for (const task of prepared.tasks) {
+      if (task.action.kind !== 'fetch') {
+        this.#work.onSettled(prepared, task);
+        continue;
+      }
+      // Back-pressure: at most about twice the concurrency of tasks exist, and few partitions wait to be written.
+      await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
+      await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
+      if (this.#options.stop.signal.aborted) break;
+      downloads.push(this.#downloads.add(() => this.#arrive(prepared, task)));
+    }
+    if (downloads.length === 0) return;
+    const partition = this.#finish(prepared, downloads, mayDefer).catch((error: unknown) => {
+      this.#stop(error);
+    });
+    this.#partitions.add(partition);
+    void partition.finally(() => this.#partitions.delete(partition));
+  }
+
+  async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
+    try {
+      this.#options.stop.signal.throwIfAborted();
+      return { task, received: await this.#work.download(plan, task) };
+    } catch (error) {
+      const known = toCryptodlError(error);
+      if (known.fatal) this.#stop(known);
+      return { task, received: undefined, error: known };
+    }
+  }
+
+  async #finish(
+    plan: PartitionPlan,
+    downloads: readonly Promise<Arrival<Received>>[],
+    mayDefer: boolean,
+  ): Promise<void> {
+    const arrivals = await Promise.all(downloads);
+    const failures = new Map(
+      arrivals.flatMap(({ task, error }) => (error === undefined ? [] : [[task, error] as const])),
+    );
+    const received = arrivals.flatMap((arrival) => arrival.received ?? []);
+    const missing = new Set(
+      arrivals.filter((arrival) => arrival.received === undefined).map(({ task }) => task.object.key),
+    );
+    if (received.length > 0) {
+      const refused =
+        (await this.#writers.add(() => this.#work.write(plan, received, missing))) ??
+        new Map<string, CryptodlError>();
+      for (const { task } of arrivals) {
+        const error = refused.get(task.object.key);
+        if (error !== undefined) failures.set(task, error);
+      }
+    }
+    for (const { task, received: object, error } of arrivals) {
+      if (object === undefined && error === undefined)
+        this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
+    }
+    await this.#settleFailures(plan, failures, mayDefer);
+  }
+
+  async #settleFailures(
+    plan: PartitionPlan,
+    failures: ReadonlyMap<Task, CryptodlError>,
+    mayDefer: boolean,
+  ): Promise<void> {
+    const again: Task[] = [];
+    for (const [task, error] of failures) {
+      if (error.fatal) continue;
+      if (mayDefer && error.rounds) again.push(task);
+      else await this.#work.onFailed(plan, task, error);
+    }
+    if (again.length === 0) return;
+    const { rebuild: _, ...rest } = plan;
+    await this.#deferred.add({ ...rest, tasks: again });
+    this.#deferredCount += again.length;
+  }
+
+  #stop(error: unknown): void {
+    if (!this.#options.stop.signal.aborted) this.#options.stop.abort(toCryptodlError(error));
+  }
+}
+
+interface Arrival<Received> {
+  readonly task: Task;
+  readonly received: Received | undefined;
+  readonly error?: CryptodlError;
+}

@@ -1,0 +1,88 @@
+/** The last lines of a run: what came of everything, where it is, and what to type next. */
+import type { ErrorCode } from '../errors.js';
+import { CryptodlError } from '../errors.js';
+import type { AbsenceReason } from '../task.js';
+import { OUTCOME_KINDS } from '../task.js';
+import { bytesText, durationText } from '../units.js';
+import type { Tally } from './tally.js';
+
+export interface Closing {
+  readonly tally: Tally;
+  readonly elapsedMs: number;
+  readonly dataPath: string;
+  readonly reportPath: string | undefined;
+  readonly quarantinePath: string | undefined;
+  /** Tasks that nobody got to, because the run was ended. */
+  readonly undone: number;
+  readonly next: string | undefined;
+}
+
+export function closingBlock(closing: Closing): string[] {
+  const { tally } = closing;
+  const kinds = OUTCOME_KINDS.filter((kind) => tally.outcomes[kind] > 0).map(
+    (kind) => `${number(tally.outcomes[kind])} ${kind}`,
+  );
+  if (closing.undone > 0) kinds.push(`${number(closing.undone)} not done`);
+  return [
+    `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`,
+    ...work(closing),
+    ...reasons(tally),
+    ...place('data', closing.dataPath),
+    ...place('failures', closing.reportPath),
+    ...place('quarantine', closing.quarantinePath),
+    ...place('next', closing.next),
+  ];
+}
+
+function place(name: string, path: string | undefined): string[] {
+  return path === undefined ? [] : [`  ${name.padEnd(11)}${path}`];
+}
+
+function work({ tally, elapsedMs }: Closing): string[] {
+  if (tally.files === 0) return [];
+  const speed = elapsedMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / elapsedMs) * 1000))}/s` : '';
+  const rows = tally.rows > 0 ? `${number(tally.rows)} rows in ` : '';
+  return [
+    `  fetched    ${bytesText(tally.bytes)}${speed}, ${number(tally.requests)} requests, ${number(tally.retries)} retried`,
+    `  written    ${rows}${number(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
+    ...(tally.duplicates > 0
+      ? [`  dropped    ${number(tally.duplicates)} exact duplicate rows within one object`]
+      : []),
+    ...(tally.duplicatesAcross > 0
+      ? [`  kept       ${number(tally.duplicatesAcross)} exact duplicate rows across objects`]
+      : []),
+  ];
+}
+
+function reasons(tally: Tally): string[] {
+  const absent = (Object.entries(tally.absentBy) as [AbsenceReason, number][]).map(([reason, count]) =>
+    named(tally, `absent, ${reason}`, reason, count),
+  );
+  const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).map(([code, count]) => {
+    const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
+    return named(tally, `failed, ${code}${may}`, code, count);
+  });
+  const partial =
+    tally.outcomes.partial > 0
+      ? [named(tally, 'partial, fewer rows than the period has', 'partial', tally.outcomes.partial)]
+      : [];
+  const unverified =
+    tally.unverified > 0
+      ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
+      : [];
+  return [...partial, ...absent, ...unverified, ...failed].flat();
+}
+
+/** Routine absences say their number; what a person should look at is shown by example. */
+const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
+
+function named(tally: Tally, title: string, key: string, count: number): string[] {
+  const examples = tally.examples.get(key) ?? [];
+  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
+  const more = count > shown.length ? [`      … and ${number(count - shown.length)} more`] : [];
+  return [`  ${number(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -1,0 +1,81 @@
+/** The numbers of a run, counted once; closing block, JSON summary and exit code read them. */
+import type { CryptodlError, ErrorCode } from '../errors.js';
+import type { AbsenceReason, OutcomeKind } from '../task.js';
+
+/** What happened to one task. */
+export type Outcome =
+  | {
+      readonly kind: 'ok' | 'partial';
+      readonly rows?: number;
+      readonly expectedRows?: number;
+      readonly bytes: number;
+      readonly duplicates?: number;
+      readonly unverified: boolean;
+    }
+  | { readonly kind: 'skipped' }
+  | { readonly kind: 'absent'; readonly reason: AbsenceReason }
+  | { readonly kind: 'failed'; readonly error: CryptodlError };
+
+/** Examples kept per kind, for the closing block; the whole truth is in the failure report. */
+const EXAMPLES = 5;
+
+export class Tally {
+  readonly outcomes: Record<OutcomeKind, number> = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
+  readonly absentBy: Partial<Record<AbsenceReason, number>> = {};
+  readonly failedBy: Partial<Record<ErrorCode, number>> = {};
+  readonly examples = new Map<string, string[]>();
+  failedRetryable = 0;
+  failedPermanent = 0;
+  waitedTooLong = 0;
+  unverified = 0;
+  duplicates = 0;
+  duplicatesAcross = 0;
+  rows = 0;
+  /** Bytes of the zips that became part of the lake. */
+  bytes = 0;
+  files = 0;
+  fileBytes = 0;
+  requests = 0;
+  retries = 0;
+  quarantined = 0;
+
+  count(key: string, outcome: Outcome): void {
+    this.outcomes[outcome.kind] += 1;
+    switch (outcome.kind) {
+      case 'ok':
+      case 'partial':
+        this.rows += outcome.rows ?? 0;
+        this.bytes += outcome.bytes;
+        this.duplicates += outcome.duplicates ?? 0;
+        if (outcome.unverified) {
+          this.unverified += 1;
+          this.#example('unverified', key);
+        }
+        if (outcome.kind === 'partial')
+          this.#example('partial', `${key}: ${outcome.rows ?? 0} of ${outcome.expectedRows ?? 0} rows`);
+        return;
+      case 'absent':
+        this.absentBy[outcome.reason] = (this.absentBy[outcome.reason] ?? 0) + 1;
+        this.#example(outcome.reason, key);
+        return;
+      case 'failed':
+        this.#countFailure(key, outcome.error);
+        return;
+      case 'skipped':
+    }
+  }
+
+  #countFailure(key: string, error: CryptodlError): void {
+    this.failedBy[error.code] = (this.failedBy[error.code] ?? 0) + 1;
+    if (error.code === 'wait-too-long') this.waitedTooLong += 1;
+    else if (error.retryable) this.failedRetryable += 1;
+    else this.failedPermanent += 1;
+    this.#example(error.code, `${key}: ${error.message}`);
+  }
+
+  #example(what: string, text: string): void {
+    const texts = this.examples.get(what);
+    if (texts === undefined) this.examples.set(what, [text]);
+    else if (texts.length < EXAMPLES) texts.push(text);
+  }
+}
