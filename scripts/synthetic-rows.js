@@ -1,0 +1,200 @@
+// Rows of made-up market data with the columns, digits and times of the real archive (facts: vision-archive.md 1.3).
+import { hash } from './synthetic-random.js';
+
+/** @import { Random } from './synthetic-random.js' */
+
+/** @typedef {'spot' | 'um' | 'cm'} Market */
+/** @typedef {'klines' | 'metrics' | 'fundingRate'} Dataset */
+
+/**
+ * @typedef {object} CsvSpec
+ * @property {Market} market
+ * @property {Dataset} dataset
+ * @property {string} [interval] klines only, default `1m`
+ * @property {string} symbol
+ * @property {string} period `YYYY-MM-DD` or `YYYY-MM`
+ * @property {number} [seed] default 1
+ * @property {boolean} [header]
+ * @property {boolean} [shuffle]
+ */
+
+/** @typedef {{ spec: CsvSpec, fromMs: number, toMs: number, random: Random }} Job */
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** Spot times are microseconds from here on. */
+const SPOT_MICROSECONDS_FROM = Date.UTC(2025, 0, 1);
+/** um metrics rows are labelled with the end of their five minutes before, with the start from here on. */
+const UM_LABEL_SHIFT = Date.UTC(2026, 5, 25);
+/** cm metrics of these early years lack three of the four ratios. */
+const CM_RATIOS_FROM = Date.UTC(2024, 0, 1);
+
+/** @type {Record<string, number>} */
+const UNITS_MS = { s: 1000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+/** 1970-01-05, a Monday: weekly bars open on Mondays. */
+const FIRST_MONDAY_MS = 4 * DAY_MS;
+
+/**
+ * Open times of the bars that open in a period, and the end of the last one.
+ * @param {string} interval
+ * @param {number} fromMs
+ * @param {number} toMs
+ * @returns {number[]}
+ */
+function barBounds(interval, fromMs, toMs) {
+  if (interval === '1mo') return [fromMs, toMs];
+  const match = /^(\d+)([smhd])$/.exec(interval === '1w' ? '7d' : interval);
+  if (match === null) throw new RangeError(`not an interval: ${interval}`);
+  const stepMs = Number(match[1]) * (UNITS_MS[match[2] ?? ''] ?? 0);
+  const offsetMs = interval === '1w' ? FIRST_MONDAY_MS : 0;
+  const bounds = [];
+  let at = Math.ceil((fromMs - offsetMs) / stepMs) * stepMs + offsetMs;
+  for (; at < toMs; at += stepMs) bounds.push(at);
+  return [...bounds, at];
+}
+
+/** Decimals of price, volume and quote volume, what they are padded with (spot: always eight), and the most volume. */
+const KLINE_DIGITS = {
+  spot: { price: 2, pricePad: '000000', volume: 5, volumePad: '000', quote: 8, most: 1e8 },
+  um: { price: 2, pricePad: '', volume: 3, volumePad: '', quote: 5, most: 1e7 },
+  cm: { price: 1, pricePad: '', volume: 0, volumePad: '', quote: 8, most: 1e5 },
+};
+
+/**
+ * @param {Job} job
+ * @returns {string[]}
+ */
+export function klineRows({ spec, fromMs, toMs, random }) {
+  const digits = KLINE_DIGITS[spec.market];
+  const micros = spec.market === 'spot' && fromMs >= SPOT_MICROSECONDS_FROM;
+  const [unit, tail] = micros ? ['000', '999'] : ['', ''];
+  const bounds = barBounds(spec.interval ?? '1m', fromMs, toMs);
+  const price = (/** @type {number} */ ticks) => fixed(ticks, digits.price) + digits.pricePad;
+  const rows = [];
+  let close = Math.round(levelOf(spec, fromMs) / 10 ** (2 - digits.price));
+  for (let i = 0; i + 1 < bounds.length; i += 1) {
+    const open = close;
+    close = Math.max(100, Math.round(open * (1 + (random() - 0.5) * 0.002)));
+    const high = Math.max(open, close) + Math.floor(random() * open * 0.0005);
+    const low = Math.min(open, close) - Math.floor(random() * open * 0.0005);
+    const volume = Math.floor(random() ** 3 * digits.most);
+    const taker = Math.floor(volume * random());
+    const each = open / 10 ** digits.price;
+    // Quote volume; of cm the base coin, a contract being 100 USD.
+    const worth = spec.market === 'cm' ? 100 / each : each / 10 ** digits.volume;
+    const quote = (/** @type {number} */ whole) => `${whole}.${tailOf(random, digits.quote)}`;
+    rows.push(
+      `${bounds[i]}${unit},${price(open)},${price(high)},${price(low)},${price(close)},` +
+        `${fixed(volume, digits.volume)}${digits.volumePad},${(bounds[i + 1] ?? 0) - 1}${tail},${quote(Math.floor(volume * worth) + 1)},` +
+        `${Math.floor((volume / digits.most) * 20_000) + 1},${fixed(taker, digits.volume)}${digits.volumePad},${quote(Math.floor(taker * worth))},0\n`,
+    );
+  }
+  return rows;
+}
+
+/**
+ * @param {Job} job
+ * @returns {string[]}
+ */
+export function metricsRows({ spec, fromMs, toMs, random }) {
+  const isCm = spec.market === 'cm';
+  const shiftMs = spec.market === 'um' && fromMs < UM_LABEL_SHIFT ? 5 * MINUTE_MS : 0;
+  const blank = isCm && fromMs < CM_RATIOS_FROM;
+  const level = levelOf(spec, fromMs) / 100;
+  let held = Math.floor(90_000 + random() * 20_000) * (isCm ? 50 : 1);
+  const rows = [];
+  for (let at = fromMs; at < toMs; at += 5 * MINUTE_MS) {
+    held += Math.floor((random() - 0.5) * 400);
+    const worth = Math.floor(isCm ? (held * 100) / level : held * level * (0.99 + random() * 0.02));
+    const interest = isCm
+      ? `${held}.00000000,${worth}.${tailOf(random, 8)}`
+      : `${held}.${tailOf(random, 3)}0000000000000,${worth}.${tailOf(random, 4)}000000000000`;
+    const ratios = blank
+      ? '"","",""'
+      : `1.4${tailOf(random, 7)},1.9${tailOf(random, 5)}00,1.3${tailOf(random, 7)}`;
+    // One um row in five hundred lacks its last ratio, as in the real files.
+    const taker = !isCm && random() < 0.002 ? '' : `${random() < 0.5 ? 0 : 1}.${tailOf(random, 6)}00`;
+    rows.push(`${label(at + shiftMs)},${spec.symbol},${interest},${ratios},${taker}\n`);
+  }
+  return rows;
+}
+
+/**
+ * @param {Job} job
+ * @returns {string[]}
+ */
+export function fundingRows({ spec, fromMs, toMs, random }) {
+  const isLarge = /^(BTC|ETH)/.test(spec.symbol);
+  const hours = isLarge || hash(spec.symbol) % 3 === 0 ? 8 : 4;
+  const rows = [];
+  for (let at = fromMs; at < toMs; at += hours * HOUR_MS) {
+    const jitterMs = random() < 0.5 ? 0 : Math.floor(random() ** 2 * 27);
+    // Rates below a millionth are the ones that come out with an exponent.
+    const scale = random() < 0.05 ? 100 : 10_000;
+    rows.push(`${at + jitterMs},${hours},${scientific(Math.round((random() - 0.4) * scale))}\n`);
+  }
+  return rows;
+}
+
+/**
+ * A count of 1e-8 as java.math.BigDecimal prints it: -3449 is -0.00003449, -18 is -1.8E-7.
+ * @param {number} units
+ */
+function scientific(units) {
+  const sign = units < 0 ? '-' : '';
+  const digits = String(Math.abs(units));
+  if (digits.length === 1) return `${sign}${digits}E-8`;
+  if (digits.length === 2) return `${sign}${digits[0]}.${digits[1]}E-7`;
+  return `${sign}${fixed(Math.abs(units), 8)}`;
+}
+
+/**
+ * Price of a symbol in hundredths, moving slowly from period to period.
+ * @param {CsvSpec} spec
+ * @param {number} atMs
+ */
+function levelOf({ symbol, seed = 1 }, atMs) {
+  const own = hash(`${seed}/${symbol}`);
+  const base = symbol.startsWith('BTC') ? 6_000_000 : 2000 + (own % 400_000);
+  return Math.round(base * (1 + 0.3 * Math.sin(atMs / DAY_MS / 50 + own)));
+}
+
+/** All zero-padded numbers of up to four digits: formatting is what takes the time, so it is done once. */
+const PADDED = [1, 2, 3, 4].map((width) =>
+  Array.from({ length: 10 ** width }, (_, n) => String(n).padStart(width, '0')),
+);
+
+/**
+ * That many random digits.
+ * @param {Random} random
+ * @param {number} width
+ * @returns {string}
+ */
+function tailOf(random, width) {
+  if (width > 4) return tailOf(random, 4) + tailOf(random, width - 4);
+  const pool = PADDED[width - 1] ?? [];
+  return pool[Math.floor(random() * pool.length)] ?? '';
+}
+
+/**
+ * A whole number of 10^-decimals as decimal text.
+ * @param {number} units not negative
+ * @param {number} decimals
+ */
+function fixed(units, decimals) {
+  if (decimals === 0) return String(units);
+  const scale = 10 ** decimals;
+  const tail = units % scale;
+  const text = PADDED[decimals - 1]?.[tail] ?? String(tail).padStart(decimals, '0');
+  return `${Math.floor(units / scale)}.${text}`;
+}
+
+/**
+ * `YYYY-MM-DD HH:MM:SS`.
+ * @param {number} atMs
+ */
+function label(atMs) {
+  const text = new Date(atMs).toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, 19)}`;
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+
+import type { StoredObject } from './object-store.js';
+
+type Algorithm = 'md5' | 'sha256';
+
+/** Above this S3 clients upload in parts, and an ETag is no longer the MD5 of the content. */
+const PART_BYTES = 8 * 1024 * 1024;
+const READ_AT_ONCE_BYTES = 1024 * 1024;
+const MAX_CACHED = 200_000;
+
+/** Digests of files, each computed once per revision (size, modification time, inode). */
+export class DigestCache {
+  readonly #known = new Map<string, { readonly revision: string; readonly digest: Promise<string> }>();
+
+  /** Hex digest of the file's content. Rejects with the file system's error. */
+  async digest(algorithm: Algorithm, { path, stats }: StoredObject): Promise<string> {
+    const id = `${algorithm}:${path}`;
+    const revision = `${stats.size}:${stats.mtimeNs}:${stats.ino}`;
+    const known = this.#known.get(id);
+    if (known?.revision === revision) return known.digest;
+    const digest = digestOf(algorithm, path, stats.size);
+    this.#known.set(id, { revision, digest });
+    this.#forgetOldest();
+    try {
+      return await digest;
+    } catch (error) {
+      this.#known.delete(id);
+      throw error;
+    }
+  }
+
+  #forgetOldest(): void {
+    if (this.#known.size <= MAX_CACHED) return;
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+async function digestOf(algorithm: Algorithm, path: string, size: bigint): Promise<string> {
+  const hash = createHash(algorithm);
+  if (size <= READ_AT_ONCE_BYTES) return hash.update(await readFile(path)).digest('hex');
+  const chunks: AsyncIterable<Buffer> = createReadStream(path);
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/**
+ * Quoted ETag: the MD5 of the content, or for large files the form of a multipart upload (`<32 hex>-<parts>`),
+ * made from size and time so that a listing of gigabyte files need not read them (facts: vision-archive.md 3.2).
+ */
+export async function etagOf(object: StoredObject, digests: DigestCache): Promise<string> {
+  const { size, mtimeNs } = object.stats;
+  if (size > PART_BYTES) {
+    const identity = `${object.virtual ? 'sidecar' : 'object'}:${size}:${mtimeNs}`;
+    const parts = object.virtual ? 1 : Math.ceil(Number(size) / PART_BYTES);
+    return `"${createHash('md5').update(identity).digest('hex')}-${parts}"`;
+  }
+  if (!object.virtual) return `"${await digests.digest('md5', object)}"`;
+  return `"${createHash('md5')
+    .update(await sidecarText(object, digests))
+    .digest('hex')}"`;
+}
+
+/** Content of the sidecar of a file, in the text format of `sha256sum` (facts: vision-archive.md 2). */
+export async function sidecarText(object: StoredObject, digests: DigestCache): Promise<string> {
+  return `${await digests.digest('sha256', object)}  ${basename(object.path)}\n`;
+}
+
+/** Bytes of the object's content; a sidecar's length is known without reading the file. */
+export function sizeOf(object: StoredObject): number {
+  return object.virtual ? 64 + 2 + Buffer.byteLength(basename(object.path)) + 1 : Number(object.stats.size);
+}

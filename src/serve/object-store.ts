@@ -1,0 +1,67 @@
+import { errnoOf } from '../errors.js';
+import type { BigIntStats } from 'node:fs';
+import { lstat, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Suffix of the side file that holds an object's SHA-256. */
+export const SIDECAR_SUFFIX = '.CHECKSUM';
+
+/** The one folder below the root whose files are objects. */
+export const TOP_FOLDER = 'data';
+
+/** A file that is an object, or (`virtual`) whose sidecar is the object although no such file exists. */
+export interface StoredObject {
+  readonly path: string;
+  readonly stats: BigIntStats;
+  readonly virtual: boolean;
+}
+
+/** True for a file or folder name that may be a part of a key; hidden names and path tricks are not. */
+export function isKeyPart(name: string): boolean {
+  return name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
+}
+
+/** The file or folder a key (without trailing slash) stands for, or undefined when it lies outside `data/`. */
+export function pathOfKey(root: string, key: string): string | undefined {
+  const parts = key.split('/');
+  if (parts[0] !== TOP_FOLDER || !parts.every(isKeyPart)) return undefined;
+  return join(root, ...parts);
+}
+
+/** The object stored under a key; undefined when there is none. `root` is a real path (no symbolic links). */
+export async function findObject(root: string, key: string): Promise<StoredObject | undefined> {
+  const path = pathOfKey(root, key);
+  if (path === undefined || !key.includes('/')) return undefined;
+  const stats = await regularFile(path);
+  if (stats !== undefined) return { path, stats, virtual: false };
+  const base = path.slice(0, -SIDECAR_SUFFIX.length);
+  if (!path.endsWith(SIDECAR_SUFFIX) || !mayHaveSidecar(base)) return undefined;
+  const baseStats = await regularFile(base);
+  return baseStats === undefined ? undefined : { path: base, stats: baseStats, virtual: true };
+}
+
+/** True unless the file is a sidecar itself. */
+export function mayHaveSidecar(name: string): boolean {
+  return !name.endsWith(SIDECAR_SUFFIX);
+}
+
+/** Status of a regular file that is reached without any symbolic link, so that nothing outside the root is served. */
+async function regularFile(path: string): Promise<BigIntStats | undefined> {
+  return missingAsUndefined(async () => {
+    const stats = await lstat(path, { bigint: true });
+    return stats.isFile() && (await realpath(path)) === path ? stats : undefined;
+  });
+}
+
+const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP']);
+
+/** Runs a file system call; a name that leads nowhere gives undefined, every other error is thrown. */
+export async function missingAsUndefined<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    const code = error instanceof Error ? errnoOf(error) : undefined;
+    if (code !== undefined && MISSING.has(code)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import type { ServerResponse } from 'node:http';
+
+import { XML_DECLARATION, element } from './xml.js';
+
+/** An answer that is an S3 error document instead of an object or a listing. */
+export interface Refusal {
+  readonly status: number;
+  /** S3's own error code, such as `NoSuchKey`. */
+  readonly refusal: string;
+  readonly message: string;
+  /** The key it is about, echoed in the document. */
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function invalidArgument(message: string): Refusal {
+  return { status: 400, refusal: 'InvalidArgument', message };
+}
+
+export function noSuchKey(key: string): Refusal {
+  return { status: 404, refusal: 'NoSuchKey', message: 'The specified key does not exist.', key };
+}
+
+export const INVALID_URI: Refusal = {
+  status: 400,
+  refusal: 'InvalidURI',
+  message: "Couldn't parse the specified URI.",
+};
+
+export const METHOD_NOT_ALLOWED: Refusal = {
+  status: 405,
+  refusal: 'MethodNotAllowed',
+  message: 'The specified method is not allowed against this resource.',
+  headers: { Allow: 'GET, HEAD' },
+};
+
+export const INTERNAL_ERROR: Refusal = {
+  status: 500,
+  refusal: 'InternalError',
+  message: 'We encountered an internal error. Please try again.',
+};
+
+/** Sends the error document (facts: vision-archive.md 3.4); without a body for HEAD, which node takes care of. */
+export function sendRefusal(response: ServerResponse, refused: Refusal): void {
+  const key = refused.key === undefined ? '' : element('Key', refused.key);
+  const body =
+    `${XML_DECLARATION}<Error>${element('Code', refused.refusal)}${element('Message', refused.message)}${key}` +
+    '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId></Error>';
+  sendXml(response, refused.status, body, refused.headers);
+}
+
+/** Sends a complete XML document. */
+export function sendXml(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': 'application/xml',
+    'Content-Length': bytes.length,
+  });
+  response.end(bytes);
+}

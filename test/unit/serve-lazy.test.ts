@@ -1,0 +1,45 @@
+import type * as Files from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, it, vi } from 'vitest';
+
+import { folderWith, list, removeFolders, serve } from '../helpers/served-folder.js';
+
+const read = vi.hoisted(() => ({ folders: new Array<string>() }));
+
+vi.mock('node:fs/promises', async (importOriginal) => {
+  const files = await importOriginal<typeof Files>();
+  const readdir = (path: string, options: { withFileTypes: true }): Promise<unknown> => {
+    read.folders.push(path.replace(/\/$/, ''));
+    return files.readdir(path, options);
+  };
+  return { ...files, readdir };
+});
+
+afterAll(removeFolders);
+
+it('reads only the folders a page lies in', async () => {
+  const symbols = Array.from({ length: 20 }, (_, i) => `SYM${10 + i}USDT`);
+  const keys = symbols.flatMap((symbol) =>
+    [1, 2, 3].map((day) => `data/spot/daily/trades/${symbol}/${day}.zip`),
+  );
+  const folder = folderWith(Object.fromEntries(keys.map((key) => [key, ''])));
+  const server = await serve(folder);
+  const foldersRead = async (query: Record<string, string>): Promise<string[]> => {
+    read.folders.length = 0;
+    await list(server.url, query);
+    return [...read.folders];
+  };
+  const trades = join(folder, 'data/spot/daily/trades');
+  expect(await foldersRead({ prefix: 'data/spot/daily/trades/', delimiter: '/' })).toEqual([trades]);
+  expect(await foldersRead({ prefix: 'data/spot/daily/trades/SYM15USDT/' })).toEqual([
+    join(trades, 'SYM15USDT'),
+  ]);
+  const middle = {
+    prefix: 'data/spot/daily/trades/',
+    marker: 'data/spot/daily/trades/SYM20USDT/2.zip',
+    'max-keys': '4',
+  };
+  expect(await foldersRead(middle)).toEqual([trades, join(trades, 'SYM20USDT'), join(trades, 'SYM21USDT')]);
+  await server.close();
+});
