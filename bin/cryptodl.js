@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+// Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, when it is first used.
+import { availableParallelism } from 'node:os';
+
+process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, availableParallelism() * 2));
+
+const { main } = await import('../dist/cli/process.js');
+await main();

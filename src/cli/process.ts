@@ -1,0 +1,37 @@
+/** This process as an Io: the only place that touches its streams, signals and exit code. */
+import type { Io } from '../io.js';
+import { run } from '../main.js';
+
+export async function main(): Promise<void> {
+  // A reader that has seen enough (`| head`) is not an error.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0);
+      throw error;
+    });
+  }
+  process.exitCode = await run(process.argv.slice(2), processIo());
+}
+
+function processIo(): Io {
+  return {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    stdin: process.stdin,
+    environment: process.env,
+    onSignal: (act) => {
+      const onInterrupt = (): void => {
+        act('SIGINT');
+      };
+      const onTerminate = (): void => {
+        act('SIGTERM');
+      };
+      process.on('SIGINT', onInterrupt);
+      process.on('SIGTERM', onTerminate);
+      return () => {
+        process.off('SIGINT', onInterrupt);
+        process.off('SIGTERM', onTerminate);
+      };
+    },
+  };
+}

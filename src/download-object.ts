@@ -1,0 +1,150 @@
+/** One archive object from the wire to its CSV. Stages meet here and nowhere else. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CryptodlError } from './errors.js';
+import { bodySize } from './fetch.js';
+import type { Body, Expectation, Fetch, FetchResponse } from './fetch.js';
+import type { ArchiveObject, PartitionPlan } from './task.js';
+import { unzip } from './unpack/unzip.js';
+import { keyPath, memberName, SIDECAR } from './venue/keys.js';
+import type { ReceivedObject } from './write/csv-input.js';
+
+export interface DownloadContext {
+  readonly fetch: Fetch;
+  readonly archiveUrl: string;
+  readonly verify: 'sha256' | 'etag' | 'none';
+  readonly tempFolder: string;
+  readonly signal: AbortSignal;
+}
+
+/** CSVs above this are unpacked to a spool file. */
+const CSV_MEMORY_BYTES = 32 * 1024 * 1024;
+/** No archive object unpacks to more than a fraction of this. */
+const CSV_MAX_BYTES = 64 * 2 ** 30;
+const SIDECAR_MAX_BYTES = 64 * 1024;
+const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
+
+/** Undefined when the archive has no such object. Rejects with a typed error that carries the refused bytes. */
+export async function downloadObject(
+  context: DownloadContext,
+  plan: PartitionPlan,
+  object: ArchiveObject,
+): Promise<ReceivedObject | undefined> {
+  const spool = join(context.tempFolder, randomUUID());
+  const sidecar = sidecarOf(context, object);
+  const expect = expectation(context, object, sidecar.ask);
+  const request = {
+    url: `${context.archiveUrl}/${keyPath(object.key)}`,
+    bucket: 'archive',
+    spoolPath: `${spool}.zip`,
+    expect,
+  };
+  const response = await context.fetch(request, {
+    signal: context.signal,
+    traceId: randomUUID(),
+    attempt: 1,
+  });
+  if (response.status === 404) return undefined;
+  const verified =
+    expect.md5 !== undefined ? 'etag' : (await sidecar.last()) === undefined ? 'crc' : 'sidecar';
+  const keepsZip = plan.settings.format === 'zip' && verified !== 'crc';
+  const csv = keepsZip ? EMPTY : await unpack(context, object, response, `${spool}.csv`);
+  return {
+    object,
+    zip: response.body,
+    csv,
+    name: memberName(object.key),
+    zipBytes: bodySize(response.body),
+    sha256: response.sha256,
+    verified,
+    ...revisionOf(object, response),
+  };
+}
+
+async function unpack(
+  context: DownloadContext,
+  object: ArchiveObject,
+  response: FetchResponse,
+  spoolPath: string,
+): Promise<Body> {
+  const limits = {
+    spoolPath,
+    memoryBytes: CSV_MEMORY_BYTES,
+    maxBytes: CSV_MAX_BYTES,
+    signal: context.signal,
+  };
+  try {
+    return await unzip(response.body, memberName(object.key), limits);
+  } catch (error) {
+    if (!(error instanceof CryptodlError)) throw error;
+    throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });
+  }
+}
+
+function expectation(
+  context: DownloadContext,
+  object: ArchiveObject,
+  sha256: (bypassCache: boolean) => Promise<string | undefined>,
+): Expectation {
+  const bytes = object.bytes === undefined ? {} : { bytes: object.bytes };
+  if (context.verify === 'none') return { zip: true, ...bytes };
+  // An ETag of a multipart upload is no MD5: the sidecar decides.
+  const isMd5 = /^[0-9a-f]{32}$/.test(object.etag ?? '');
+  if (context.verify === 'etag' && isMd5 && object.etag !== undefined)
+    return { zip: true, ...bytes, md5: object.etag };
+  return { zip: true, ...bytes, sha256 };
+}
+
+interface Sidecar {
+  readonly ask: (bypassCache: boolean) => Promise<string | undefined>;
+  /** The last answer. */
+  readonly last: () => Promise<string | undefined>;
+}
+
+/** The published digest: asked once, and anew only past caches. A malformed sidecar counts as none. */
+function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
+  const url = `${context.archiveUrl}/${keyPath(object.key)}${SIDECAR}`;
+  const name = object.key.slice(object.key.lastIndexOf('/') + 1);
+  const get = async (bypassCache: boolean): Promise<string | undefined> => {
+    const request = { url, bucket: 'archive', maxBytes: SIDECAR_MAX_BYTES, bypassCache };
+    const response = await context.fetch(request, {
+      signal: context.signal,
+      traceId: randomUUID(),
+      attempt: 1,
+    });
+    if (response.status === 404 || response.body.kind === 'file') return undefined;
+    const digest = parseSidecar(response.body.bytes.toString('utf8'), name);
+    return digest === undefined && !bypassCache ? get(true) : digest;
+  };
+  let last: Promise<string | undefined> | undefined;
+  return {
+    ask: (bypassCache) => {
+      if (last === undefined || bypassCache) last = get(bypassCache);
+      return last;
+    },
+    last: () => last ?? Promise.resolve(undefined),
+  };
+}
+
+/** `<64 hex>  <file name>`, with or without a final newline (facts, section 2). */
+export function parseSidecar(text: string, name: string): string | undefined {
+  const match = /^([0-9a-f]{64})\s+\*?(\S.*?)\s*$/i.exec(text);
+  return match?.[2] === name ? match[1]?.toLowerCase() : undefined;
+}
+
+/** What tells this revision from the next: as the object's own answer says, else as the listing did. */
+function revisionOf(
+  object: ArchiveObject,
+  response: FetchResponse,
+): { etag?: string; lastModified?: string } {
+  const etag = response.headers['etag']?.replaceAll('"', '') ?? object.etag;
+  const lastModified = response.headers['last-modified'] ?? object.lastModified;
+  return { ...(etag === undefined ? {} : { etag }), ...(lastModified === undefined ? {} : { lastModified }) };
+}
+
+/** Removes the spool files of an object that was written or refused. */
+export async function forget(received: Pick<ReceivedObject, 'zip' | 'csv'>): Promise<void> {
+  for (const body of [received.zip, received.csv])
+    if (body.kind === 'file') await rm(body.path, { force: true });
+}

@@ -1,0 +1,283 @@
+/** From a plan to its end: queue, downloads, writes, outcomes, report, exit code. Shared by `vision` and `retry`. */
+import { mkdir, rm, statfs } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { downloadObject, forget } from './download-object.js';
+import type { DownloadContext } from './download-object.js';
+import { CryptodlError, toCryptodlError } from './errors.js';
+import { exitCode } from './exit-code.js';
+import type { ExitCode } from './exit-code.js';
+import { quarantine } from './lake/quarantine.js';
+import { createSerializer } from './lake/serialize.js';
+import { PlanSpool } from './plan/plan-spool.js';
+import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
+import { closingBlock } from './report/closing-block.js';
+import type { FailureReport } from './report/failure-report.js';
+import type { Outcome } from './report/tally.js';
+import { runFolder } from './session.js';
+import type { Session } from './session.js';
+import type { PartitionPlan, PlanTotals, Task } from './task.js';
+import { bytesText } from './units.js';
+import { TOOL_VERSION } from './version.js';
+import type { ReceivedObject } from './write/csv-input.js';
+import { createEngine } from './write/duckdb.js';
+import type { Engine } from './write/duckdb.js';
+import { createPartitionWriter } from './write/partition-writer.js';
+import type { PartitionWriter, WriterContext } from './write/partition-writer.js';
+import { createZipWriter } from './write/zip-writer.js';
+
+export interface PlannedRun {
+  readonly plans: AsyncIterable<PartitionPlan>;
+  readonly totals: PlanTotals;
+  readonly report: FailureReport;
+  /** Path under which the lake's data of this run lies, for the closing block. */
+  readonly dataPath: string;
+  readonly next: string | undefined;
+}
+
+const ENGINE_MEMORY_BYTES = 1e9;
+
+export async function executePlan(session: Session, run: PlannedRun): Promise<ExitCode> {
+  const started = session.clock.monotonic();
+  let ended: CryptodlError | undefined;
+  try {
+    await refuseFullDisk(session, run.totals);
+    await runAll(session, run);
+  } catch (error) {
+    ended = toCryptodlError(error);
+  }
+  session.reporter.stopProgress();
+  const reportPath = await run.report.close(ended === undefined);
+  return conclude(session, run, { ended, reportPath, elapsedMs: session.clock.monotonic() - started });
+}
+
+/** What is to come must fit; Parquet is smaller than the zips, CSV a few times larger. */
+async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
+  if (totals.fetch === 0) return;
+  await mkdir(session.tempFolder, { recursive: true });
+  const { bavail, bsize } = await statfs(session.tempFolder);
+  const factor = session.options.format === 'csv' ? 4 : 1;
+  if (bavail * bsize >= totals.fetchBytes * factor) return;
+  throw new CryptodlError(
+    'disk-full',
+    `${session.tempFolder} has ${bytesText(bavail * bsize)} free, the plan needs about ${bytesText(totals.fetchBytes * factor)}`,
+    {
+      hint: 'make room, or choose another --out or --temp-dir',
+    },
+  );
+}
+
+async function runAll(session: Session, run: PlannedRun): Promise<void> {
+  const folder = runFolder(session);
+  const cores = availableParallelism();
+  const engine = createEngine({
+    threads: cores,
+    memoryBytes: ENGINE_MEMORY_BYTES,
+    tempFolder: join(folder, 'spill'),
+  });
+  if (run.totals.fetch > 0) await mkdir(folder, { recursive: true });
+  const writers = createWriters(session, engine, folder);
+  const download: DownloadContext = {
+    fetch: session.fetch,
+    archiveUrl: session.options['archive-url'],
+    verify: session.options.verify,
+    tempFolder: folder,
+    signal: session.stop.signal,
+  };
+  const queue = new RunQueue<ReceivedObject>(
+    {
+      prepare: (plan) => writers(plan).prepare(plan),
+      download: async (plan, task) => downloadObject(download, plan, task.object),
+      write: (plan, received, missing) => writeObjects(session, writers(plan), plan, received, missing),
+      onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
+      onSettled: (plan, task) => {
+        recordSettled(session, run.report, plan, task);
+      },
+    },
+    {
+      downloads: session.concurrency.limit,
+      writers: Math.max(1, cores),
+      stop: session.stop,
+      createSpool: deferredSpools(folder),
+      beforeRound: (round) => beforeRound(session, round),
+    },
+  );
+  session.onLimit = (limit) => {
+    queue.setDownloads(limit);
+  };
+  session.reporter.startProgress(run.totals, () => queue.inFlight);
+  try {
+    await queue.run(run.plans);
+  } finally {
+    engine.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function createWriters(
+  session: Session,
+  engine: Engine,
+  tempFolder: string,
+): (plan: PartitionPlan) => PartitionWriter {
+  const { venue, paths, clock } = session;
+  const context: WriterContext = {
+    venue,
+    paths,
+    tempFolder,
+    engine,
+    clock,
+    tool: TOOL_VERSION,
+    serialize: createSerializer(),
+  };
+  const converting = createPartitionWriter(context);
+  const keeping = createZipWriter(context);
+  return (plan) => (plan.settings.format === 'zip' ? keeping : converting);
+}
+
+function deferredSpools(folder: string): () => PlanSpool {
+  let spools = 0;
+  return () => {
+    spools += 1;
+    return new PlanSpool(join(folder, `deferred-${spools}.jsonl`));
+  };
+}
+
+/** Longer each time: a host that was down for a moment gets it. */
+async function beforeRound(session: Session, round: number): Promise<void> {
+  const delayMs = session.options['retry-delay'] * 10 * 4 ** (round - 1);
+  session.reporter.event('round', { round, of: FURTHER_ROUNDS });
+  await session.clock.sleep(Math.min(delayMs, 30_000), session.stop.signal);
+}
+
+async function writeObjects(
+  session: Session,
+  writer: PartitionWriter,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  missing: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, CryptodlError>> {
+  const result = await writer.write(plan, received, missing);
+  const { reporter } = session;
+  reporter.tally.files += result.files;
+  reporter.tally.fileBytes += result.bytes;
+  reporter.tally.duplicatesAcross += result.duplicatesAcross;
+  if (result.files > 0)
+    reporter.event('partition', {
+      ...plan.series,
+      partition: plan.label,
+      files: result.files,
+      bytes: result.bytes,
+    });
+  for (const object of received) {
+    const written = result.written.get(object.object.key);
+    const error = result.failed.get(object.object.key);
+    if (error !== undefined && !error.retryable)
+      await keepEvidence(session, object.object.key, object.zip, error);
+    await forget(object);
+    if (written === undefined) continue;
+    const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
+    const outcome: Outcome = {
+      kind: isPartial ? 'partial' : 'ok',
+      bytes: object.zipBytes,
+      unverified: object.verified === 'crc' && session.options.verify !== 'none',
+      ...written,
+    };
+    const task: Task = { series: plan.series, object: object.object, action: { kind: 'fetch' } };
+    reporter.outcome(plan, task, outcome);
+  }
+  return result.failed;
+}
+
+async function recordFailure(
+  session: Session,
+  report: FailureReport,
+  plan: PartitionPlan,
+  task: Task,
+  error: CryptodlError,
+): Promise<void> {
+  if (session.stop.signal.aborted && error.code === 'interrupted') return;
+  if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
+  session.reporter.outcome(plan, task, { kind: 'failed', error });
+  await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
+}
+
+async function keepEvidence(
+  session: Session,
+  key: string,
+  body: Parameters<typeof quarantine>[2],
+  error: CryptodlError,
+): Promise<void> {
+  await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
+  session.reporter.tally.quarantined += 1;
+}
+
+function recordSettled(session: Session, report: FailureReport, plan: PartitionPlan, task: Task): void {
+  if (task.action.kind === 'absent') {
+    session.reporter.outcome(plan, task, { kind: 'absent', reason: task.action.reason });
+    if (task.action.reason === 'hole')
+      report.addHole(plan, task, new Date(session.clock.now()).toISOString());
+  } else {
+    session.reporter.outcome(plan, task, { kind: 'skipped' });
+  }
+}
+
+interface End {
+  readonly ended: CryptodlError | undefined;
+  readonly reportPath: string | undefined;
+  readonly elapsedMs: number;
+}
+
+function conclude(session: Session, run: PlannedRun, end: End): ExitCode {
+  const { reporter, options } = session;
+  const { tally } = reporter;
+  const { totals } = run;
+  const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
+  const code = exitCode({
+    ended: end.ended?.code,
+    signal: session.signalled(),
+    waitedTooLong: tally.waitedTooLong,
+    failedRetryable: tally.failedRetryable,
+    failedPermanent: tally.failedPermanent,
+    holes: tally.absentBy.hole ?? 0,
+    partial: tally.outcomes.partial,
+    strict: options.strict === true,
+  });
+  const next =
+    tally.outcomes.failed > 0 && end.reportPath !== undefined ? `cryptodl retry ${end.reportPath}` : run.next;
+  const undone =
+    end.ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled);
+  const lines = closingBlock({
+    tally,
+    elapsedMs: end.elapsedMs,
+    dataPath: run.dataPath,
+    reportPath: tally.outcomes.failed > 0 ? end.reportPath : undefined,
+    quarantinePath: tally.quarantined > 0 ? session.paths.quarantine : undefined,
+    undone,
+    next,
+  });
+  if (end.ended !== undefined)
+    reporter.alarm([
+      `cryptodl: ${end.ended.message}`,
+      ...(end.ended.hint === undefined ? [] : [`  ${end.ended.hint}`]),
+    ]);
+  if (code === 0) reporter.say(lines);
+  else reporter.alarm(lines);
+  reporter.event('summary', {
+    outcomes: tally.outcomes,
+    absent: tally.absentBy,
+    failed: tally.failedBy,
+    undone,
+    bytes: tally.bytes,
+    rows: tally.rows,
+    files: tally.files,
+    requests: tally.requests,
+    retries: tally.retries,
+    unverified: tally.unverified,
+    duplicatesDropped: tally.duplicates,
+    duplicatesKept: tally.duplicatesAcross,
+    elapsedMs: Math.round(end.elapsedMs),
+    failures: end.reportPath === undefined ? null : relative('.', end.reportPath),
+    exitCode: code,
+  });
+  return code;
+}

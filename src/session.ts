@@ -1,0 +1,232 @@
+/** Composition root of a download: one request stack, one reporter, one stop switch for a whole run. */
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { join } from 'node:path';
+import type { Clock } from './clock.js';
+import { CryptodlError } from './errors.js';
+import type { Fetch, RetryEvent } from './fetch.js';
+import type { Io } from './io.js';
+import type { LakePaths } from './lake/layout.js';
+import { lakePaths } from './lake/layout.js';
+import type { Options } from './options/flags.js';
+import { createListing } from './plan/listing.js';
+import type { Listing } from './plan/listing.js';
+import type { Probe } from './plan/probe.js';
+import { Concurrency } from './queue/concurrency.js';
+import { openLog } from './report/log.js';
+import { Reporter } from './report/reporter.js';
+import { breaker } from './retry/breaker.js';
+import { retry } from './retry/retry.js';
+import { throttle } from './throttle/throttle.js';
+import { createPools } from './transport/pool.js';
+import { timeout } from './transport/timeout.js';
+import { createTransport } from './transport/transport.js';
+import { verify } from './transport/verify.js';
+import { keyPath, SIDECAR } from './venue/keys.js';
+import { loadRetryPresets, loadVenue } from './venue/venue.js';
+import type { Venue } from './venue/venue.js';
+
+export interface Session {
+  readonly options: Options;
+  readonly clock: Clock;
+  /** Wall clock, or what --now says. */
+  readonly nowMs: number;
+  readonly venue: Venue;
+  readonly paths: LakePaths;
+  readonly tempFolder: string;
+  readonly reporter: Reporter;
+  readonly fetch: Fetch;
+  readonly listing: Listing;
+  readonly probe: Probe;
+  readonly concurrency: Concurrency;
+  /** Told of every new concurrency limit. */
+  onLimit: (limit: number) => void;
+  readonly stop: AbortController;
+  readonly signalled: () => 'SIGINT' | 'SIGTERM' | undefined;
+  close(): Promise<void>;
+}
+
+const LISTING_MAX_BYTES = 16 * 1024 * 1024;
+/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
+const SPARE_SOCKETS = 8;
+
+export function openSession(options: Options, io: Io, clock: Clock): Session {
+  const venue = loadVenue();
+  const paths = lakePaths(options.out);
+  const stop = new AbortController();
+  // Every request in flight listens.
+  setMaxListeners(0, stop.signal);
+  const log = openLog({
+    file: options['log-file'],
+    level: options['log-level'],
+    toStderr: options['log-level'] !== 'info',
+  });
+  const reporter = new Reporter({
+    stdout: io.stdout,
+    stderr: io.stderr,
+    clock,
+    json: options.json === true,
+    quiet: options.quiet === true,
+    progress: progressMode(options, io),
+    log,
+  });
+  const concurrency = new Concurrency(options.concurrency, clock, (limit) => {
+    session.onLimit(limit);
+  });
+  const most = options.concurrency.kind === 'fixed' ? options.concurrency.limit : options.concurrency.max;
+  const pools = createPools({
+    connections: most * 2 + SPARE_SOCKETS,
+    connectTimeoutMs: options['connect-timeout'],
+  });
+  const fetch = createStack(options, clock, venue, createTransport(pools), reporter, concurrency);
+  const { signalled, release } = watchSignals(io, stop);
+  const session: Session = {
+    options,
+    clock,
+    nowMs: options.now ?? clock.now(),
+    venue,
+    paths,
+    tempFolder: options['temp-dir'] ?? paths.staging,
+    reporter,
+    fetch,
+    listing: createListing((query) => getListing(fetch, options, stop.signal, query)),
+    probe: (key) => probeSidecar(fetch, options, stop.signal, key),
+    concurrency,
+    onLimit: () => undefined,
+    stop,
+    signalled,
+    close: async () => {
+      release();
+      stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      log.close();
+      await pools.close();
+    },
+  };
+  return session;
+}
+
+function progressMode(options: Options, io: Io): 'bar' | 'plain' | 'none' {
+  if (options.progress !== 'auto') return options.progress;
+  return io.stderr.isTTY === true && options.json !== true ? 'bar' : 'plain';
+}
+
+/** Outermost first; every attempt takes its own permit and its own deadlines, waiting for a permit spends neither. */
+function createStack(
+  options: Options,
+  clock: Clock,
+  venue: Venue,
+  transport: Fetch,
+  reporter: Reporter,
+  concurrency: Concurrency,
+): Fetch {
+  const maxWaitMs = options['max-wait'];
+  const preset = loadRetryPresets().vision;
+  const counted: Fetch = async (request, context) => {
+    reporter.tally.requests += 1;
+    const response = await transport(request, context);
+    concurrency.onSuccess();
+    return response;
+  };
+  const timed = timeout({
+    clock,
+    headersMs: options['headers-timeout'],
+    idleMs: options['idle-timeout'],
+    totalMs: options['total-timeout'],
+  })(counted);
+  const throttled = throttle({ clock, buckets: venue.buckets, maxWaitMs })(timed);
+  const broken = breaker({ clock, openMs: options['breaker-open'] })(throttled);
+  const onRetry = (event: RetryEvent): void => {
+    if (OVERLOAD.has(event.error.code)) concurrency.onOverload();
+    reporter.retry(event);
+  };
+  const { factor, maxDelayMs } = preset;
+  return retry({
+    clock,
+    retries: options.retries,
+    baseDelayMs: options['retry-delay'],
+    factor,
+    maxDelayMs,
+    maxWaitMs,
+    onRetry,
+  })(verify(broken));
+}
+
+const OVERLOAD: ReadonlySet<string> = new Set(['rate-limited', 'http-server-error', 'connect-timeout']);
+
+async function getListing(
+  fetch: Fetch,
+  options: Options,
+  signal: AbortSignal,
+  query: string,
+): Promise<string> {
+  const base = listingUrl(options);
+  const request = {
+    url: `${base}/?${query}`,
+    bucket: 'listing',
+    maxBytes: LISTING_MAX_BYTES,
+    spoolAboveBytes: LISTING_MAX_BYTES,
+  };
+  const response = await fetch(request, { signal, traceId: randomUUID(), attempt: 1 });
+  if (response.status === 404 || response.body.kind === 'file') {
+    throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
+  }
+  return response.body.bytes.toString('utf8');
+}
+
+/** Where somebody moved the archive, the listing is asked at the same place. */
+function listingUrl(options: Options): string {
+  const { hosts } = loadVenue();
+  return (
+    options['listing-url'] ??
+    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
+  );
+}
+
+async function probeSidecar(
+  fetch: Fetch,
+  options: Options,
+  signal: AbortSignal,
+  key: string,
+): Promise<boolean> {
+  const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
+  try {
+    const response = await fetch(
+      { url, bucket: 'archive', maxBytes: 65_536 },
+      { signal, traceId: randomUUID(), attempt: 1 },
+    );
+    return response.status === 200;
+  } catch (error) {
+    if (
+      error instanceof CryptodlError &&
+      ['connect-failed', 'dns-failed', 'connect-timeout'].includes(error.code)
+    ) {
+      throw new CryptodlError(
+        'unreachable',
+        `neither the listing nor the archive can be reached: ${error.message}`,
+        {
+          cause: error,
+          hint: 'check the network and --archive-url',
+        },
+      );
+    }
+    throw error;
+  }
+}
+
+function watchSignals(
+  io: Io,
+  stop: AbortController,
+): { signalled: Session['signalled']; release: () => void } {
+  let first: 'SIGINT' | 'SIGTERM' | undefined;
+  const release = io.onSignal((signal) => {
+    if (first !== undefined) process.exit(signal === 'SIGINT' ? 130 : 143);
+    first = signal;
+    stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+  });
+  return { signalled: () => first, release };
+}
+
+/** Scratch folder of one run. */
+export function runFolder(session: Session): string {
+  return join(session.tempFolder, `run-${process.pid}`);
+}

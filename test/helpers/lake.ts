@@ -1,0 +1,41 @@
+/** What is in a lake, read by readers that are not ours. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+
+export type LakeRow = Record<string, unknown>;
+
+export async function readParquet(file: string): Promise<LakeRow[]> {
+  return parquetReadObjects({ file: await asyncBufferFromFile(file), compressors });
+}
+
+export async function parquetMetadata(
+  file: string,
+): Promise<Awaited<ReturnType<typeof parquetMetadataAsync>>> {
+  return parquetMetadataAsync(await asyncBufferFromFile(file));
+}
+
+/** The files hold neither quotes nor commas within cells. */
+export function readCsv(file: string): Record<string, string>[] {
+  const [header = '', ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const names = header.split(',');
+  return lines.map((line) => {
+    const cells = line.split(',');
+    return Object.fromEntries(names.map((name, index) => [name, cells[index] ?? '']));
+  });
+}
+
+/** Paths of all files below a folder, relative to it, sorted. */
+export function filesBelow(folder: string, ending = ''): string[] {
+  return (readdirSync(folder, { recursive: true }) as string[])
+    .filter((path) => path.endsWith(ending) && statSync(join(folder, path)).isFile())
+    .sort();
+}
+
+export function manifestLines(seriesFolder: string): Record<string, unknown>[] {
+  return readFileSync(join(seriesFolder, '_manifest.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

@@ -1,0 +1,82 @@
+/** Time that moves only when a test says so. */
+import type { Clock, Timer } from '../../src/clock.js';
+
+interface Due {
+  at: number;
+  readonly act: () => void;
+}
+
+export class VirtualClock implements Clock {
+  #now = 1_000_000;
+  readonly #due = new Set<Due>();
+  /** Taken in order, the last one for ever; 0.5 when empty. */
+  randoms: number[] = [];
+
+  now(): number {
+    return 1_700_000_000_000 + this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  random(): number {
+    return (this.randoms.length > 1 ? this.randoms.shift() : this.randoms[0]) ?? 0.5;
+  }
+
+  timer(delayMs: number, callback: () => void): Timer {
+    const due: Due = { at: this.#now + delayMs, act: callback };
+    this.#due.add(due);
+    return {
+      restart: () => {
+        due.at = this.#now + delayMs;
+        this.#due.add(due);
+      },
+      cancel: () => {
+        this.#due.delete(due);
+      },
+    };
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const onAbort = (): void => {
+        timer.cancel();
+        reject(signal?.reason as Error);
+      };
+      const timer = this.timer(delayMs, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  /** Lets time pass, timer by timer, and promises settle in between. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    for (;;) {
+      const next = [...this.#due].filter((due) => due.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#now = Math.max(this.#now, next.at);
+      this.#due.delete(next);
+      next.act();
+      await settle();
+    }
+    this.#now = end;
+  }
+
+  /** Timers that wait. */
+  get waiting(): number {
+    return this.#due.size;
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
