@@ -14,7 +14,6 @@ import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
 import { closingBlock } from './report/closing-block.js';
 import type { FailureReport } from './report/failure-report.js';
 import type { Outcome } from './report/tally.js';
-import { runFolder } from './session.js';
 import type { Session } from './session.js';
 import type { PartitionPlan, PlanTotals, Task } from './task.js';
 import { bytesText } from './units.js';
@@ -54,13 +53,13 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ex
 /** What is to come must fit; Parquet is smaller than the zips, CSV a few times larger. */
 async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
-  await mkdir(session.tempFolder, { recursive: true });
-  const { bavail, bsize } = await statfs(session.tempFolder);
+  await mkdir(session.runFolder, { recursive: true });
+  const { bavail, bsize } = await statfs(session.runFolder);
   const factor = session.options.format === 'csv' ? 4 : 1;
   if (bavail * bsize >= totals.fetchBytes * factor) return;
   throw new CryptodlError(
     'disk-full',
-    `${session.tempFolder} has ${bytesText(bavail * bsize)} free, the plan needs about ${bytesText(totals.fetchBytes * factor)}`,
+    `${session.runFolder} has ${bytesText(bavail * bsize)} free, the plan needs about ${bytesText(totals.fetchBytes * factor)}`,
     {
       hint: 'make room, or choose another --out or --temp-dir',
     },
@@ -68,14 +67,13 @@ async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<voi
 }
 
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
-  const folder = runFolder(session);
+  const folder = session.runFolder;
   const cores = availableParallelism();
   const engine = createEngine({
     threads: cores,
     memoryBytes: ENGINE_MEMORY_BYTES,
     tempFolder: join(folder, 'spill'),
   });
-  if (run.totals.fetch > 0) await mkdir(folder, { recursive: true });
   const writers = createWriters(session, engine, folder);
   const download: DownloadContext = {
     fetch: session.fetch,

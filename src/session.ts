@@ -1,7 +1,8 @@
 /** Composition root of a download: one request stack, one reporter, one stop switch for a whole run. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 import type { Fetch, RetryEvent } from './fetch.js';
@@ -33,7 +34,8 @@ export interface Session {
   readonly nowMs: number;
   readonly venue: Venue;
   readonly paths: LakePaths;
-  readonly tempFolder: string;
+  /** Spool of the run: one name per lake, so that the next run finds what a killed one left. */
+  readonly runFolder: string;
   readonly reporter: Reporter;
   readonly fetch: Fetch;
   readonly listing: Listing;
@@ -86,7 +88,7 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
     nowMs: options.now ?? clock.now(),
     venue,
     paths,
-    tempFolder: options['temp-dir'] ?? paths.staging,
+    runFolder: runFolder(options, paths),
     reporter,
     fetch,
     listing: createListing((query) => getListing(fetch, options, stop.signal, query)),
@@ -226,7 +228,9 @@ function watchSignals(
   return { signalled: () => first, release };
 }
 
-/** Scratch folder of one run. */
-export function runFolder(session: Session): string {
-  return join(session.tempFolder, `run-${process.pid}`);
+/** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
+function runFolder(options: Options, paths: LakePaths): string {
+  if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
+  const lake = createHash('sha256').update(resolve(paths.root)).digest('hex').slice(0, 12);
+  return join(options['temp-dir'] ?? paths.staging, `run-${lake}`);
 }

@@ -6,7 +6,7 @@ import { executePlan } from '../execute-plan.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import { seriesFolder } from '../lake/layout.js';
-import { acquireLock } from '../lake/lock.js';
+import { openLake } from '../open-lake.js';
 import { readManifest } from '../lake/manifest.js';
 import { fileSize } from '../lake/publish.js';
 import type { FlagName } from '../options/flags.js';
@@ -38,7 +38,7 @@ export async function retryReport(run: RetryRun): Promise<ExitCode> {
     run.io.stdout.write(lines.join(''));
     return 0;
   }
-  const lock = await acquireLock(session.paths.own, { command: 'cryptodl retry', now: session.clock.now() });
+  const lock = await openLake(session, 'cryptodl retry');
   try {
     session.reporter.say([
       `${path}: ${totals.fetch} object${totals.fetch === 1 ? '' : 's'} to fetch again, ${totals.skip} held by now`,

@@ -6,12 +6,11 @@ import { errnoOf, usage } from '../errors.js';
 import { executePlan } from '../execute-plan.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { acquireLock } from '../lake/lock.js';
+import { openLake } from '../open-lake.js';
 import type { RawValues } from '../options/resolve.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { createFailureReport } from '../report/failure-report.js';
-import { runFolder } from '../session.js';
 import type { Session } from '../session.js';
 import type { ReadList } from '../plan/symbols.js';
 import { bytesText } from '../units.js';
@@ -35,7 +34,7 @@ export async function vision(run: VisionRun): Promise<ExitCode> {
     const plan = await planOf(session, wanted);
     return dryRun(run, wanted, plan);
   }
-  const lock = await acquireLock(session.paths.own, { command: 'cryptodl vision', now: session.clock.now() });
+  const lock = await openLake(session, 'cryptodl vision');
   try {
     const plan = await planOf(session, wanted);
     try {
@@ -85,7 +84,7 @@ function planOf(session: Session, wanted: Wanted): Promise<Plan> {
       force: options.force === true,
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
-      spoolPath: join(runFolder(session), 'plan.jsonl'),
+      spoolPath: join(session.runFolder, 'plan.jsonl'),
       warn: (message) => {
         reporter.warn(message);
       },

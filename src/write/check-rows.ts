@@ -6,8 +6,8 @@ import { CryptodlError } from '../errors.js';
 import type { ColumnSpec, DatasetSpec } from '../venue/venue.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
 
-const NUMBER = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
-const DATETIME = /^\s*(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))?\s*$/;
+const NUMBER = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *$/;
+const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 
 export interface CheckedFile {
   /** Name of the CSV, for messages. */

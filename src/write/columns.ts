@@ -8,6 +8,8 @@ export const MS_RANGE = [1e12, 1e13] as const;
 export const US_RANGE = [1e15, 1e16] as const;
 /** Integers up to here survive a double. */
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+/** DuckDB's own cast also takes `2024/01/15`, short years and zones. */
+const DATETIME = '2\\d{3}-\\d{2}-\\d{2}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?';
 
 /** Whether numbers keep their published text. */
 function keepsText(settings: Settings): boolean {
@@ -50,7 +52,7 @@ export function isLegal(column: ColumnSpec, symbol: string): string {
   const number = `TRY_CAST(${name} AS DOUBLE)`;
   const whenPresent = {
     time: `((${name} >= ${MS_RANGE[0]} AND ${name} < ${MS_RANGE[1]}) OR (${name} >= ${US_RANGE[0]} AND ${name} < ${US_RANGE[1]})) AND ${name} = floor(${name})`,
-    datetime: `TRY_CAST(trim(${name}) AS TIMESTAMP) IS NOT NULL AND length(trim(${name})) IN (10, 19) AND isfinite(TRY_CAST(trim(${name}) AS TIMESTAMP))`,
+    datetime: `TRY_CAST(trim(${name}) AS TIMESTAMP) IS NOT NULL AND regexp_full_match(trim(${name}), ${quoteText(DATETIME)})`,
     integer: `isfinite(${number}) AND ${number} = floor(${number}) AND abs(${number}) <= ${MAX_INTEGER}`,
     number: `isfinite(${number})`,
     symbol: `${name} = ${quoteText(symbol)}`,
