@@ -39,3 +39,21 @@ export function manifestLines(seriesFolder: string): Record<string, unknown>[] {
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
+
+/** One line per Parquet file of a lake: its path, row count and a digest of its rows in their order. */
+export async function parquetDigests(lake: string): Promise<string[]> {
+  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  const reader = await connection.runAndReadAll(
+    `SELECT filename, count(*) AS rows, md5(string_agg(row_hash::VARCHAR, '|' ORDER BY file_row_number)) AS digest
+     FROM (SELECT filename, file_row_number, hash(t) AS row_hash
+           FROM (SELECT * REPLACE (substr(filename, ${lake.length + 1}) AS filename)
+                 FROM read_parquet('${lake}/binance/**/*.parquet', filename = true, file_row_number = true, hive_partitioning = false)) t)
+     GROUP BY filename ORDER BY filename`,
+  );
+  const rows = reader.getRowObjectsJson();
+  connection.closeSync();
+  instance.closeSync();
+  return rows.map((row) => `${String(row['filename'])} ${String(row['rows'])} ${String(row['digest'])}`);
+}

@@ -1,0 +1,136 @@
+/** Conversions of published CSVs, without archive and lake around them. */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { dayOf, parsePeriod } from '../../src/calendar.js';
+import type { ObjectLine } from '../../src/lake/manifest.js';
+import type { Cadence, Market, Period, Series, Settings } from '../../src/task.js';
+import type { DatasetSpec } from '../../src/venue/venue.js';
+import { findDataset, loadVenue } from '../../src/venue/venue.js';
+import { convert } from '../../src/write/convert.js';
+import type { ConversionResult } from '../../src/write/convert.js';
+import type { ReceivedObject } from '../../src/write/csv-input.js';
+import { createEngine } from '../../src/write/duckdb.js';
+import type { Engine } from '../../src/write/duckdb.js';
+
+export const SETTINGS: Settings = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: false,
+};
+
+const venue = loadVenue();
+
+export function specOf(market: Market, dataset: string): DatasetSpec {
+  const spec = findDataset(venue, market, dataset);
+  if (spec === undefined) throw new RangeError(`no dataset ${dataset}`);
+  return spec;
+}
+
+export function period(text: string): Period {
+  const cadence: Cadence = text.length === 10 ? 'daily' : 'monthly';
+  const found = parsePeriod(cadence, text);
+  if (found === undefined) throw new RangeError(`no period ${text}`);
+  return found;
+}
+
+/** An object as the download hands it over; `path` keeps its CSV in a file. */
+export function received(label: string, content: string | Buffer, path?: string): ReceivedObject {
+  const bytes = Buffer.from(content);
+  if (path !== undefined) writeFileSync(path, bytes);
+  const csv = path === undefined ? { kind: 'memory' as const, bytes } : { kind: 'file' as const, path };
+  return {
+    object: { key: `${label}.zip`, period: period(label) },
+    zip: { kind: 'memory', bytes: Buffer.alloc(0) },
+    csv: csv.kind === 'file' ? { ...csv, size: bytes.length } : csv,
+    name: `${label}.csv`,
+    zipBytes: 0,
+    sha256: '0'.repeat(64),
+    verified: 'crc',
+  };
+}
+
+export interface Made extends ConversionResult {
+  readonly file: string;
+}
+
+export interface ConvertRequest {
+  readonly series: Series;
+  readonly settings?: Partial<Settings>;
+  readonly received: readonly ReceivedObject[];
+  /** The file that stays in, with the rows of each of its objects by label. */
+  readonly kept?: { readonly file: string; readonly objects: Readonly<Record<string, number>> };
+}
+
+export class Converter {
+  readonly #engine: Engine;
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    mkdirSync(folder, { recursive: true });
+    this.#folder = folder;
+    this.#engine = createEngine({ threads: 1, memoryBytes: 500e6, tempFolder: folder });
+  }
+
+  async convert(request: ConvertRequest): Promise<Made> {
+    const settings = { ...SETTINGS, ...request.settings };
+    const name = join(this.#folder, randomUUID());
+    const file = `${name}.${settings.format}`;
+    const session = await this.#engine.session();
+    const { kept } = request;
+    try {
+      const result = await convert(session, {
+        spec: specOf(request.series.market, request.series.dataset),
+        settings,
+        series: request.series,
+        received: request.received,
+        csvPath: `${name}.input`,
+        targetPath: file,
+        provenance: (written) => JSON.stringify({ keys: written.map(({ object }) => object.key) }),
+        ...(kept === undefined ? {} : { kept: { file: kept.file, lines: linesOf(kept.objects, settings) } }),
+      });
+      return { ...result, file };
+    } finally {
+      session.close();
+    }
+  }
+
+  close(): void {
+    this.#engine.close();
+  }
+}
+
+function linesOf(objects: Readonly<Record<string, number>>, settings: Settings): ObjectLine[] {
+  return Object.entries(objects).map(([label, rows]) => objectLine(label, { rows, settings }));
+}
+
+/** A manifest line as a commit writes it. */
+export function objectLine(label: string, fields: Partial<ObjectLine> = {}): ObjectLine {
+  const { cadence } = period(label);
+  const settings = fields.settings ?? SETTINGS;
+  return {
+    v: 1,
+    kind: 'object',
+    key: `${label}.zip`,
+    cadence,
+    period: label,
+    bytes: 100,
+    sha256: 'a'.repeat(64),
+    verified: 'sidecar',
+    file: `${label.slice(0, 7)}.${settings.format}`,
+    fileBytes: 1000,
+    fileSha256: 'b'.repeat(64),
+    at: '2024-02-02T00:00:00.000Z',
+    tool: 'test',
+    ...fields,
+    settings,
+  };
+}
+
+/** Day number of `2024-01-15`. */
+export function day(text: string): number {
+  return dayOf(Date.parse(`${text}T00:00:00Z`));
+}
