@@ -1,0 +1,239 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeZip } from '../../scripts/make-zip.js';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, readParquet } from '../helpers/lake.js';
+
+const PREFIX = 'data/futures/um/daily/metrics/BTCUSDT';
+const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-metrics-${day}.zip`;
+const MISSING = keyOf('2026-10-05');
+const TRUNCATED = keyOf('2026-10-10');
+const WRONG_SUM = keyOf('2026-10-15');
+const BROKEN_ZIP = keyOf('2026-10-20');
+const BAD_ROW = keyOf('2026-10-25');
+
+interface ReportLine {
+  readonly kind: string;
+  readonly key: string;
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly attempts: number;
+  readonly message: string;
+}
+
+describe('a month with five bad objects', () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  const sound = new Map<string, Buffer>();
+  let archive: TestArchive;
+  beforeAll(async () => {
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: ['BTCUSDT'],
+      from: '2026-10-01',
+      to: '2026-10-31',
+      cadence: 'daily',
+    });
+    for (const key of [MISSING, TRUNCATED, WRONG_SUM, BROKEN_ZIP, BAD_ROW]) {
+      for (const path of [key, `${key}.CHECKSUM`]) sound.set(path, readFileSync(join(folder, path)));
+    }
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  beforeEach(repair);
+
+  function repair(): void {
+    for (const [path, bytes] of sound) writeFileSync(join(folder, path), bytes);
+  }
+  function put(key: string, bytes: Buffer): void {
+    writeFileSync(join(folder, key), bytes);
+  }
+  function putWithSum(key: string, bytes: Buffer): void {
+    put(key, bytes);
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    writeFileSync(join(folder, `${key}.CHECKSUM`), `${digest}  ${key.slice(PREFIX.length + 1)}\n`);
+  }
+  function breakRetryably(): void {
+    for (const path of [MISSING, `${MISSING}.CHECKSUM`]) rmSync(join(folder, path));
+    put(TRUNCATED, zipOf(TRUNCATED).subarray(0, 5000));
+    put(WRONG_SUM, makeZip([{ name: 'BTCUSDT-metrics-2026-10-15.csv', data: 'not the published bytes\n' }]));
+  }
+  function breakForGood(): void {
+    const flipped = Buffer.from(zipOf(BROKEN_ZIP));
+    flipped[flipped.length >> 1] = (flipped[flipped.length >> 1] ?? 0) ^ 0xff;
+    putWithSum(BROKEN_ZIP, flipped);
+    const header =
+      'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio';
+    const rows = '2026-10-25 00:00:00,BTCUSDT,1,2,3,4,5,6\n2026-10-25 00:05:00,BTCUSDT,1,oops,3,4,5,6\n';
+    putWithSum(BAD_ROW, makeZip([{ name: 'BTCUSDT-metrics-2026-10-25.csv', data: `${header}\n${rows}` }]));
+  }
+  function zipOf(key: string): Buffer {
+    return sound.get(key) ?? Buffer.alloc(0);
+  }
+
+  const run = (out: string, flags: readonly string[] = []): Promise<CliResult> =>
+    cryptodl([
+      'vision',
+      '--dataset',
+      'metrics',
+      '--symbols',
+      'BTCUSDT',
+      '--from',
+      '2026-10-01',
+      '--to',
+      '2026-10-31',
+      '--archive-url',
+      archive.url,
+      '--out',
+      out,
+      '--json',
+      ...FAST,
+      ...flags,
+    ]);
+  const reportOf = (out: string): string => join(out, 'failures', filesBelow(join(out, 'failures'))[0] ?? '');
+  const linesOf = (file: string): ReportLine[] =>
+    readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as ReportLine);
+
+  it('completes everything else, names four failures and the absence with typed codes, and ends with 3', async () => {
+    breakRetryably();
+    breakForGood();
+    const out = join(scratch, 'all-five');
+    const result = await run(out);
+    expect(result.code).toBe(3);
+    expect(result.events.at(-1)).toMatchObject({
+      outcomes: { ok: 26, absent: 1, failed: 4 },
+      absent: { hole: 1 },
+      exitCode: 3,
+    });
+    const lines = linesOf(reportOf(out));
+    const codes = Object.fromEntries(
+      lines
+        .slice(1)
+        .map((line) => [line.key, `${line.kind} ${line.code} ${line.retryable ? 'retryable' : 'permanent'}`]),
+    );
+    expect(codes).toEqual({
+      [MISSING]: 'absent hole retryable',
+      [TRUNCATED]: 'failed zip-truncated retryable',
+      [WRONG_SUM]: 'failed checksum-mismatch retryable',
+      [BROKEN_ZIP]: 'failed zip-broken permanent',
+      [BAD_ROW]: 'failed row-malformed permanent',
+    });
+    expect(lines.find((line) => line.key === BAD_ROW)?.message).toBe(
+      'BTCUSDT-metrics-2026-10-25.csv line 3: sum_open_interest_value is "oops", not a finite number',
+    );
+    const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet'));
+    expect(rows).toHaveLength(26 * 288);
+    for (const key of [MISSING, TRUNCATED, WRONG_SUM, BROKEN_ZIP, BAD_ROW])
+      expect(result.stderr).toContain(key);
+  });
+
+  it('asks for a mismatch again past caches, at most twice, and keeps the bytes with a one-line cause', async () => {
+    breakRetryably();
+    const out = join(scratch, 'quarantine');
+    archive.requests.length = 0;
+    await run(out);
+    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(3);
+    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}.CHECKSUM`)).toHaveLength(3);
+    expect(readFileSync(join(out, 'quarantine', WRONG_SUM))).toEqual(readFileSync(join(folder, WRONG_SUM)));
+    const cause = readFileSync(join(out, 'quarantine', `${WRONG_SUM}.cause`), 'utf8');
+    expect(cause).toMatch(/^checksum-mismatch: SHA-256 is [0-9a-f]{64}, the sidecar says [0-9a-f]{64}\n$/);
+  });
+
+  it('ends with 4 when no failure may succeed later, and with 0 when nothing but an absence is left', async () => {
+    breakForGood();
+    expect((await run(join(scratch, 'permanent'))).code).toBe(4);
+    repair();
+    for (const path of [MISSING, `${MISSING}.CHECKSUM`]) rmSync(join(folder, path));
+    const out = join(scratch, 'absent-only');
+    expect((await run(out)).code).toBe(0);
+    expect(existsSync(join(out, 'failures'))).toBe(false);
+    expect((await run(join(scratch, 'strict'), ['--strict'])).code).toBe(4);
+  });
+
+  it('retry on a repaired archive ends with 0 and an empty report, and the lake is whole', async () => {
+    breakRetryably();
+    breakForGood();
+    const out = join(scratch, 'retried');
+    await run(out);
+    const report = reportOf(out);
+    const still = await cryptodl(['retry', report, '--json', ...FAST]);
+    expect(still.code).toBe(3);
+    expect(
+      linesOf(report)
+        .slice(1)
+        .map((line) => line.code)
+        .sort(),
+    ).toEqual(['checksum-mismatch', 'hole', 'row-malformed', 'zip-broken', 'zip-truncated']);
+    repair();
+    const repaired = await cryptodl(['retry', report, '--json', ...FAST]);
+    expect(repaired.code).toBe(0);
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 5, failed: 0 } });
+    expect(linesOf(report).slice(1)).toEqual([]);
+    const whole = join(scratch, 'whole');
+    await run(whole);
+    const file = 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet';
+    expect(await readParquet(join(out, file))).toEqual(await readParquet(join(whole, file)));
+  });
+
+  it('a missing sidecar is a warning with its own count, and the zip itself decides', async () => {
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('.CHECKSUM')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    const flipped = Buffer.from(zipOf(BROKEN_ZIP));
+    flipped[flipped.length >> 1] = (flipped[flipped.length >> 1] ?? 0) ^ 0x01;
+    put(BROKEN_ZIP, flipped);
+    const result = await run(join(scratch, 'no-sidecars'));
+    archive.fault = undefined;
+    expect(result.events.at(-1)).toMatchObject({
+      outcomes: { ok: 30, failed: 1 },
+      unverified: 30,
+      failed: { 'zip-broken': 1 },
+      exitCode: 4,
+    });
+    expect(result.stderr).toContain('30 no checksum published');
+  });
+
+  it('--verify etag asks for no sidecar and still refuses changed bytes', async () => {
+    archive.requests.length = 0;
+    archive.fault = (path, _request, response) => {
+      if (path !== `/${WRONG_SUM}`) return false;
+      response.writeHead(200, { 'content-type': 'application/zip' }).end(zipOf(TRUNCATED));
+      return true;
+    };
+    const result = await run(join(scratch, 'etag'), ['--verify', 'etag']);
+    archive.fault = undefined;
+    expect(archive.requests.filter((path) => path.endsWith('.CHECKSUM'))).toEqual([]);
+    expect(result.events.at(-1)).toMatchObject({
+      outcomes: { ok: 30, failed: 1 },
+      failed: { 'checksum-mismatch': 1 },
+    });
+  });
+
+  it('a host that fails now and then loses nothing', async () => {
+    let requests = 0;
+    archive.fault = (path, _request, response) => {
+      requests += 1;
+      if (path.includes('prefix=') || requests % 4 !== 0) return false;
+      if (requests % 8 === 0) response.destroy();
+      else response.writeHead(503).end('busy');
+      return true;
+    };
+    const result = await run(join(scratch, 'flaky'));
+    archive.fault = undefined;
+    expect(result.code).toBe(0);
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 } });
+  });
+});
