@@ -33,6 +33,8 @@ export interface ObjectLine {
   readonly file: string;
   readonly fileBytes: number;
   readonly fileSha256: string;
+  /** Rows of the whole file after this commit; absent for zip. */
+  readonly fileRows?: number;
   readonly settings: Settings;
   /** When it was committed, ISO. */
   readonly at: string;

@@ -11,7 +11,7 @@ import { publish } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
 import { SIDECAR } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
-import { objectLine } from './partition-writer.js';
+import { objectLine } from './commit.js';
 import type { PartitionWriter, WriterContext } from './partition-writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {

@@ -1,0 +1,310 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import {
+  filesBelow,
+  manifestLines,
+  parquetDigests,
+  parquetMetadata,
+  readCsv,
+  readParquet,
+} from '../helpers/lake.js';
+
+const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
+
+describe('the lake', () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  beforeAll(async () => {
+    const folder = join(scratch, 'archive');
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: ['BTCUSDT'],
+      from: '2026-06-01',
+      to: '2026-06-30',
+      cadence: 'daily',
+    });
+    makeArchive(folder, {
+      market: 'spot',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT'],
+      from: '2024-12-30',
+      to: '2025-01-02',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+
+  const args = (out: string, from: string, to: string, flags: readonly string[] = []): string[] => [
+    'vision',
+    '--dataset',
+    'metrics',
+    '--symbols',
+    'BTCUSDT',
+    '--from',
+    `2026-06-${from}`,
+    '--to',
+    `2026-06-${to}`,
+    '--archive-url',
+    archive.url,
+    '--out',
+    join(scratch, out),
+    '--json',
+    ...FAST,
+    ...flags,
+  ];
+  const run = (out: string, from: string, to: string, flags: readonly string[] = []): Promise<CliResult> =>
+    cryptodlOk(args(out, from, to, flags));
+  const spot = (out: string, flags: readonly string[]): Promise<CliResult> =>
+    cryptodlOk([
+      'vision',
+      '--market',
+      'spot',
+      '--interval',
+      '1h',
+      '--symbols',
+      'BTCUSDT',
+      '--from',
+      '2024-12-30',
+      '--to',
+      '2025-01-02',
+      '--archive-url',
+      archive.url,
+      '--out',
+      join(scratch, out),
+      ...FAST,
+      ...flags,
+    ]);
+
+  it.each([
+    [[]],
+    [['--as-published']],
+    [['--format', 'csv']],
+    [['--format', 'csv', '--as-published', '--timestamps', 'iso']],
+    [['--numbers', 'string']],
+  ])('days that come in any order make the same partition as all at once: %s', async (flags) => {
+    const name = flags.join('');
+    for (const [from, to] of [
+      ['20', '24'],
+      ['01', '03'],
+      ['28', '30'],
+      ['04', '27'],
+    ] as const)
+      await run(`pieces${name}`, from, to, flags);
+    await run(`whole${name}`, '01', '30', flags);
+    const ending = flags.includes('csv') ? 'csv' : 'parquet';
+    const read = (out: string): Promise<unknown[]> | unknown[] =>
+      ending === 'csv'
+        ? readCsv(join(scratch, out, SERIES, '2026-06.csv'))
+        : readParquet(join(scratch, out, SERIES, '2026-06.parquet'));
+    expect(await read(`pieces${name}`)).toEqual(await read(`whole${name}`));
+    expect(await read(`whole${name}`)).toHaveLength(30 * 288);
+  });
+
+  it('sorts by time, keeps both rows of the label seam, and keeps the published order when asked', async () => {
+    await run('sorted', '24', '26');
+    await run('published', '24', '26', ['--as-published']);
+    const times = async (out: string): Promise<number[]> =>
+      (await readParquet(join(scratch, out, SERIES, '2026-06.parquet'))).map((row) =>
+        (row['create_time'] as Date).getTime(),
+      );
+    const sorted = await times('sorted');
+    expect(sorted).toEqual([...sorted].sort((a, b) => a - b));
+    expect(sorted.filter((time) => time === Date.UTC(2026, 5, 25))).toHaveLength(2);
+    const published = await times('published');
+    expect(published).not.toEqual(sorted);
+    expect([...published].sort((a, b) => a - b)).toEqual(sorted);
+  });
+
+  it('remembers every object with its digest, rows and times', async () => {
+    await run('remembers', '29', '30');
+    const [line] = manifestLines(join(scratch, 'remembers', SERIES));
+    expect(line).toMatchObject({
+      v: 1,
+      kind: 'object',
+      cadence: 'daily',
+      period: '2026-06-29',
+      rows: 288,
+      duplicates: 0,
+      verified: 'sidecar',
+      first: '2026-06-29T00:00:00Z',
+      last: '2026-06-29T23:55:00Z',
+      file: '2026-06.parquet',
+    });
+    expect(line?.['fileBytes']).toBe(statSync(join(scratch, 'remembers', SERIES, '2026-06.parquet')).size);
+    const metadata = await parquetMetadata(join(scratch, 'remembers', SERIES, '2026-06.parquet'));
+    const provenance = metadata.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value ?? '';
+    expect(JSON.parse(provenance)).toMatchObject({
+      market: 'um',
+      dataset: 'metrics',
+      symbol: 'BTCUSDT',
+      period: '2026-06',
+      objects: [{ key: line?.['key'], sha256: line?.['sha256'] }, {}],
+    });
+  });
+
+  it.each([
+    {
+      name: 'deleted',
+      harm: (file: string) => {
+        rmSync(file);
+      },
+    },
+    {
+      name: 'truncated',
+      harm: (file: string) => {
+        truncateSync(file, 1000);
+      },
+    },
+    {
+      name: 'replaced by another file of the same size',
+      harm: (file: string) => {
+        writeFileSync(file, Buffer.alloc(statSync(file).size, 1));
+      },
+    },
+  ])('a partition that was $name is made anew from all its objects', async ({ name, harm }) => {
+    const out = `harmed ${name}`;
+    await run(out, '01', '05');
+    harm(join(scratch, out, SERIES, '2026-06.parquet'));
+    const result = await run(out, '06', '06');
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 6 } });
+    await run('unharmed', '01', '06');
+    expect(await parquetDigests(join(scratch, out))).toEqual(await parquetDigests(join(scratch, 'unharmed')));
+  });
+
+  it('a torn last line of a manifest is cut back, and its object fetched again', async () => {
+    await run('torn', '01', '02');
+    const manifest = join(scratch, 'torn', SERIES, '_manifest.jsonl');
+    const lines = readFileSync(manifest, 'utf8').trimEnd().split('\n');
+    writeFileSync(manifest, `${lines[0] ?? ''}\n${(lines[1] ?? '').slice(0, 100)}`);
+    await run('torn', '01', '03');
+    await run('not-torn', '01', '03');
+    expect(await parquetDigests(join(scratch, 'torn'))).toEqual(
+      await parquetDigests(join(scratch, 'not-torn')),
+    );
+    expect(manifestLines(join(scratch, 'torn', SERIES)).length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('damage within a manifest is named with file and line, and nothing is touched', async () => {
+    await run('damaged', '01', '02');
+    const manifest = join(scratch, 'damaged', SERIES, '_manifest.jsonl');
+    copyFileSync(manifest, `${manifest}.copy`);
+    writeFileSync(manifest, 'garbage\n');
+    appendFileSync(manifest, readFileSync(`${manifest}.copy`));
+    const result = await cryptodl(args('damaged', '01', '03'));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain(`${manifest} line 1 is damaged`);
+    expect(readFileSync(manifest, 'utf8').split('\n').slice(1).join('\n')).toBe(
+      readFileSync(`${manifest}.copy`, 'utf8'),
+    );
+  });
+
+  it('other settings than the series holds are refused with the folder; --force rewrites the series; another format stands beside', async () => {
+    const out = 'settings';
+    await run(out, '01', '04');
+    const refused = await cryptodl(args(out, '04', '05', ['--partition', 'day']));
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain(join(scratch, out, SERIES));
+    expect(refused.stderr).toContain('--partition month');
+    await run(out, '04', '05', ['--format', 'csv']);
+    await run(out, '04', '05', ['--partition', 'day', '--force']);
+    expect(filesBelow(join(scratch, out, SERIES))).toEqual([
+      '2026-06-01.parquet',
+      '2026-06-02.parquet',
+      '2026-06-03.parquet',
+      '2026-06-04.parquet',
+      '2026-06-05.parquet',
+      '2026-06.csv',
+      '_manifest.jsonl',
+    ]);
+    const back = await run(out, '01', '05', ['--force']);
+    expect(back.events.at(-1)).toMatchObject({ outcomes: { ok: 5 } });
+    expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toEqual(['2026-06.parquet']);
+    await run('settings-plain', '01', '05');
+    expect(await parquetDigests(join(scratch, out))).toEqual(
+      await parquetDigests(join(scratch, 'settings-plain')),
+    );
+  });
+
+  it('--force fetches again what is held', async () => {
+    await run('forced', '01', '03');
+    const again = await run('forced', '01', '01', ['--force']);
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 3 } });
+    expect(await readParquet(join(scratch, 'forced', SERIES, '2026-06.parquet'))).toHaveLength(3 * 288);
+  });
+
+  it('one time unit for all years: ms before 2025 and us after it come out as one', async () => {
+    await spot('us', ['--format', 'csv']);
+    await spot('ms', ['--format', 'csv', '--timestamps', 'ms']);
+    await spot('iso', ['--format', 'csv', '--timestamps', 'iso']);
+    const series = 'binance/spot/klines/interval=1h/symbol=BTCUSDT';
+    const column = (out: string, month: string, name: string): (string | undefined)[] =>
+      readCsv(join(scratch, out, series, `${month}.csv`)).map((row) => row[name]);
+    expect(column('us', '2024-12', 'open_time')[0]).toBe('1735516800000000');
+    expect(column('us', '2024-12', 'close_time')[0]).toBe('1735520399999000');
+    expect(column('us', '2025-01', 'open_time')[0]).toBe('1735689600000000');
+    expect(column('us', '2025-01', 'close_time')[0]).toBe('1735693199999999');
+    expect(column('ms', '2025-01', 'open_time')[0]).toBe('1735689600000');
+    expect(column('iso', '2025-01', 'close_time')[0]).toBe('2025-01-01T00:59:59.999999Z');
+  });
+
+  it('what --format zip keeps can be served, and gives the same lake', async () => {
+    await run('raw', '01', '03', ['--format', 'zip']);
+    expect(filesBelow(join(scratch, 'raw', 'data'))).toHaveLength(6);
+    const kept = await startArchive(join(scratch, 'raw'));
+    await cryptodlOk([
+      'vision',
+      '--dataset',
+      'metrics',
+      '--symbols',
+      'all',
+      '--from',
+      '2026-06-01',
+      '--to',
+      '2026-06-03',
+      '--archive-url',
+      kept.url,
+      '--out',
+      join(scratch, 'from-raw'),
+      ...FAST,
+    ]);
+    await kept.close();
+    await run('direct', '01', '03');
+    expect(await parquetDigests(join(scratch, 'from-raw'))).toEqual(
+      await parquetDigests(join(scratch, 'direct')),
+    );
+    archive.requests.length = 0;
+    await run('raw', '01', '03', ['--format', 'zip']);
+    expect(archive.objectRequests()).toEqual([]);
+  });
+
+  it('SQL over the whole lake has symbol and interval as columns', async () => {
+    await spot('sql', []);
+    const { DuckDBInstance } = await import('@duckdb/node-api');
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const reader = await connection.runAndReadAll(
+      `SELECT symbol, interval, count(*)::INT AS n, min(open_time)::VARCHAR AS first FROM read_parquet('${join(scratch, 'sql')}/binance/spot/klines/**/*.parquet', hive_partitioning = true) GROUP BY ALL`,
+    );
+    expect(reader.getRowObjectsJson()).toEqual([
+      { symbol: 'BTCUSDT', interval: '1h', n: 96, first: '2024-12-30 00:00:00' },
+    ]);
+    connection.closeSync();
+  });
+});

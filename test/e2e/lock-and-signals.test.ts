@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+describe('one lake, several runs', () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  beforeAll(async () => {
+    const folder = join(scratch, 'archive');
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: ['BTCUSDT', 'ETHUSDT'],
+      from: '2026-10-01',
+      to: '2026-10-10',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+
+  const command = (out: string, symbol = 'BTCUSDT'): string[] => [
+    'vision',
+    '--dataset',
+    'metrics',
+    '--symbols',
+    symbol,
+    '--from',
+    '2026-10-01',
+    '--to',
+    '2026-10-10',
+    '--archive-url',
+    archive.url,
+    '--out',
+    out,
+    '--json',
+    ...FAST,
+  ];
+
+  /** Starts a run that stands still with one zip unanswered. */
+  async function stalledRun(
+    out: string,
+  ): Promise<{ child: ChildProcess; ended: Promise<CliResult>; release: () => void }> {
+    const held: ServerResponse[] = [];
+    let child: ChildProcess | undefined;
+    const stalled = new Promise<void>((resolve) => {
+      archive.fault = (path, _request, response) => {
+        if (!path.endsWith('2026-10-05.zip')) return false;
+        held.push(response);
+        resolve();
+        return true;
+      };
+    });
+    const ended = cryptodl(command(out), { onSpawn: (spawned) => (child = spawned) });
+    await stalled;
+    if (child === undefined) throw new Error('nothing was spawned');
+    return {
+      child,
+      ended,
+      release: () => {
+        archive.fault = undefined;
+        for (const response of held) response.destroy();
+      },
+    };
+  }
+
+  it('the second run on a lake exits 6 and names the holder; the first goes on undisturbed', async () => {
+    const out = join(scratch, 'two');
+    const first = await stalledRun(out);
+    const second = await cryptodl(command(out, 'ETHUSDT'));
+    expect(second.code).toBe(6);
+    expect(second.stderr).toContain(`pid ${first.child.pid}`);
+    expect(second.stderr).toContain('cryptodl vision');
+    first.release();
+    expect((await first.ended).code).toBe(0);
+    await cryptodlOk(command(out, 'ETHUSDT'));
+  });
+
+  it('a holder that was killed with SIGKILL does not block the next run', async () => {
+    const out = join(scratch, 'killed');
+    for (let round = 0; round < 3; round += 1) {
+      const first = await stalledRun(out);
+      first.child.kill('SIGKILL');
+      expect((await first.ended).signal).toBe('SIGKILL');
+      first.release();
+    }
+    await cryptodlOk(command(out));
+  });
+
+  it.each([
+    { signal: 'SIGINT', code: 130 },
+    { signal: 'SIGTERM', code: 143 },
+  ] as const)(
+    '$signal ends a run with $code, says what is not done, and the next run finishes it',
+    async ({ signal, code }) => {
+      const out = join(scratch, signal);
+      const run = await stalledRun(out);
+      run.child.kill(signal);
+      const result = await run.ended;
+      run.release();
+      expect(result.code).toBe(code);
+      expect(result.stderr).toContain(`ended by ${signal}`);
+      const summary = result.events.at(-1);
+      expect(summary).toMatchObject({ event: 'summary', exitCode: code, outcomes: { failed: 0 } });
+      expect(Number(summary?.['undone'])).toBeGreaterThan(0);
+      expect(filesBelow(out).filter((path) => path.includes('failures'))).toEqual([]);
+      await cryptodlOk(command(out));
+      const manifest = readFileSync(join(out, 'binance/um/metrics/symbol=BTCUSDT/_manifest.jsonl'), 'utf8');
+      expect(
+        new Set(
+          manifest
+            .trimEnd()
+            .split('\n')
+            .map((line) => (JSON.parse(line) as { key: string }).key),
+        ).size,
+      ).toBe(10);
+    },
+  );
+
+  it('a signal during a long back-off ends the run at once', async () => {
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const args = [...command(join(scratch, 'backoff')), '--retry-delay', '1h', '--retries', '50'];
+    const result = await cryptodl(args, {
+      onSpawn: (child) => {
+        child.stdout?.on('data', (chunk: Buffer) => {
+          if (chunk.includes('"event":"retry"')) child.kill('SIGINT');
+        });
+      },
+    });
+    expect(result.code).toBe(130);
+  });
+
+  it('a second signal ends at once', async () => {
+    const run = await stalledRun(join(scratch, 'twice'));
+    run.child.kill('SIGINT');
+    run.child.kill('SIGINT');
+    expect((await run.ended).code).toBe(130);
+    run.release();
+  });
+});
