@@ -1,0 +1,332 @@
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const NOW = '2026-11-21T12:00:00Z';
+
+describe('bad input', () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  beforeAll(async () => {
+    const folder = join(scratch, 'archive');
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT', 'ETHUSDT'],
+      from: '2026-11-14',
+      to: '2026-11-20',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+    writeFileSync(join(scratch, 'unknown-key.yaml'), 'symbols: BTCUSDT\nconcurency: 5\n');
+    writeFileSync(join(scratch, 'no-map.json'), '[1, 2]');
+    writeFileSync(join(scratch, 'not-yaml.yaml'), 'a: [1\n');
+    writeFileSync(join(scratch, 'empty.txt'), '# nothing\n\n');
+  });
+  afterAll(() => archive.close());
+
+  const BASE = ['--interval', '1h', '--days', '1'];
+  const cases: { type: string; args: readonly string[]; says: string; hint: string }[] = [
+    {
+      type: 'an unknown market',
+      args: ['--market', 'futures', '--symbols', 'BTCUSDT'],
+      says: '--market: "futures" is not one of spot, um, cm, option',
+      hint: '',
+    },
+    {
+      type: 'an unknown dataset',
+      args: ['--dataset', 'kline', '--symbols', 'BTCUSDT'],
+      says: 'um has no "kline"; um has klines, metrics, fundingRate',
+      hint: 'did you mean klines?',
+    },
+    {
+      type: 'a dataset that the market does not have',
+      args: ['--market', 'spot', '--dataset', 'metrics', '--symbols', 'BTCUSDT'],
+      says: 'spot has no "metrics"',
+      hint: '',
+    },
+    {
+      type: 'an interval in capitals',
+      args: ['--interval', '1M', '--symbols', 'BTCUSDT'],
+      says: 'um klines has no "1M"',
+      hint: 'did you mean 1mo?',
+    },
+    {
+      type: 'an unknown interval',
+      args: ['--interval', '7m', '--symbols', 'BTCUSDT'],
+      says: 'um klines has no "7m"',
+      hint: 'did you mean',
+    },
+    {
+      type: 'an unknown flag',
+      args: ['--symbol', 'BTCUSDT'],
+      says: "unknown option '--symbol'",
+      hint: 'did you mean --symbols?',
+    },
+    {
+      type: 'an unknown flag value',
+      args: [...BASE, '--format', 'parket', '--symbols', 'BTCUSDT'],
+      says: '--format: "parket" is not one of parquet, csv, zip',
+      hint: 'did you mean parquet?',
+    },
+    { type: 'an empty symbol list', args: [...BASE, '--symbols', ''], says: '--symbols', hint: '' },
+    {
+      type: 'a symbol file without symbols',
+      args: [...BASE, '--symbols', '@empty.txt'],
+      says: '--symbols names no symbol',
+      hint: "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
+    },
+    {
+      type: 'a symbol file that is not there',
+      args: [...BASE, '--symbols', '@nowhere.txt'],
+      says: 'cannot read nowhere.txt (ENOENT)',
+      hint: 'write @FILE',
+    },
+    {
+      type: 'only exclusions',
+      args: [...BASE, '--symbols', '!BTCUSDT'],
+      says: '--symbols has only exclusions',
+      hint: '--symbols',
+    },
+    {
+      type: 'a glob that matches nothing',
+      args: [...BASE, '--symbols', '*BUSD'],
+      says: '--symbols *BUSD matches none of 2 symbols',
+      hint: 'for example BTCUSDT, ETHUSDT',
+    },
+    {
+      type: 'a mistyped symbol',
+      args: [...BASE, '--symbols', 'BTCUSTD'],
+      says: 'the archive has no BTCUSTD',
+      hint: 'did you mean BTCUSDT?',
+    },
+    {
+      type: 'a symbol in small letters',
+      args: [...BASE, '--symbols', 'btcusdt'],
+      says: 'the archive has no btcusdt',
+      hint: 'did you mean BTCUSDT?',
+    },
+    {
+      type: 'a symbol that is a path',
+      args: [...BASE, '--symbols', '../../etc/passwd'],
+      says: '"../../etc/passwd" is not a symbol',
+      hint: 'symbols look like BTCUSDT',
+    },
+    {
+      type: 'a quote that nothing has',
+      args: [...BASE, '--symbols', 'all', '--quote', 'EUR'],
+      says: '--quote EUR matches none of the 2 chosen symbols',
+      hint: 'for example',
+    },
+    {
+      type: 'exclusions of everything',
+      args: [...BASE, '--symbols', 'all,!*'],
+      says: 'take away all 2 chosen symbols',
+      hint: '',
+    },
+    {
+      type: '--from after --to',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026-11-20', '--to', '2026-11-14'],
+      says: '--from 2026-11-20 is after --to 2026-11-14',
+      hint: '--from 2026-11-14 --to 2026-11-20',
+    },
+    {
+      type: 'a date in the future',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--to', '2026-11-21'],
+      says: '--to 2026-11-21 is not over yet: the last complete UTC day is 2026-11-20',
+      hint: '--to 2026-11-20',
+    },
+    {
+      type: 'a malformed date',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026/11/14'],
+      says: '--from: "2026/11/14" is not a date',
+      hint: '--from 2024-01-31',
+    },
+    {
+      type: 'a date that does not exist',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026-02-30'],
+      says: '--from: "2026-02-30" is not a date',
+      hint: '--from 2024-01-31',
+    },
+    {
+      type: '--days 0',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '0'],
+      says: '--days: "0" is not a whole number of at least 1',
+      hint: '--days 7',
+    },
+    {
+      type: 'two kinds of range',
+      args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '2', '--from', '2026-11-14'],
+      says: '--days and --from/--to are two kinds of range',
+      hint: 'keep one',
+    },
+    {
+      type: 'a cadence that the dataset does not have',
+      args: ['--dataset', 'fundingRate', '--cadence', 'daily', '--symbols', 'BTCUSDT'],
+      says: 'um fundingRate exists only monthly',
+      hint: '--cadence monthly',
+    },
+    {
+      type: 'a duration without a unit',
+      args: [...BASE, '--symbols', 'BTCUSDT', '--idle-timeout', '10'],
+      says: '--idle-timeout: "10" is not a duration',
+      hint: '--idle-timeout 500ms',
+    },
+    {
+      type: 'a size that is none',
+      args: [...BASE, '--symbols', 'BTCUSDT', '--max-bytes', 'lots'],
+      says: '--max-bytes: "lots" is not a size',
+      hint: '--max-bytes 500MB',
+    },
+    {
+      type: 'an address that is none',
+      args: [...BASE, '--symbols', 'BTCUSDT', '--archive-url', 'localhost:8090'],
+      says: '--archive-url: "localhost:8090" is not an http(s) address',
+      hint: '--archive-url http://127.0.0.1:8090',
+    },
+    {
+      type: 'a concurrency of 0',
+      args: [...BASE, '--symbols', 'BTCUSDT', '--concurrency', '0'],
+      says: '--concurrency: "0" is not a number from 1 to 1024, auto or auto:MAX',
+      hint: '--concurrency 50',
+    },
+    {
+      type: 'an unknown key in --config',
+      args: ['--config', 'unknown-key.yaml'],
+      says: 'unknown-key.yaml: unknown key "concurency"',
+      hint: 'did you mean concurrency?',
+    },
+    {
+      type: 'a --config that is no map',
+      args: ['--config', 'no-map.json'],
+      says: 'no-map.json does not hold a map',
+      hint: 'market: spot',
+    },
+    {
+      type: 'a --config that is no YAML',
+      args: ['--config', 'not-yaml.yaml'],
+      says: 'not-yaml.yaml is not YAML or JSON',
+      hint: '',
+    },
+    {
+      type: 'a --config that is not there',
+      args: ['--config', 'nowhere.yaml'],
+      says: 'cannot read nowhere.yaml (ENOENT)',
+      hint: '',
+    },
+    {
+      type: 'no symbols on an empty lake',
+      args: BASE,
+      says: 'holds no series to continue',
+      hint: 'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7\n',
+    },
+    {
+      type: 'a symbol as operand',
+      args: ['BTCUSDT'],
+      says: '"BTCUSDT" is one too many',
+      hint: 'cryptodl vision --symbols BTCUSDT',
+    },
+  ];
+
+  it.each(cases)(
+    '$type: one clear line, what to type, exit 2, nothing written',
+    async ({ args, says, hint }) => {
+      const out = join(scratch, 'never');
+      const given = args.includes('--archive-url') ? args : [...args, '--archive-url', archive.url];
+      const result = await cryptodl(['vision', ...given, '--now', NOW, '--out', out, ...FAST], {
+        cwd: scratch,
+      });
+      expect(result.stderr).toContain(says);
+      expect(result.stderr.split('\n')[0]).toMatch(/^cryptodl: /);
+      expect(result.stderr).toContain(hint);
+      expect(result.stderr).not.toMatch(/\n\s+at /);
+      expect(result.code).toBe(2);
+      expect(result.stdout).toBe('');
+      expect(existsSync(join(out, 'binance'))).toBe(false);
+      expect(existsSync(join(out, 'failures'))).toBe(false);
+    },
+  );
+
+  it.each([
+    { args: [], says: 'no command given' },
+    { args: ['vison'], says: '"vison" is no command', hint: 'did you mean vision?' },
+    { args: ['retry'], says: "missing required argument 'report'" },
+    { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (ENOENT)' },
+    { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
+    { args: ['serve', 'nowhere'], says: 'nowhere is not a folder' },
+  ])('cryptodl $args says "$says" and ends with 2', async ({ args, says, hint }) => {
+    const result = await cryptodl(args, { cwd: scratch });
+    expect(result.stderr).toContain(says);
+    expect(result.stderr).toContain(hint ?? '');
+    expect(result.code).toBe(2);
+  });
+
+  it.skipIf(process.getuid?.() === 0)(
+    'an output folder that cannot be written ends with 1 and says where',
+    async () => {
+      const out = join(scratch, 'read-only');
+      mkdirSync(out);
+      chmodSync(out, 0o500);
+      const result = await cryptodl([
+        'vision',
+        ...BASE,
+        '--symbols',
+        'BTCUSDT',
+        '--archive-url',
+        archive.url,
+        '--now',
+        NOW,
+        '--out',
+        out,
+        ...FAST,
+      ]);
+      expect(result.code).toBe(1);
+      expect(result.stderr).toContain(out);
+    },
+  );
+
+  it('an output path that is a file ends with 1 and says where', async () => {
+    const out = join(scratch, 'empty.txt');
+    const result = await cryptodl([
+      'vision',
+      ...BASE,
+      '--symbols',
+      'BTCUSDT',
+      '--archive-url',
+      archive.url,
+      '--now',
+      NOW,
+      '--out',
+      out,
+      ...FAST,
+    ]);
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain(out);
+    expect(result.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('nobody there ends with 1 and says what to check', async () => {
+    const result = await cryptodl([
+      'vision',
+      ...BASE,
+      '--symbols',
+      'BTCUSDT',
+      '--archive-url',
+      'http://127.0.0.1:9',
+      '--now',
+      NOW,
+      '--out',
+      join(scratch, 'nobody'),
+      ...FAST,
+    ]);
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('cannot be reached');
+    expect(result.stderr).toContain('check the network, --archive-url and --listing-url');
+  });
+});
