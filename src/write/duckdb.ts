@@ -1,4 +1,5 @@
 /** Owner of DuckDB: loaded when the first partition is converted, bounded in memory, cut off from any download. */
+import { CryptodlError } from '../errors.js';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 
 export interface EngineOptions {
@@ -55,11 +56,28 @@ async function start(options: EngineOptions): Promise<DuckDBInstance> {
 function sessionOf(connection: DuckDBConnection): Session {
   return {
     run: async (sql) => {
-      await connection.run(sql);
+      await mapped(() => connection.run(sql));
     },
-    rows: async (sql) => (await connection.runAndReadAll(sql)).getRowObjectsJson(),
+    rows: async (sql) => (await mapped(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
     close: () => {
       connection.closeSync();
     },
   };
+}
+
+/** DuckDB has no error codes, only texts: the two that are not about the data are told apart here, once. */
+async function mapped<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
+    if (/No space left|disk quota/i.test(text)) {
+      throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
+        cause: error,
+        hint: 'make room and run the same command again; what is committed stays',
+      });
+    }
+    if (/^(IO Error|Out of Memory Error)/.test(text)) throw new CryptodlError('disk', text, { cause: error });
+    throw error;
+  }
 }
