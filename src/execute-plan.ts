@@ -1,7 +1,7 @@
 /** From a plan to its end: queue, downloads, writes, outcomes, report, exit code. Shared by `vision` and `retry`. */
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { downloadObject, forget } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { CryptodlError, toCryptodlError } from './errors.js';
@@ -274,7 +274,7 @@ function conclude(session: Session, run: PlannedRun, end: End): ExitCode {
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     elapsedMs: Math.round(end.elapsedMs),
-    failures: end.reportPath === undefined ? null : relative('.', end.reportPath),
+    failures: end.reportPath ?? null,
     exitCode: code,
   });
   return code;

@@ -1,6 +1,6 @@
 /** `cryptodl vision`: what is wanted, what there is, and then the run. */
 import { readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../errors.js';
 import { executePlan } from '../execute-plan.js';
@@ -49,7 +49,7 @@ export async function vision(run: VisionRun): Promise<ExitCode> {
           header: reportHeader(run, 'vision'),
           replaces: false,
         }),
-        dataPath: relative('.', wanted.dataPath) || '.',
+        dataPath: wanted.dataPath,
         next: wanted.query,
       });
     } finally {

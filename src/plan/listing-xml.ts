@@ -27,7 +27,7 @@ export function parseListing(xml: string): ListingPage {
     throw new CryptodlError('listing-malformed', `not a bucket listing: ${JSON.stringify(head)}`);
   }
   const encoded = text(xml, 'EncodingType') === 'url';
-  const name = (value: string): string => (encoded ? decodeURIComponent(value.replaceAll('+', ' ')) : value);
+  const name = (value: string): string => (encoded ? urlDecoded(value) : value);
   const objects = blocks(xml, 'Contents').map((block) => objectOf(block, name));
   const prefixes = blocks(xml, 'CommonPrefixes').flatMap((block) =>
     blocks(block, 'Prefix').map((p) => name(unescape(p))),
@@ -42,6 +42,16 @@ export function parseListing(xml: string): ListingPage {
     ...(nextMarker === undefined || nextMarker === '' ? {} : { nextMarker: name(nextMarker) }),
     ...(continuationToken === undefined ? {} : { continuationToken }),
   };
+}
+
+function urlDecoded(value: string): string {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch (error) {
+    throw new CryptodlError('listing-malformed', `a listed name is not url-encoded: ${value.slice(0, 80)}`, {
+      cause: error,
+    });
+  }
 }
 
 function objectOf(block: string, name: (value: string) => string): ListedObject {

@@ -36,20 +36,27 @@ async function* pages(
 ): AsyncGenerator<ListingPage> {
   const base = `delimiter=%2F&prefix=${encodeURIComponent(prefix)}${pageSize === undefined ? '' : `&max-keys=${pageSize}`}`;
   let position = marker;
+  let seen: string | undefined;
   let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
   for (;;) {
     const page = parseListing(await get(query));
     yield page;
     if (!page.truncated) return;
     // A store that speaks only v2 pages by token; the others by marker.
-    const next = page.continuationToken ?? page.nextMarker ?? lastName(page);
-    if (next === undefined || (page.continuationToken === undefined && !isAfter(next, position))) {
+    const last = lastName(page);
+    const next = page.continuationToken ?? page.nextMarker ?? last;
+    const advances =
+      page.continuationToken === undefined
+        ? next !== undefined && isAfter(next, position)
+        : next !== position && (last === undefined || isAfter(last, seen));
+    if (next === undefined || !advances) {
       throw new CryptodlError(
         'listing-malformed',
         `the listing of ${prefix} does not advance past ${position ?? 'its start'}`,
       );
     }
     position = next;
+    seen = last ?? seen;
     query =
       page.continuationToken === undefined
         ? `${base}&marker=${encodeURIComponent(next)}`
