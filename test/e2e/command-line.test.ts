@@ -1,0 +1,272 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+
+describe('the command line', () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  let base: readonly string[];
+  beforeAll(async () => {
+    const folder = join(scratch, 'archive');
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT', 'ETHUSDT', 'BTCUSDC'],
+      from: '2026-11-14',
+      to: '2026-11-20',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+    base = ['vision', '--interval', '1h', '--archive-url', archive.url, '--now', '2026-11-21', ...FAST];
+  });
+  afterAll(() => archive.close());
+
+  it('help groups every flag, shows defaults and examples, and needs no network', async () => {
+    const { stdout, code } = await cryptodl(['vision', '--help']);
+    expect(code).toBe(0);
+    for (const group of ['What:', 'When:', 'Output:', 'Safety:', 'Network:', 'Messages:'])
+      expect(stdout).toContain(group);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+      "parquet, csv or zip (the archive's own files) (default: parquet)",
+    );
+    expect(stdout).toContain('cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7');
+    expect((await cryptodl(['--help'])).stdout).toMatch(/vision[\s\S]*retry[\s\S]*serve/);
+    expect((await cryptodl(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('--print-options shows every value and where it comes from: flag, environment, config file, default', async () => {
+    writeFileSync(
+      join(scratch, 'config.yaml'),
+      'market: spot\nsymbols: [BTCUSDT, ETHUSDT]\nretries: 7\nas-published: true\n',
+    );
+    const { stdout, code } = await cryptodl(
+      ['vision', '--retries', '9', '--print-options', '--config', 'config.yaml'],
+      {
+        cwd: scratch,
+        env: { CRYPTODL_MARKET: 'cm', CRYPTODL_IDLE_TIMEOUT: '3s', CRYPTODL_RETRIES: '8' },
+      },
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^retries +9 +\(flag\)$/m);
+    expect(stdout).toMatch(/^market +cm +\(environment\)$/m);
+    expect(stdout).toMatch(/^idle-timeout +3000 +\(environment\)$/m);
+    expect(stdout).toMatch(/^symbols +BTCUSDT,ETHUSDT +\(config file\)$/m);
+    expect(stdout).toMatch(/^as-published +true +\(config file\)$/m);
+    expect(stdout).toMatch(/^format +parquet +\(default\)$/m);
+  });
+
+  it('takes symbols from files with commas, lines and comments, from stdin, by quote, and several times', async () => {
+    writeFileSync(join(scratch, 'universe.txt'), '# mine\nBTCUSDT, # the first\n\nETHUSDT\n');
+    const dry = async (args: readonly string[], stdin?: string): Promise<string[]> => {
+      const { stdout } = await cryptodlOk([...base, '--days', '1', '--dry-run', ...args], {
+        cwd: scratch,
+        ...(stdin === undefined ? {} : { stdin }),
+      });
+      return stdout
+        .trim()
+        .split('\n')
+        .map((line) => /klines\/([^/]+)/.exec(line)?.[1] ?? '');
+    };
+    expect(await dry(['--symbols', '@universe.txt'])).toEqual(['BTCUSDT', 'ETHUSDT']);
+    expect(await dry(['--symbols', '-'], 'ETHUSDT\nBTCUSDC\n')).toEqual(['BTCUSDC', 'ETHUSDT']);
+    expect(await dry(['--symbols', 'all', '--quote', 'USDC'])).toEqual(['BTCUSDC']);
+    expect(await dry(['--symbols', 'ETHUSDT', '--symbols', 'BTC*,!*USDC'])).toEqual(['BTCUSDT', 'ETHUSDT']);
+  });
+
+  it('says the resolved plan before work, and what came of it after: counts, bytes, rows, files, where, what next', async () => {
+    const out = join(scratch, 'said');
+    const { stdout, stderr } = await cryptodlOk([
+      ...base,
+      '--symbols',
+      'BTCUSDT,ETHUSDT',
+      '--days',
+      '7',
+      '--out',
+      out,
+    ]);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(
+      /^um klines 1h: 2 series, 2026-11-14 … 2026-11-20 \(7 days\)\n {2}to fetch {3}14 objects, \d+ kB, into 2 partitions of parquet in /,
+    );
+    expect(stderr).toMatch(
+      /\n14 ok in \S+\n {2}fetched {4}\d+ kB at .*\/s, \d+ requests, 0 retried\n {2}written {4}336 rows in 2 files, /,
+    );
+    expect(stderr).toContain(`data       `);
+    const sql = /next {7}(SELECT .*) {3}-- in DuckDB/.exec(stderr)?.[1] ?? '';
+    const { DuckDBInstance } = await import('@duckdb/node-api');
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    expect((await connection.runAndReadAll(sql)).getRowObjectsJson()).toHaveLength(2);
+    connection.closeSync();
+  });
+
+  it('--quiet says nothing when all is well, and something when it is not', async () => {
+    const out = join(scratch, 'quiet');
+    const good = await cryptodlOk([...base, '--symbols', 'BTCUSDT', '--days', '7', '--out', out, '--quiet']);
+    expect(good.stdout + good.stderr).toBe('');
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      response.writeHead(401).end();
+      return true;
+    };
+    const bad = await cryptodl([...base, '--symbols', 'ETHUSDT', '--days', '7', '--out', out, '--quiet']);
+    archive.fault = undefined;
+    expect(bad.code).toBe(4);
+    expect(bad.stderr).toContain('7 failed');
+    expect(bad.stderr).toContain('cryptodl retry ');
+  });
+
+  it('--json is NDJSON on stdout, the summary last', async () => {
+    const { stdout, events } = await cryptodlOk([
+      ...base,
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '2',
+      '--out',
+      join(scratch, 'json'),
+      '--json',
+    ]);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(events.length);
+    expect(events.map((event) => event['event'])).toEqual([
+      'plan',
+      'partition',
+      'object',
+      'object',
+      'summary',
+    ]);
+    expect(events.at(-1)).toMatchObject({
+      outcomes: { ok: 2, failed: 0 },
+      rows: 48,
+      files: 1,
+      requests: 6,
+      failures: null,
+      exitCode: 0,
+    });
+    expect(Number(events.at(-1)?.['elapsedMs'])).toBeGreaterThanOrEqual(0);
+  });
+
+  it('--log-file appends structured lines that carry the attempt', async () => {
+    let failed = false;
+    archive.fault = (path, _request, response) => {
+      if (failed || !path.endsWith('.zip')) return false;
+      failed = true;
+      response.writeHead(503).end();
+      return true;
+    };
+    const log = join(scratch, 'logs', 'run.log');
+    await cryptodlOk([
+      ...base,
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '1',
+      '--out',
+      join(scratch, 'logged'),
+      '--log-file',
+      log,
+      '--log-level',
+      'debug',
+    ]);
+    archive.fault = undefined;
+    const lines = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.find((line) => line['msg'] === 'retry')).toMatchObject({
+      retry_attempt: 1,
+      original_error: 'http-server-error',
+      upstream: new URL(archive.url).host,
+    });
+    expect(lines.find((line) => line['msg'] === 'ok')).toMatchObject({ rows: 24 });
+  });
+
+  it('a reader that has seen enough ends it quietly', () => {
+    const script = `${process.execPath} ${BIN} vision --interval 1h --archive-url ${archive.url} --now 2026-11-21 --symbols all --days 7 --dry-run --quiet | head -1`;
+    return new Promise<void>((resolve, reject) => {
+      const shell = spawn('bash', ['-c', `set -o pipefail; ${script}`]);
+      const errors: Buffer[] = [];
+      shell.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+      shell.on('close', (code) => {
+        try {
+          expect(Buffer.concat(errors).toString()).toBe('');
+          expect(code).toBe(0);
+          resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+    });
+  });
+
+  it('serve prints its address, serves what vision asks, and ends with a signal', async () => {
+    const served = spawn(process.execPath, [BIN, 'serve', join(scratch, 'archive'), '--port', '0']);
+    const url = await new Promise<string>((resolve) => {
+      served.stdout.once('data', (chunk: Buffer) => {
+        resolve(chunk.toString().trim());
+      });
+    });
+    await cryptodlOk([
+      'vision',
+      '--interval',
+      '1h',
+      '--symbols',
+      'BTCUSDT',
+      '--archive-url',
+      url,
+      '--now',
+      '2026-11-21',
+      '--out',
+      join(scratch, 'served'),
+      ...FAST,
+    ]);
+    const ended = new Promise((resolve) => served.on('close', resolve));
+    served.kill('SIGINT');
+    expect(await ended).toBe(130);
+    expect(filesBelow(join(scratch, 'served'), '.parquet')).toHaveLength(1);
+  });
+
+  it('a full disk ends with 1, loses nothing that was committed, and the next run finishes', async (context) => {
+    const disk = join(scratch, 'small-disk');
+    mkdirSync(disk);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', disk], { stdio: 'ignore' });
+    } catch {
+      context.skip('needs the right to mount a tmpfs (run as root)');
+    }
+    try {
+      const args = [...base, '--symbols', 'BTCUSDT', '--out', join(disk, 'lake'), '--json'];
+      await cryptodlOk([...args, '--days', '1']);
+      // Too little for the plan, then enough for the plan but not for the work.
+      for (const left of [0, 16_384]) {
+        fillDisk(disk, left);
+        const full = await cryptodl([...args, '--days', '7']);
+        expect(full.stderr).toMatch(/disk is full|free, the plan needs/);
+        expect(full.code).toBe(1);
+      }
+      execFileSync('rm', [join(disk, 'ballast')]);
+      const rest = await cryptodlOk([...args, '--days', '7']);
+      expect(rest.events.at(-1)).toMatchObject({ outcomes: { ok: 6, skipped: 1 } });
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+});
+
+/** Leaves about `left` bytes free. */
+function fillDisk(disk: string, left: number): void {
+  const ballast = join(disk, 'ballast');
+  const { bavail, bsize } = statfsSync(disk);
+  const held = existsSync(ballast) ? statSync(ballast).size : 0;
+  writeFileSync(ballast, Buffer.alloc(Math.max(0, held + bavail * bsize - left)));
+}
