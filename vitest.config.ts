@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
+const REPORT = process.env['CRYPTODL_TEST_REPORT'];
+
 export default defineConfig({
   test: {
+    // CI counts the tests of the last run from this file.
+    reporters: REPORT === undefined ? ['default'] : ['default', ['json', { outputFile: REPORT }]],
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
