@@ -16,7 +16,7 @@ import type { ReadList } from '../plan/symbols.js';
 import { bytesText } from '../units.js';
 import { TOOL_VERSION } from '../version.js';
 import { chooseSeries } from './choose-series.js';
-import type { Wanted } from './choose-series.js';
+import type { Wanted } from './wanted.js';
 
 export interface VisionRun {
   readonly session: Session;

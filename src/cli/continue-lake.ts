@@ -1,0 +1,110 @@
+/** `cryptodl vision` without --symbols: every series that the lake holds goes on from where it ends. */
+import { join } from 'node:path';
+import { DAY_MS, dayText, parsePeriod } from '../calendar.js';
+import { usage } from '../errors.js';
+import { seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
+import { heldSeries } from '../plan/held-series.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { isRangeGiven } from '../plan/range.js';
+import type { Range } from '../plan/range.js';
+import type { Session } from '../session.js';
+import type { Series, Settings } from '../task.js';
+import { cadencesOf } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
+import { settingsOf } from './settings-of.js';
+import type { Wanted } from './wanted.js';
+
+/** Explicit flags choose among the series; their own settings stay. Throws the usage error of an empty lake. */
+export async function continueLake(
+  session: Session,
+  range: Range,
+  given: ReadonlySet<string>,
+): Promise<Wanted> {
+  const { options, paths, venue } = session;
+  const requests: SeriesRequest[] = [];
+  let held = 0;
+  for await (const series of heldSeries(paths.root, venue.name)) {
+    held += 1;
+    if (isChosen(series, session, given))
+      requests.push(...(await continuations(session, series, range, given)));
+  }
+  if (held === 0) {
+    throw usage(
+      `no --symbols, and ${options.out} holds no series to continue`,
+      [
+        'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
+        "cryptodl vision --symbols '*USDT' --months 1",
+      ].join('\n  '),
+    );
+  }
+  if (requests.length === 0)
+    throw usage(
+      `${options.out} holds ${held} series, none of which fits the given flags`,
+      'leave --market, --dataset, --interval, --quote or --format out',
+    );
+  const formats = [...new Set(requests.map((request) => request.settings.format))];
+  return {
+    requests,
+    hasListing: true,
+    what: `what ${options.out} holds`,
+    rangeText: isRangeGiven(options) ? range.text : `from where each ends … ${dayText(range.to - 1)}`,
+    notes: [],
+    dataPath: join(paths.root, formats.length === 1 && formats[0] === 'zip' ? 'data' : venue.name),
+    query: undefined,
+  };
+}
+
+function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
+  const { options, venue } = session;
+  if (findDataset(venue, series.market, series.dataset) === undefined) return false;
+  if (given.has('market') && series.market !== options.market) return false;
+  if (given.has('dataset') && !options.dataset.includes(series.dataset)) return false;
+  if (given.has('interval') && series.interval !== undefined && !options.interval.includes(series.interval))
+    return false;
+  return (
+    options.quote === undefined ||
+    options.quote.some((quote) => (series.symbol.split('_')[0] ?? '').endsWith(quote))
+  );
+}
+
+async function continuations(
+  session: Session,
+  series: Series,
+  range: Range,
+  given: ReadonlySet<string>,
+): Promise<SeriesRequest[]> {
+  const { options, paths, venue } = session;
+  const spec = findDataset(venue, series.market, series.dataset);
+  if (spec === undefined) return [];
+  const manifest = await readManifest(join(paths.root, seriesFolder(venue.name, series)));
+  const formats = (['parquet', 'csv', 'zip'] as const).filter(
+    (format) => manifest[format].size > 0 && (!given.has('format') || format === options.format),
+  );
+  return formats.map((format) => {
+    const last = manifest[format].lines().at(-1);
+    const asked = settingsOf(session, spec, cadencesOf(spec, series.interval));
+    const settings = keepHeld(asked, last?.settings ?? asked, given);
+    const exist = cadencesOf(spec, series.interval);
+    const cadences =
+      settings.cadence === 'auto' ? exist : exist.filter((cadence) => cadence === settings.cadence);
+    const end = last === undefined ? undefined : parsePeriod(last.cadence, last.period)?.to;
+    const from =
+      isRangeGiven(options) || end === undefined
+        ? range.from
+        : Math.min(end, Math.floor(session.nowMs / DAY_MS) - 1);
+    return { series, settings, cadences, range: { from, to: range.to } };
+  });
+}
+
+/** What the series is held with, except where a flag says otherwise (and is then refused, or forced). */
+function keepHeld(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
+  return {
+    format: held.format,
+    partition: given.has('partition') ? asked.partition : held.partition,
+    cadence: given.has('cadence') ? asked.cadence : held.cadence,
+    numbers: given.has('numbers') ? asked.numbers : held.numbers,
+    timestamps: given.has('timestamps') ? asked.timestamps : held.timestamps,
+    asPublished: given.has('as-published') ? asked.asPublished : held.asPublished,
+  };
+}
