@@ -50,18 +50,30 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ex
   return conclude(session, run, { ended, reportPath, elapsedMs: session.clock.monotonic() - started });
 }
 
-/** What is to come must fit; Parquet is smaller than the zips, CSV a few times larger. */
+/** Parquet is about as large as the zips, CSV a few times larger. */
+const CSV_GROWTH = 4;
+/** A partition under way is in the spool as zip and as CSV. */
+const SPOOL_GROWTH = 8;
+
+/** What is to come must fit, in the lake and in the spool. Rejects with `disk-full`. */
 async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
   await mkdir(session.runFolder, { recursive: true });
-  const { bavail, bsize } = await statfs(session.runFolder);
-  const factor = session.options.format === 'csv' ? 4 : 1;
-  if (bavail * bsize >= totals.fetchBytes * factor) return;
+  const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
+  const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
+  await refuseFull(session.paths.root, lakeBytes, '--out');
+  await refuseFull(session.runFolder, spoolBytes, '--temp-dir');
+}
+
+async function refuseFull(folder: string, neededBytes: number, flag: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  if (free >= neededBytes) return;
   throw new CryptodlError(
     'disk-full',
-    `${session.runFolder} has ${bytesText(bavail * bsize)} free, the plan needs about ${bytesText(totals.fetchBytes * factor)}`,
+    `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
     {
-      hint: 'make room, or choose another --out or --temp-dir',
+      hint: `make room, or choose another ${flag}`,
     },
   );
 }

@@ -68,6 +68,8 @@ export interface RetryEvent {
   readonly url: string;
   /** 1 for the first extra try. */
   readonly retry: number;
+  /** False while it only waits for a limit or an open breaker. */
+  readonly usesAttempt: boolean;
   readonly error: CryptodlError;
   readonly delayMs: number;
 }

@@ -80,9 +80,9 @@ export interface PlanTotals {
   absent: number;
   /** From the listing; objects whose size it does not tell count nothing. */
   fetchBytes: number;
+  /** Bytes to fetch for the largest partition: what the spool must hold at least. */
+  largestBytes: number;
   readonly absentBy: Partial<Record<AbsenceReason, number>>;
-  /** First absent keys by reason, for the closing block. */
-  readonly absentKeys: Partial<Record<AbsenceReason, string[]>>;
 }
 
 /** Readable name of a series: `um klines 1m BTCUSDT`. */

@@ -37,10 +37,12 @@ export function parseBytes(text: string): number | undefined {
 }
 
 export function durationText(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)}ms`;
-  if (ms < 120_000) return `${Number((ms / 1000).toFixed(1))}s`;
-  const minutes = Math.floor(ms / 60_000);
-  const seconds = Math.round((ms % 60_000) / 1000);
+  if (Math.round(ms) < 1000) return `${Math.round(ms)}ms`;
+  const tenths = Math.round(ms / 100);
+  if (tenths < 1200) return `${tenths / 10}s`;
+  const whole = Math.round(ms / 1000);
+  const minutes = Math.floor(whole / 60);
+  const seconds = whole % 60;
   if (minutes < 120) return seconds === 0 ? `${minutes}m` : `${minutes}m ${seconds}s`;
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
@@ -53,5 +55,5 @@ export function bytesText(bytes: number): string {
     value /= 1000;
     unit += 1;
   }
-  return unit === 0 ? `${value} B` : `${value.toFixed(value < 10 ? 1 : 0)} ${units[unit] ?? ''}`;
+  return unit === 0 ? `${value} B` : `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit] ?? ''}`;
 }

@@ -48,7 +48,7 @@ export async function retryReport(run: RetryRun): Promise<ExitCode> {
     return await executePlan(session, {
       plans: each(plans),
       totals,
-      report: createFailureReport({ path: reportPath, header: reportHeader(run, 'retry'), replaces: true }),
+      report: createFailureReport({ path: reportPath, header: reportHeader(run, 'retry'), mode: 'replace' }),
       dataPath: session.paths.root,
       next: undefined,
     });
@@ -129,8 +129,8 @@ function totalsOf(plans: readonly PartitionPlan[]): PlanTotals {
     skip: count('skip'),
     absent: 0,
     fetchBytes: 0,
+    largestBytes: 0,
     absentBy: {},
-    absentKeys: {},
   };
 }
 

@@ -1,6 +1,7 @@
 /** `cryptodl vision`: what is wanted, what there is, and then the run. */
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../errors.js';
 import { executePlan } from '../execute-plan.js';
@@ -47,7 +48,7 @@ export async function vision(run: VisionRun): Promise<ExitCode> {
         report: createFailureReport({
           path: reportPath(session),
           header: reportHeader(run, 'vision'),
-          replaces: false,
+          mode: session.options.failures === undefined ? 'new' : 'overwrite',
         }),
         dataPath: wanted.dataPath,
         next: wanted.query,
@@ -115,6 +116,8 @@ export function reportHeader(
   verb: string,
 ): Parameters<typeof createFailureReport>[0]['header'] {
   const options = Object.fromEntries(Object.entries(run.texts).map(([name, texts]) => [name, [...texts]]));
+  // The lake's place whatever the next working directory is.
+  options['out'] = [resolve(run.session.paths.root)];
   return { verb, tool: TOOL_VERSION, at: new Date(run.session.clock.now()).toISOString(), options };
 }
 
@@ -142,7 +145,7 @@ async function dryRun(run: VisionRun, wanted: Wanted, plan: Plan): Promise<ExitC
     const lines = partition.tasks.map(
       ({ action, object }) => `${action.kind}\t${object.bytes ?? 0}\t${object.key}\n`,
     );
-    io.stdout.write(lines.join(''));
+    if (!io.stdout.write(lines.join(''))) await once(io.stdout, 'drain');
   }
   await plan.spool.close();
   session.reporter.say(planLines(session, wanted, plan));

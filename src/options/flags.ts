@@ -116,7 +116,7 @@ export const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: DOWNLOADS,
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -351,7 +351,7 @@ export const FLAGS = {
     group: 'Messages',
     verbs: DOWNLOADS,
     value: 'LEVEL',
-    doc: 'trace, debug, info, warn or error',
+    doc: 'trace, debug, info, warn or error; other than info and without --log-file the log goes to stderr',
     parse: parse.choice(['trace', 'debug', 'info', 'warn', 'error']),
     default: 'info',
   }),

@@ -63,7 +63,8 @@ export const day: Parse<number> = (value, where) => {
 /** ISO 8601 instant or date → epoch milliseconds. */
 export const instant: Parse<number> = (value, where) => {
   const withZone = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/.test(value);
-  const epochMs = withZone ? Date.parse(value) : Number.NaN;
+  const isDate = parseDay(value.slice(0, 10)) !== undefined;
+  const epochMs = withZone && isDate ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(epochMs) && epochMs >= DAY_MS) return epochMs;
   throw usage(`${where}: "${value}" is not an instant in UTC`, `${where} 2026-11-21T08:00:00Z`);
 };

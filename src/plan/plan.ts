@@ -26,7 +26,6 @@ export interface PlanOptions extends Pick<PlanContext, 'venue' | 'root' | 'today
 }
 
 const SERIES_AT_ONCE = 16;
-const KEYS_SHOWN = 3;
 
 export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
   const newest = new Map<string, number>();
@@ -109,14 +108,15 @@ async function addTo(plan: Plan, partition: PartitionPlan): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) totals.partitions += 1;
+  let bytes = 0;
   for (const { action, object } of partition.tasks) {
     totals[action.kind] += 1;
-    if (action.kind === 'fetch') totals.fetchBytes += object.bytes ?? 0;
-    if (action.kind !== 'absent') continue;
-    totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
-    const keys = (totals.absentKeys[action.reason] ??= []);
-    if (keys.length < KEYS_SHOWN) keys.push(object.key);
+    if (action.kind === 'fetch') bytes += object.bytes ?? 0;
+    else if (action.kind === 'absent')
+      totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
   }
+  totals.fetchBytes += bytes;
+  totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }
 
 function emptyTotals(): PlanTotals {
@@ -127,7 +127,7 @@ function emptyTotals(): PlanTotals {
     skip: 0,
     absent: 0,
     fetchBytes: 0,
+    largestBytes: 0,
     absentBy: {},
-    absentKeys: {},
   };
 }

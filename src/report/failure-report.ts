@@ -60,24 +60,28 @@ export interface FailureReport {
 export interface ReportOptions {
   readonly path: string;
   readonly header: Omit<ReportHeader, 'v' | 'kind'>;
-  /** Replaces an earlier report when the run ends, even by an empty one: what succeeded leaves it. */
-  readonly replaces: boolean;
+  /**
+   * `new`: beside earlier reports, under a name that none of them has. `overwrite`: the file that was asked for.
+   * `replace`: takes the place of an earlier report when the run ends, even empty: what succeeded leaves it.
+   */
+  readonly mode: 'new' | 'overwrite' | 'replace';
 }
 
 /** The file is made with the first failure; holes are named in it, but do not make one. */
 export function createFailureReport(options: ReportOptions): FailureReport {
-  const path = options.replaces ? `${options.path}.partial` : options.path;
+  const replaces = options.mode === 'replace';
+  let path = replaces ? `${options.path}.partial` : options.path;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   let holes: string[] = [];
   const start = async (): Promise<FileHandle> => {
     await mkdir(dirname(path), { recursive: true });
-    const opened = await open(path, 'w');
-    await opened.appendFile(
-      `${JSON.stringify({ v: 1, kind: 'header', ...options.header })}\n${holes.join('')}`,
-    );
+    const opened = options.mode === 'new' ? await openNew(path) : { path, handle: await open(path, 'w') };
+    path = opened.path;
+    const header = JSON.stringify({ v: 1, kind: 'header', ...options.header });
+    await opened.handle.appendFile(`${header}\n${holes.join('')}`);
     holes = [];
-    return opened;
+    return opened.handle;
   };
   const append = async (line: string): Promise<void> => {
     const opened = await (file ??= start());
@@ -113,18 +117,30 @@ export function createFailureReport(options: ReportOptions): FailureReport {
       }
     },
     close: async (isComplete) => {
-      if (options.replaces) holes = [];
-      if (file === undefined && options.replaces) file = start();
+      if (replaces) holes = [];
+      if (file === undefined && replaces) file = start();
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;
       await opened.sync();
       await opened.close();
-      if (options.replaces && isComplete) await rename(path, options.path);
-      else if (options.replaces) await rm(path);
-      return options.path;
+      if (replaces && isComplete) await rename(path, options.path);
+      else if (replaces) await rm(path);
+      return replaces ? options.path : path;
     },
   };
+}
+
+/** `vision-….jsonl`, or `vision-…-2.jsonl` where an earlier run of the same second has that name. */
+async function openNew(path: string): Promise<{ path: string; handle: FileHandle }> {
+  for (let copy = 1; ; copy += 1) {
+    const candidate = copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
+    try {
+      return { path: candidate, handle: await open(candidate, 'wx') };
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+    }
+  }
 }
 
 function lineOf(

@@ -86,7 +86,7 @@ export class Reporter {
   }
 
   retry(event: RetryEvent): void {
-    this.tally.retries += 1;
+    if (event.usesAttempt) this.tally.retries += 1;
     const { clock, log } = this.#options;
     const fields = {
       traceId: event.traceId,

@@ -59,6 +59,7 @@ export function retry(options: RetryOptions): Layer {
           traceId: context.traceId,
           url: request.url,
           retry: failures + refusals,
+          usesAttempt: !WAITS.has(error.code),
           error,
           delayMs,
         });
