@@ -252,8 +252,8 @@ function conclude(session: Session, run: PlannedRun, end: End): ExitCode {
     partial: tally.outcomes.partial,
     strict: options.strict === true,
   });
-  const next =
-    tally.outcomes.failed > 0 && end.reportPath !== undefined ? `cryptodl retry ${end.reportPath}` : run.next;
+  const hasFailed = tally.outcomes.failed > 0 && end.reportPath !== undefined;
+  const next = hasFailed ? `cryptodl retry ${end.reportPath}` : tally.files > 0 ? run.next : undefined;
   const undone =
     end.ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled);
   const lines = closingBlock({

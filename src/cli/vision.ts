@@ -13,6 +13,7 @@ import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { Session } from '../session.js';
+import type { PlanTotals } from '../task.js';
 import type { ReadList } from '../plan/symbols.js';
 import { bytesText } from '../units.js';
 import { TOOL_VERSION } from '../version.js';
@@ -125,6 +126,13 @@ function count(number: number, what: string): string {
   return `${number.toLocaleString('en-US')} ${what}${number === 1 ? '' : 's'}`;
 }
 
+function toFetch(session: Session, totals: PlanTotals): string {
+  if (totals.fetch === 0) return '  to fetch   nothing';
+  const { options, paths } = session;
+  const size = `${count(totals.fetch, 'object')}, ${bytesText(totals.fetchBytes)}`;
+  return `  to fetch   ${size}, into ${count(totals.partitions, 'partition')} of ${options.format} in ${paths.root}`;
+}
+
 function planLines(session: Session, wanted: Wanted, plan: Plan): string[] {
   const { totals } = plan;
   const absent = Object.entries(totals.absentBy).map(
@@ -133,7 +141,7 @@ function planLines(session: Session, wanted: Wanted, plan: Plan): string[] {
   return [
     `${wanted.what}: ${totals.series.toLocaleString('en-US')} series, ${wanted.rangeText}`,
     ...wanted.notes.map((note) => `  ${note}`),
-    `  to fetch   ${count(totals.fetch, 'object')}, ${bytesText(totals.fetchBytes)}, into ${count(totals.partitions, 'partition')} of ${session.options.format} in ${session.paths.root}`,
+    toFetch(session, totals),
     ...(totals.skip > 0 ? [`  held       ${count(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
   ];
