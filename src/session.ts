@@ -221,7 +221,7 @@ function watchSignals(
 ): { signalled: Session['signalled']; release: () => void } {
   let first: 'SIGINT' | 'SIGTERM' | undefined;
   const release = io.onSignal((signal) => {
-    if (first !== undefined) process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (first !== undefined) io.exit(signal === 'SIGINT' ? 130 : 143);
     first = signal;
     stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
   });

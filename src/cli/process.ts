@@ -19,6 +19,7 @@ function processIo(): Io {
     stderr: process.stderr,
     stdin: process.stdin,
     environment: process.env,
+    exit: (code) => process.exit(code),
     onSignal: (act) => {
       const onInterrupt = (): void => {
         act('SIGINT');
