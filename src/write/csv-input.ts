@@ -25,7 +25,7 @@ export interface ReceivedObject {
 export interface Appended {
   readonly rows: number;
   readonly headerLines: number;
-  /** Holds what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, tabs, spaces around quotes. */
+  /** Holds what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
   readonly needsCheck: boolean;
 }
 
@@ -33,8 +33,10 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const UNDERSCORE = 0x5f;
 const SPACE = 0x20;
-/** Tab, vertical tab, form feed, a return without its line feed, NUL, and signs that may be doubled. */
-const ODD: readonly (number | string)[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, '+', '" ', ' "'];
+const COMMA = 0x2c;
+const QUOTE = 0x22;
+/** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes, cells too many. */
+const ODD: readonly (number | string)[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, '+', '" ', ' "', ',\n', ',""\n'];
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Throws `header-unknown` and `file-empty`. The header is told by its first byte (facts, section 1.4). */
@@ -67,16 +69,22 @@ export async function appendCsv(
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
     const bytes = chunk;
-    isOdd ||= ODD.some((odd) => bytes.includes(odd));
+    isOdd ||= ODD.some((odd) => bytes.includes(odd)) || isBlankEnd(last, chunk);
     last = chunk.at(-1) ?? NEWLINE;
     await target.appendFile(chunk);
   }
   if (last !== NEWLINE) {
     await target.appendFile('\n');
     counts.rows += 1;
+    isOdd ||= last === COMMA || last === QUOTE;
   }
   if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol) };
+}
+
+/** A line end that a read cut off from its blank last cell. */
+function isBlankEnd(last: number, chunk: Buffer): boolean {
+  return chunk[0] === NEWLINE && (last === COMMA || last === QUOTE);
 }
 
 function needsCheck(
