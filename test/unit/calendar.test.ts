@@ -1,0 +1,87 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  dayOf,
+  dayPeriod,
+  dayText,
+  monthOf,
+  monthPeriod,
+  monthStart,
+  monthText,
+  parseDay,
+  parsePeriod,
+  periodText,
+} from '../../src/calendar.js';
+
+const FIRST = Math.floor(Date.UTC(2017, 0, 1) / 86_400_000);
+const END = Math.floor(Date.UTC(2036, 0, 1) / 86_400_000);
+const dayNumber = fc.integer({ min: FIRST, max: END - 1 });
+
+it('every day and month from 2017 to 2035 is read back from its text', () => {
+  fc.assert(
+    fc.property(dayNumber, (day) => {
+      for (const period of [dayPeriod(day), monthPeriod(monthOf(day))])
+        expect(parsePeriod(period.cadence, periodText(period))).toEqual(period);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+it('a month holds just its own days, and months follow each other', () => {
+  fc.assert(
+    fc.property(dayNumber, (day) => {
+      const { from, to } = monthPeriod(monthOf(day));
+      expect(from <= day && day < to).toBe(true);
+      expect(dayText(from)).toBe(`${dayText(day).slice(0, 7)}-01`);
+      expect(dayText(to)).toMatch(/-01$/);
+      expect(monthPeriod(monthOf(day) + 1).from).toBe(to);
+      expect(monthOf(to - 1)).toBe(monthOf(day));
+    }),
+  );
+});
+
+it('a day begins at midnight UTC', () => {
+  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z')))).toBe('2024-01-15');
+  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z') - 1))).toBe('2024-01-14');
+  expect(dayText(dayOf(-1))).toBe('1969-12-31');
+});
+
+describe('leap years', () => {
+  it.each([
+    [2019, 28],
+    [2020, 29],
+    [2024, 29],
+    [2100, 28],
+    [2000, 29],
+  ])('February %d has %d days', (year, days) => {
+    const february = year * 12 + 1;
+    expect(monthStart(february + 1) - monthStart(february)).toBe(days);
+    expect(parseDay(`${year}-02-29`) !== undefined).toBe(days === 29);
+    expect(monthText(february)).toBe(`${year}-02`);
+  });
+});
+
+describe('what is no date is none', () => {
+  it.each(
+    [
+      ['2023-02-29', '2024-02-30', '2024-13-01', '2024-00-10', '2024-01-00', '2024-01-32', '2024-04-31'],
+      [
+        '2024-1-1',
+        '24-01-01',
+        '2024-01-01 ',
+        '2024-01-01T00:00:00Z',
+        '2024/01/01',
+        '',
+        '-2024-01-01',
+        '20240101',
+      ],
+    ].flat(),
+  )('%j', (text) => {
+    expect(parseDay(text)).toBeUndefined();
+    expect(parsePeriod('daily', text)).toBeUndefined();
+  });
+
+  it.each(['2020-8', '2024-13', '2024-00', '2024-01-15', '2024', ''])('%j is no month', (text) => {
+    expect(parsePeriod('monthly', text)).toBeUndefined();
+  });
+});

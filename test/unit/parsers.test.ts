@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import * as parse from '../../src/options/parsers.js';
+import { day as dayNumber } from '../helpers/conversion.js';
+
+const choice = parse.choice(['parquet', 'csv', 'zip']);
+
+const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
+  choice,
+  text: parse.text,
+  flag: parse.flag,
+  'integer from 0': parse.integer(0),
+  'integer from 1': parse.integer(1),
+  duration: parse.duration,
+  bytes: parse.bytes,
+  day: parse.day,
+  instant: parse.instant,
+  url: parse.url,
+  concurrency: parse.concurrency,
+};
+
+function parserOf(name: string): parse.Parse<unknown> {
+  const parser = PARSERS[name];
+  if (parser === undefined) throw new RangeError(name);
+  return parser;
+}
+
+describe('accepted', () => {
+  it.each<[string, string, unknown]>([
+    ['choice', 'csv', 'csv'],
+    ['text', ' as it is ', ' as it is '],
+    ['flag', 'true', true],
+    ['flag', '1', true],
+    ['flag', 'no', false],
+    ['flag', 'off', false],
+    ['integer from 0', '0', 0],
+    ['integer from 1', '007', 7],
+    ['duration', '1.5s', 1500],
+    ['bytes', '2KiB', 2048],
+    ['day', '2024-02-29', dayNumber('2024-02-29')],
+    ['instant', '2026-11-21', Date.UTC(2026, 10, 21)],
+    ['instant', '2026-11-21T08:00Z', Date.UTC(2026, 10, 21, 8)],
+    ['instant', '2026-11-21T08:00:01.500Z', Date.UTC(2026, 10, 21, 8, 0, 1, 500)],
+    ['url', 'http://127.0.0.1:8090/', 'http://127.0.0.1:8090'],
+    ['url', 'https://s3.example/data.binance.vision//', 'https://s3.example/data.binance.vision'],
+    ['concurrency', '50', { kind: 'fixed', limit: 50 }],
+    ['concurrency', '1024', { kind: 'fixed', limit: 1024 }],
+    ['concurrency', 'auto', { kind: 'auto', max: 128 }],
+    ['concurrency', 'auto:64', { kind: 'auto', max: 64 }],
+  ])('%s takes %j', (name, text, value) => {
+    expect(parserOf(name)(text, '--x')).toEqual(value);
+  });
+});
+
+function refusal(name: string, text: string): CryptodlError {
+  try {
+    parserOf(name)(text, 'CRYPTODL_X');
+  } catch (error) {
+    if (error instanceof CryptodlError && error.code === 'usage') return error;
+    throw error;
+  }
+  throw new Error(`${name} took ${text}`);
+}
+
+describe('refused, with where and what', () => {
+  it.each([
+    ...['', 'PARQUET', 'cvs', 'parquet,csv'].map((text) => ['choice', text]),
+    ...['maybe', 'TRUE', '', '2'].map((text) => ['flag', text]),
+    ...['-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993'].map((text) => ['integer from 0', text]),
+    ...['0', '-0'].map((text) => ['integer from 1', text]),
+    ...['30', '1 s', '-1s', ''].map((text) => ['duration', text]),
+    ...['1XB', '', '-1'].map((text) => ['bytes', text]),
+    ...['2023-02-29', 'yesterday', '2024-01', ''].map((text) => ['day', text]),
+    ...['2026-11-21T08:00', '2026-11-21T08:00:00+01:00', '2026-02-30', '1970-01-01', 'now', ''].map(
+      (text) => ['instant', text],
+    ),
+    ...['ftp://x', 'x', 'http://x/?a=1', 'http://x/#a', '', 'file:///etc/passwd'].map((text) => [
+      'url',
+      text,
+    ]),
+    ...['0', '1025', 'auto:0', 'auto:1025', 'auto:', '-1', '1.5', 'all', ''].map((text) => [
+      'concurrency',
+      text,
+    ]),
+  ] as [string, string][])('%s: %j', (name, text) => {
+    const error = refusal(name, text);
+    expect(error.message).toContain('CRYPTODL_X');
+    expect(error.message).toContain(`"${text}"`);
+  });
+
+  it.each([
+    ['choice', 'parqet', 'did you mean parquet?'],
+    ['integer from 1', 'x', 'CRYPTODL_X 7'],
+    ['duration', 'x', 'CRYPTODL_X 30s'],
+    ['bytes', 'x', 'CRYPTODL_X 500MB'],
+    ['day', 'x', 'CRYPTODL_X 2024-01-31'],
+    ['instant', 'x', 'CRYPTODL_X 2026-11-21T08:00:00Z'],
+    ['url', 'x', 'CRYPTODL_X http://127.0.0.1:8090'],
+    ['concurrency', 'x', 'CRYPTODL_X auto:64'],
+    ['text', '', 'give CRYPTODL_X a value'],
+  ])('%s says what to type instead of %j', (name, text, hint) => {
+    expect(refusal(name, text).hint).toContain(hint);
+  });
+
+  it('a choice names all there is', () => {
+    expect(refusal('choice', 'x').message).toContain('parquet, csv, zip');
+  });
+
+  it('a text with a NUL character', () => {
+    expect(refusal('text', 'a\0b').message).toBe('CRYPTODL_X holds a NUL character');
+  });
+});

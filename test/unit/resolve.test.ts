@@ -1,0 +1,216 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import { readConfigFile } from '../../src/options/config-file.js';
+import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
+import type { FlagName, Verb } from '../../src/options/flags.js';
+import { configLayer, environmentLayer, resolveOptions } from '../../src/options/resolve.js';
+import type { RawLayer, RawValues } from '../../src/options/resolve.js';
+import { day } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const folder = scratchFolder();
+
+function flags(values: RawValues): RawLayer {
+  return { origin: 'flag', values, nameOf: (name) => `--${name}` };
+}
+
+function environment(values: Readonly<Record<string, string>>, verb: Verb = 'vision'): RawLayer {
+  return environmentLayer(values, verb);
+}
+
+function config(content: unknown): RawLayer {
+  return configLayer('my.yaml', content, 'vision');
+}
+
+function refusal(act: () => unknown): string[] {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof CryptodlError && error.code === 'usage') return [error.message, error.hint ?? ''];
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+describe('precedence', () => {
+  const layers = [
+    flags({ market: ['spot'] }),
+    environment({ CRYPTODL_MARKET: 'cm', CRYPTODL_FORMAT: 'csv' }),
+    config({ market: 'option', format: 'zip', out: 'lake', retries: 7, strict: true }),
+  ];
+
+  it('is flag, environment, config file, default', () => {
+    const { options, origins } = resolveOptions('vision', layers);
+    expect([options.market, options.format, options.out, options.progress]).toEqual([
+      'spot',
+      'csv',
+      'lake',
+      'auto',
+    ]);
+    expect([origins.market, origins.format, origins.out, origins.progress]).toEqual([
+      'flag',
+      'environment',
+      'config file',
+      'default',
+    ]);
+  });
+
+  it('holds for numbers and switches of a config file', () => {
+    const { options } = resolveOptions('vision', layers);
+    expect([options.retries, options.strict]).toEqual([7, true]);
+  });
+
+  it('lets a flag switch off what the environment switched on', () => {
+    const on = environment({ CRYPTODL_STRICT: '1' });
+    expect(resolveOptions('vision', [on]).options.strict).toBe(true);
+    expect(resolveOptions('vision', [flags({ strict: ['false'] }), on]).options.strict).toBe(false);
+  });
+
+  it('takes the last of repeated flags', () => {
+    expect(resolveOptions('vision', [flags({ out: ['a', 'b'] })]).options.out).toBe('b');
+  });
+
+  it('remembers the texts that were given, and no defaults', () => {
+    const { texts } = resolveOptions('vision', layers);
+    expect(texts).toEqual({
+      market: ['spot'],
+      format: ['csv'],
+      out: ['lake'],
+      retries: ['7'],
+      strict: ['true'],
+    });
+  });
+});
+
+/** A text that differs from the default of every flag of its kind. */
+const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
+  market: ['spot', 'spot'],
+  days: ['7', 7],
+  months: ['7', 7],
+  from: ['2024-01-31', day('2024-01-31')],
+  to: ['2024-01-31', day('2024-01-31')],
+  now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
+  format: ['csv', 'csv'],
+  partition: ['day', 'day'],
+  cadence: ['daily', 'daily'],
+  numbers: ['string', 'string'],
+  timestamps: ['iso', 'iso'],
+  verify: ['none', 'none'],
+  'max-bytes': ['7MB', 7e6],
+  concurrency: ['7', { kind: 'fixed', limit: 7 }],
+  retries: ['9', 9],
+  port: ['9', 9],
+  'archive-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
+  'listing-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
+  progress: ['plain', 'plain'],
+  'log-level': ['debug', 'debug'],
+};
+
+function twinOf(name: FlagName): [string, unknown] {
+  const spec = flagSpec(name);
+  if (spec.value === undefined) return ['yes', true];
+  if (spec.value === 'TIME') return ['77s', 77_000];
+  return TWINS[name] ?? (spec.list === undefined ? ['some text', 'some text'] : ['A1', ['A1']]);
+}
+
+describe('the environment', () => {
+  it.each(FLAG_NAMES)('has a twin of --%s that works', (name) => {
+    const [verb = 'vision'] = flagSpec(name).verbs;
+    const [text, value] = twinOf(name);
+    const { options, origins } = resolveOptions(verb, [environment({ [environmentName(name)]: text }, verb)]);
+    expect(options[name]).toEqual(value);
+    expect(origins[name]).toBe('environment');
+  });
+
+  it('names are plain', () => {
+    expect(environmentName('max-bytes')).toBe('CRYPTODL_MAX_BYTES');
+    for (const name of FLAG_NAMES) expect(environmentName(name)).toMatch(/^CRYPTODL_[A-Z_]+$/);
+  });
+
+  it('is named in a refusal', () => {
+    const [message] = refusal(() => resolveOptions('vision', [environment({ CRYPTODL_DAYS: 'x' })]));
+    expect(message).toContain('CRYPTODL_DAYS');
+  });
+
+  it('of another verb does no harm', () => {
+    expect(
+      resolveOptions('serve', [environment({ CRYPTODL_DAYS: 'x' }, 'serve')]).options.days,
+    ).toBeUndefined();
+  });
+});
+
+describe('the config file', () => {
+  it('refuses a key that no flag has, with the nearest one', () => {
+    expect(refusal(() => config({ markt: 'spot' }))).toEqual([
+      'my.yaml: unknown key "markt"',
+      'did you mean market?',
+    ]);
+    expect(refusal(() => config({ zzzzzzzz: 1 }))[1]).toContain('--help');
+    expect(refusal(() => config({ config: 'other.yaml' }))[0]).toContain('unknown key "config"');
+  });
+
+  it.each([[['a', 'list']], ['text'], [null], [7]])('refuses %j as a whole', (content) => {
+    expect(refusal(() => config(content))[0]).toContain('does not hold a map');
+  });
+
+  it.each([[{ out: { deep: 1 } }], [{ out: null }], [{ dataset: ['klines', ['x']] }]])(
+    'refuses %j',
+    (content) => {
+      expect(refusal(() => config(content))[0]).toContain('neither a text, a number, true nor false');
+    },
+  );
+
+  it('is named with its key in a refusal of a value', () => {
+    expect(refusal(() => resolveOptions('vision', [config({ days: 0 })]))[0]).toContain('my.yaml: days');
+  });
+
+  it('may be YAML or JSON, and keeps dates as they are written', async () => {
+    const yaml = join(folder, 'a.yaml');
+    writeFileSync(yaml, 'from: 2024-01-31\nsymbols: [BTCUSDT, ETHUSDT]\nstrict: true\n');
+    const { options } = resolveOptions('vision', [config(await readConfigFile(yaml))]);
+    expect([options.from, options.symbols, options.strict]).toEqual([
+      day('2024-01-31'),
+      ['BTCUSDT', 'ETHUSDT'],
+      true,
+    ]);
+    const json = join(folder, 'a.json');
+    writeFileSync(json, '{"days": 3}');
+    expect(resolveOptions('vision', [config(await readConfigFile(json))]).options.days).toBe(3);
+  });
+
+  it('that cannot be read or parsed is refused by name', async () => {
+    const broken = join(folder, 'broken.yaml');
+    writeFileSync(broken, 'a: [1');
+    await expect(readConfigFile(broken)).rejects.toMatchObject({ code: 'usage' });
+    await expect(readConfigFile(broken)).rejects.toThrow(broken);
+    await expect(readConfigFile(join(folder, 'none'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('lists', () => {
+  it('are split at commas and repeated, each entry once', () => {
+    const { options } = resolveOptions('vision', [flags({ interval: ['1m, 5m', '1h', '1m'] })]);
+    expect(options.interval).toEqual(['1m', '5m', '1h']);
+  });
+
+  it('refuse empty entries', () => {
+    expect(refusal(() => resolveOptions('vision', [flags({ dataset: ['klines,'] })]))[0]).toContain(
+      '--dataset: "klines," has an empty entry',
+    );
+  });
+
+  it('of symbols keep their commas for later', () => {
+    const { options } = resolveOptions('vision', [flags({ symbols: ['A,B', '@x'] })]);
+    expect(options.symbols).toEqual(['A,B', '@x']);
+  });
+});
+
+it('options are frozen and complete', () => {
+  const { options, origins } = resolveOptions('vision', []);
+  expect(Object.isFrozen(options)).toBe(true);
+  expect(Object.keys(options)).toEqual(FLAG_NAMES);
+  expect(Object.values(origins)).toEqual(FLAG_NAMES.map(() => 'default'));
+  expect(flagsOf('serve')).toEqual(['host', 'port', 'config', 'print-options']);
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { objectKey } from '../../src/venue/keys.js';
+import { findDataset, loadRetryPresets, loadVenue, MARKETS, rowSeconds } from '../../src/venue/venue.js';
+import { writtenColumns } from '../../src/write/columns.js';
+import { period, specOf } from '../helpers/conversion.js';
+
+const venue = loadVenue();
+const DATASETS = MARKETS.flatMap((market) =>
+  Object.entries(venue.markets[market].datasets).map(([name, spec]) => ({ market, name, spec })),
+);
+
+describe.each(DATASETS)('$market $name', ({ market, name, spec }) => {
+  const columns = spec.columns.map((column) => column.name);
+
+  it('writes no column that is named like a layer of its path', () => {
+    const written = writtenColumns(spec).map((column) => column.name.toLowerCase());
+    for (const layer of ['venue', 'market', 'dataset', 'interval', 'symbol'])
+      expect(written).not.toContain(layer);
+  });
+
+  it('declares each column once, and the columns by which it sorts', () => {
+    expect(new Set(columns).size).toBe(columns.length);
+    for (const sort of spec.sort) expect(columns).toContain(sort);
+  });
+
+  it('sorts first by its time, which is never blank', () => {
+    const [first] = spec.columns.filter((column) => column.type === 'time' || column.type === 'datetime');
+    expect(spec.sort[0]).toBe(first?.name);
+    expect(first?.nullable).toBe(false);
+  });
+
+  it('has cadences, and intervals in each of them where it has any', () => {
+    expect(spec.cadences.length).toBeGreaterThan(0);
+    for (const cadence of spec.intervals === undefined ? [] : spec.cadences)
+      expect(spec.intervals?.[cadence].length).toBeGreaterThan(0);
+  });
+
+  it('has keys below the folder of its market', () => {
+    const interval = spec.intervals?.monthly[0];
+    const series = { market, dataset: name, symbol: 'X', ...(interval === undefined ? {} : { interval }) };
+    expect(objectKey(venue, series, period('2024-01'))).toMatch(
+      new RegExp(`^data/${venue.markets[market].path}/monthly/${name}/X/`),
+    );
+  });
+});
+
+function names(market: 'spot' | 'um' | 'cm'): string {
+  return specOf(market, 'klines')
+    .columns.map((column) => column.name)
+    .join(',');
+}
+
+it('klines have the columns of the um header in every market', () => {
+  const header =
+    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore';
+  expect([names('spot'), names('um'), names('cm')]).toEqual([header, header, header]);
+});
+
+describe('the number of rows of a period', () => {
+  it.each([
+    ['1s', 1],
+    ['1m', 60],
+    ['15m', 900],
+    ['8h', 28_800],
+    ['1d', 86_400],
+  ])('is fixed for %s bars', (interval, seconds) => {
+    expect(rowSeconds(specOf('spot', 'klines'), interval)).toBe(seconds);
+  });
+
+  it.each(['3d', '1w', '1mo', undefined])('is not for %s', (interval) => {
+    expect(rowSeconds(specOf('spot', 'klines'), interval)).toBeUndefined();
+  });
+
+  it('is fixed for metrics and open for funding rates', () => {
+    expect(rowSeconds(specOf('um', 'metrics'), undefined)).toBe(300);
+    expect(rowSeconds(specOf('um', 'fundingRate'), undefined)).toBeUndefined();
+  });
+});
+
+it('what is no dataset of a market is not found', () => {
+  expect(findDataset(venue, 'spot', 'metrics')).toBeUndefined();
+  expect(findDataset(venue, 'um', 'toString')).toBeUndefined();
+  expect(findDataset(venue, 'um', '__proto__')).toBeUndefined();
+});
+
+it('hosts and retry presets are usable', () => {
+  for (const host of Object.values(venue.hosts)) expect(new URL(host).protocol).toBe('https:');
+  const { vision } = loadRetryPresets();
+  expect(vision.retries).toBeGreaterThanOrEqual(1);
+  expect(vision.maxDelayMs).toBeGreaterThanOrEqual(vision.baseDelayMs);
+});
