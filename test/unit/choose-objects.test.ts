@@ -1,0 +1,183 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dayText, monthOf, monthText, periodText } from '../../src/calendar.js';
+import { Held } from '../../src/lake/manifest.js';
+import { chooseObjects } from '../../src/plan/choose-objects.js';
+import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
+import type { SeriesListing } from '../../src/plan/series-listing.js';
+import type { ArchiveObject, Cadence, Grain } from '../../src/task.js';
+import { day, objectLine, period } from '../helpers/conversion.js';
+
+interface Archive {
+  readonly daily?: readonly string[];
+  readonly monthly?: readonly string[];
+}
+
+interface Given extends Archive {
+  readonly partition?: Grain;
+  readonly cadences?: readonly Cadence[];
+  readonly held?: readonly string[];
+}
+
+function listingOf(labels: readonly string[]): SeriesListing {
+  const periods = labels.map(period);
+  const objects = periods.map((of): [number, ArchiveObject] => [
+    of.from,
+    { key: `${periodText(of)}.zip`, period: of },
+  ]);
+  return { objects: new Map(objects), first: periods[0], last: periods.at(-1), more: false };
+}
+
+function contextOf(given: Given): ChooseContext {
+  const held = new Held();
+  for (const label of given.held ?? []) held.add(objectLine(label));
+  return {
+    cadences: given.cadences ?? ['daily', 'monthly'],
+    partition: given.partition ?? 'month',
+    held,
+    list: (cadence) => Promise.resolve(listingOf(given[cadence] ?? [])),
+    today: day('2024-06-01'),
+  };
+}
+
+/** Labels of the chosen periods by partition. */
+async function chosen(given: Given, from: string | undefined, to: string): Promise<Record<string, string[]>> {
+  const range = { from: from === undefined ? undefined : day(from), to: day(to) };
+  const partitions = await chooseObjects(contextOf(given), [range]);
+  return Object.fromEntries(
+    [...partitions].map(([label, choices]) => [label, choices.map((choice) => periodText(choice.period))]),
+  );
+}
+
+function days(from: string, to: string): string[] {
+  return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
+}
+
+const JANUARY = days('2024-01-01', '2024-02-01');
+const FEBRUARY = days('2024-02-01', '2024-03-01');
+
+describe('month partitions', () => {
+  it('take the monthly object for a whole month that has one, and dailies for the rest', async () => {
+    const archive = { daily: [...JANUARY, ...FEBRUARY], monthly: ['2024-01', '2024-02'] };
+    expect(await chosen(archive, '2024-01-01', '2024-02-03')).toEqual({
+      '2024-01': ['2024-01'],
+      '2024-02': ['2024-02-01', '2024-02-02'],
+    });
+  });
+
+  it('take the dailies of a whole month that has no monthly object', async () => {
+    expect(await chosen({ daily: JANUARY }, '2024-01-01', '2024-02-01')).toEqual({ '2024-01': JANUARY });
+  });
+
+  it('keep the dailies of a month of which they hold one', async () => {
+    const given = { daily: JANUARY, monthly: ['2024-01'], held: ['2024-01-07'] };
+    expect(await chosen(given, '2024-01-01', '2024-02-01')).toEqual({ '2024-01': JANUARY });
+  });
+
+  it('stay with a month that they hold as a whole, when one day of it is asked for', async () => {
+    const given = { daily: JANUARY, monthly: ['2024-01'], held: ['2024-01'] };
+    expect(await chosen(given, '2024-01-30', '2024-01-31')).toEqual({ '2024-01': ['2024-01'] });
+  });
+
+  it('tell what is held of a period that the archive does not list any more', async () => {
+    const context = contextOf({ monthly: [], held: ['2024-01'] });
+    const partitions = await chooseObjects(context, [{ from: day('2024-01-05'), to: day('2024-01-06') }]);
+    const [choice] = partitions.get('2024-01') ?? [];
+    expect(choice?.held?.key).toBe('2024-01.zip');
+    expect(choice?.listed).toBeUndefined();
+  });
+});
+
+describe('day partitions', () => {
+  it('take dailies even where a monthly object exists', async () => {
+    const given = { partition: 'day', daily: JANUARY, monthly: ['2024-01'] } as const;
+    const expected = Object.fromEntries(JANUARY.map((label) => [label, [label]]));
+    expect(await chosen(given, '2024-01-01', '2024-02-01')).toEqual(expected);
+  });
+
+  it('take a monthly object for a month without any daily, as one month file', async () => {
+    const given = { partition: 'day', daily: FEBRUARY, monthly: ['2024-01', '2024-02'] } as const;
+    expect(await chosen(given, '2024-01-01', '2024-02-02')).toEqual({
+      '2024-01': ['2024-01'],
+      '2024-02-01': ['2024-02-01'],
+    });
+  });
+
+  it('do not take a monthly object for a part of a month', async () => {
+    const given = { partition: 'day', monthly: ['2024-01'] } as const;
+    expect(await chosen(given, '2024-01-30', '2024-02-01')).toEqual({
+      '2024-01-30': ['2024-01-30'],
+      '2024-01-31': ['2024-01-31'],
+    });
+  });
+});
+
+describe('a single cadence', () => {
+  it('monthly takes the whole month for a part of it', async () => {
+    const given = { cadences: ['monthly'], monthly: ['2024-01'] } as const;
+    expect(await chosen(given, '2024-01-30', '2024-02-02')).toEqual({
+      '2024-01': ['2024-01'],
+      '2024-02': ['2024-02'],
+    });
+  });
+
+  it('daily takes days where a monthly object exists', async () => {
+    const given = { cadences: ['daily'], daily: JANUARY, monthly: ['2024-01'] } as const;
+    expect(await chosen(given, '2024-01-01', '2024-02-01')).toEqual({ '2024-01': JANUARY });
+  });
+});
+
+describe('an open start', () => {
+  it('begins with the first period that any cadence lists', async () => {
+    const given = { daily: days('2024-01-20', '2024-02-01'), monthly: ['2023-12', '2024-01'] };
+    expect(await chosen(given, undefined, '2024-02-01')).toEqual({
+      '2023-12': ['2023-12'],
+      '2024-01': ['2024-01'],
+    });
+  });
+
+  it('is empty for a series that lists nothing', async () => {
+    expect(await chosen({}, undefined, '2024-02-01')).toEqual({});
+  });
+});
+
+const FIRST = day('2023-12-01');
+const dayNumber = fc.integer({ min: FIRST, max: FIRST + 120 });
+const months = fc.subarray(['2023-12', '2024-01', '2024-02', '2024-03']);
+const dailies = fc.oneof(
+  fc.uniqueArray(dayNumber.map(dayText), { maxLength: 8 }),
+  fc.constant([...JANUARY, ...FEBRUARY]),
+);
+const archives = fc.record({
+  daily: dailies,
+  monthly: months,
+  held: fc.oneof(fc.constant([]), months, fc.uniqueArray(dayNumber.map(dayText), { maxLength: 3 })),
+  partition: fc.constantFrom<Grain>('day', 'month'),
+  cadences: fc.constantFrom<Cadence[]>(['daily', 'monthly'], ['daily'], ['monthly']),
+});
+const ranges = fc.array(
+  fc.tuple(dayNumber, fc.nat(70)).map(([from, length]): DayRange => ({ from, to: from + length })),
+  { minLength: 1, maxLength: 3 },
+);
+
+it('never chooses two objects for one day, and leaves no wanted day out', async () => {
+  await fc.assert(
+    fc.asyncProperty(archives, ranges, async (given, wanted) => {
+      const partitions = await chooseObjects(contextOf(given), wanted);
+      const covered = new Map<number, number>();
+      for (const [label, choices] of partitions) {
+        for (const choice of choices) {
+          const isOfLabel = [dayText(choice.period.from), monthText(monthOf(choice.period.from))];
+          expect(isOfLabel).toContain(label);
+          expect(given.cadences).toContain(choice.period.cadence);
+          for (let at = choice.period.from; at < choice.period.to; at += 1)
+            covered.set(at, (covered.get(at) ?? 0) + 1);
+        }
+      }
+      expect([...covered.values()].filter((times) => times !== 1)).toEqual([]);
+      for (const { from = FIRST, to } of wanted)
+        for (let at = from; at < to; at += 1) expect(covered.has(at)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import { createListing } from '../../src/plan/listing.js';
+
+interface Answer {
+  readonly keys?: readonly string[];
+  readonly prefixes?: readonly string[];
+  readonly next?: string;
+  readonly token?: string;
+  readonly truncated?: boolean;
+}
+
+function documentOf(answer: Answer): string {
+  return [
+    '<ListBucketResult>',
+    `<IsTruncated>${answer.truncated ?? false}</IsTruncated>`,
+    answer.next === undefined ? '' : `<NextMarker>${answer.next}</NextMarker>`,
+    answer.token === undefined ? '' : `<NextContinuationToken>${answer.token}</NextContinuationToken>`,
+    ...(answer.keys ?? []).map((key) => `<Contents><Key>${key}</Key><Size>1</Size></Contents>`),
+    ...(answer.prefixes ?? []).map((text) => `<CommonPrefixes><Prefix>${text}</Prefix></CommonPrefixes>`),
+    '</ListBucketResult>',
+  ].join('');
+}
+
+/** Answers in turn, the last one for ever, and notes what was asked. */
+function answering(...answers: Answer[]): { get: (query: string) => Promise<string>; asked: string[] } {
+  const asked: string[] = [];
+  return {
+    asked,
+    get: (query) => {
+      asked.push(query);
+      return Promise.resolve(documentOf(answers[Math.min(asked.length, answers.length) - 1] ?? {}));
+    },
+  };
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+function parameter(query: string | undefined, name: string): string | null {
+  return new URLSearchParams(query).get(name);
+}
+
+async function keysOf(
+  archive: ReturnType<typeof answering>,
+  marker?: string,
+  pageSize?: number,
+): Promise<string[]> {
+  const listed = await all(createListing(archive.get).objects('d/', marker, pageSize));
+  return listed.map((object) => object.key);
+}
+
+describe('the next page', () => {
+  it('follows NextMarker', async () => {
+    const archive = answering({ keys: ['d/a'], truncated: true, next: 'd/m' }, { keys: ['d/z'] });
+    expect(await keysOf(archive)).toEqual(['d/a', 'd/z']);
+    expect(archive.asked.map((query) => parameter(query, 'marker'))).toEqual([null, 'd/m']);
+    expect(archive.asked.map((query) => parameter(query, 'prefix'))).toEqual(['d/', 'd/']);
+  });
+
+  it('follows the last key where there is no NextMarker', async () => {
+    const archive = answering({ keys: ['d/a', 'd/b'], truncated: true }, { keys: ['d/c'] });
+    expect(await keysOf(archive)).toEqual(['d/a', 'd/b', 'd/c']);
+    expect(parameter(archive.asked[1], 'marker')).toBe('d/b');
+  });
+
+  it('follows the last folder where a page has only folders', async () => {
+    const archive = answering({ prefixes: ['d/A/', 'd/B/'], truncated: true }, { prefixes: ['d/币/'] });
+    expect(await all(createListing(archive.get).folders('d/'))).toEqual(['A', 'B', '币']);
+    expect(parameter(archive.asked[1], 'marker')).toBe('d/B/');
+  });
+
+  it('takes the later of key and folder, by bytes', async () => {
+    // UTF-16 order would put the emoji first.
+    const archive = answering({ keys: ['d/\uFF5E'], prefixes: ['d/😀/'], truncated: true }, {});
+    await keysOf(archive);
+    expect(parameter(archive.asked[1], 'marker')).toBe('d/😀/');
+  });
+
+  it('follows a continuation token where the store pages by tokens', async () => {
+    const archive = answering(
+      { keys: ['d/a'], truncated: true, token: 'zz/1+=' },
+      { keys: ['d/b'], truncated: true, token: 'aa' },
+      { keys: ['d/c'] },
+    );
+    expect(await keysOf(archive)).toEqual(['d/a', 'd/b', 'd/c']);
+    expect(archive.asked.map((query) => parameter(query, 'continuation-token'))).toEqual([
+      null,
+      'zz/1+=',
+      'aa',
+    ]);
+    expect(parameter(archive.asked[1], 'list-type')).toBe('2');
+    expect(parameter(archive.asked[1], 'marker')).toBeNull();
+  });
+
+  it('is not asked for when the page was the last', async () => {
+    const archive = answering({ keys: ['d/a'], next: 'd/a' });
+    expect(await keysOf(archive)).toEqual(['d/a']);
+    expect(archive.asked).toHaveLength(1);
+  });
+
+  it('is not asked for when nobody wants it', async () => {
+    const archive = answering({ keys: ['d/a', 'd/b'], truncated: true });
+    for await (const object of createListing(archive.get).objects('d/')) if (object.key === 'd/b') break;
+    expect(archive.asked).toHaveLength(1);
+  });
+});
+
+describe('a listing that would never end is refused', () => {
+  it.each<[string, Answer]>([
+    ['the same marker again', { keys: ['d/a'], truncated: true, next: 'd/a' }],
+    ['the same last key again', { keys: ['d/a'], truncated: true }],
+    ['truncated and empty', { truncated: true }],
+    ['the same token again', { keys: ['d/a'], truncated: true, token: 'again' }],
+    ['the same token again, and nothing listed', { truncated: true, token: 'again' }],
+  ])('%s', async (_, answer) => {
+    const archive = answering(answer);
+    const counted = async (query: string): Promise<string> => {
+      if (archive.asked.length > 20) throw new Error('asked for ever');
+      return archive.get(query);
+    };
+    await expect(all(createListing(counted).objects('d/'))).rejects.toMatchObject({
+      code: 'listing-malformed',
+    });
+  });
+
+  it('tokens that go round', async () => {
+    const archive = answering(
+      { keys: ['d/a', 'd/b'], truncated: true, token: '1' },
+      { keys: ['d/c'], truncated: true, token: '2' },
+      { keys: ['d/a', 'd/b'], truncated: true, token: '1' },
+      {},
+    );
+    await expect(keysOf(archive)).rejects.toMatchObject({ code: 'listing-malformed' });
+  });
+
+  it('a marker that goes back', async () => {
+    const archive = answering({ keys: ['d/a'], truncated: true, next: 'd/a' });
+    await expect(keysOf(archive, 'd/m')).rejects.toThrow('does not advance past d/m');
+  });
+});
+
+it('prefix, marker and page size are asked for as given, encoded', async () => {
+  const archive = answering({});
+  await all(createListing(archive.get).objects('data/币安人生USDT/', 'data/币&1', 20));
+  const [query = ''] = archive.asked;
+  expect(query).toMatch(/^[\x21-\x7e]+$/);
+  expect(parameter(query, 'prefix')).toBe('data/币安人生USDT/');
+  expect(parameter(query, 'marker')).toBe('data/币&1');
+  expect(parameter(query, 'max-keys')).toBe('20');
+  expect(parameter(query, 'delimiter')).toBe('/');
+});
+
+it('folders outside of the prefix are none of its', async () => {
+  const archive = answering({ prefixes: ['other/X/', 'd/A/', 'd/B'] });
+  expect(await all(createListing(archive.get).folders('d/'))).toEqual(['A']);
+});

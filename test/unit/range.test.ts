@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { dayText } from '../../src/calendar.js';
+import { CryptodlError } from '../../src/errors.js';
+import { isRangeGiven, resolveRange } from '../../src/plan/range.js';
+import type { RangeOptions } from '../../src/plan/range.js';
+import { day } from '../helpers/conversion.js';
+
+const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
+const NOON = Date.parse('2024-03-15T12:00:00Z');
+
+/** First and last day of the range. */
+function range(options: Partial<RangeOptions>, now = NOON): (string | undefined)[] {
+  const resolved = resolveRange({ ...NONE, ...options }, now);
+  return [resolved.from === undefined ? undefined : dayText(resolved.from), dayText(resolved.to - 1)];
+}
+
+function refusal(options: Partial<RangeOptions>): string[] {
+  try {
+    resolveRange({ ...NONE, ...options }, NOON);
+  } catch (error) {
+    if (error instanceof CryptodlError && error.code === 'usage') return [error.message, error.hint ?? ''];
+  }
+  throw new Error('was accepted');
+}
+
+it('without anything it is the last complete day', () => {
+  expect(range({})).toEqual(['2024-03-14', '2024-03-14']);
+  expect(isRangeGiven(NONE)).toBe(false);
+});
+
+describe('--days', () => {
+  it('ends with yesterday', () => {
+    expect(range({ days: 3 })).toEqual(['2024-03-12', '2024-03-14']);
+  });
+
+  it('turns over at midnight UTC', () => {
+    expect(range({ days: 1 }, Date.parse('2024-03-15T00:00:00Z') - 1)).toEqual(['2024-03-13', '2024-03-13']);
+    expect(range({ days: 1 }, Date.parse('2024-03-15T00:00:00Z'))).toEqual(['2024-03-14', '2024-03-14']);
+  });
+});
+
+describe('--months', () => {
+  it('takes whole months before this one', () => {
+    expect(range({ months: 1 })).toEqual(['2024-02-01', '2024-02-29']);
+    expect(range({ months: 3 })).toEqual(['2023-12-01', '2024-02-29']);
+  });
+});
+
+describe('--from and --to', () => {
+  it('include the last day', () => {
+    expect(range({ from: day('2024-01-01'), to: day('2024-01-31') })).toEqual(['2024-01-01', '2024-01-31']);
+  });
+
+  it('may be one day', () => {
+    expect(range({ from: day('2024-02-29'), to: day('2024-02-29') })).toEqual(['2024-02-29', '2024-02-29']);
+  });
+
+  it('end with yesterday, or begin with each series, where one is missing', () => {
+    expect(range({ from: day('2024-03-01') })).toEqual(['2024-03-01', '2024-03-14']);
+    expect(range({ to: day('2024-03-01') })).toEqual([undefined, '2024-03-01']);
+  });
+
+  it.each([['from'], ['to']] as const)(
+    '--%s refuses a day that is not over, and says which is the last',
+    (name) => {
+      const [message, hint] = refusal({ [name]: day('2024-03-15') });
+      expect(message).toBe(`--${name} 2024-03-15 is not over yet: the last complete UTC day is 2024-03-14`);
+      expect(hint).toBe(`--${name} 2024-03-14`);
+    },
+  );
+
+  it('refuse to go backwards, and say how it was meant', () => {
+    const [message, hint] = refusal({ from: day('2024-02-02'), to: day('2024-02-01') });
+    expect(message).toBe('--from 2024-02-02 is after --to 2024-02-01');
+    expect(hint).toBe('--from 2024-02-01 --to 2024-02-02');
+  });
+});
+
+it.each([
+  ['--days and --months', { days: 1, months: 1 }],
+  ['--days and --from/--to', { days: 1, to: 1 }],
+  ['--months and --from/--to', { months: 1, from: 1 }],
+] as const)('%s are refused together', (kinds, options) => {
+  expect(refusal(options)[0]).toContain(kinds);
+  expect(isRangeGiven({ ...NONE, ...options })).toBe(true);
+});
+
+function text(options: Partial<RangeOptions>): string {
+  return resolveRange({ ...NONE, ...options }, NOON).text;
+}
+
+it('says what it is', () => {
+  expect(text({ days: 1 })).toBe('2024-03-14 … 2024-03-14 (1 day)');
+  expect(text({ days: 2 })).toBe('2024-03-13 … 2024-03-14 (2 days)');
+  expect(text({ to: day('2024-03-01') })).toBe('the start of each series … 2024-03-01');
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import { namesOnly, readPatterns, selectSymbols } from '../../src/plan/symbols.js';
+import type { ReadList, Selection } from '../../src/plan/symbols.js';
+
+const AVAILABLE = [
+  'BNBUSDT',
+  'BTCUSDC',
+  'BTCUSDT',
+  'BTCUSDT_240329',
+  'BUSDUSDT',
+  'CVCUSDTSETTLED',
+  'ETHBTC',
+  'ETHUSDT',
+  'ICPUSDT_SETTLED1',
+  'USDT',
+  '币安人生USDT',
+];
+
+const noLists: ReadList = () => Promise.reject(new Error('no list is read'));
+
+const fromStdin: ReadList = (source) => Promise.resolve(source === 'stdin' ? 'ETHBTC\n' : '');
+
+async function select(
+  values: readonly string[],
+  quotes: readonly string[] = [],
+  read = noLists,
+): Promise<Selection> {
+  return selectSymbols(await readPatterns(values, read), quotes, AVAILABLE);
+}
+
+async function symbols(
+  values: readonly string[],
+  quotes: readonly string[] = [],
+): Promise<readonly string[]> {
+  return (await select(values, quotes)).symbols;
+}
+
+async function refusal(values: readonly string[], quotes: readonly string[] = []): Promise<string[]> {
+  try {
+    await select(values, quotes);
+  } catch (error) {
+    if (error instanceof CryptodlError && error.code === 'usage') return [error.message, error.hint ?? ''];
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+describe('--symbols', () => {
+  it('takes names, with commas and repeated, once each, in the order of the archive', async () => {
+    expect(await symbols(['ETHUSDT, BTCUSDT', 'BTCUSDT', '币安人生USDT,'])).toEqual([
+      'BTCUSDT',
+      'ETHUSDT',
+      '币安人生USDT',
+    ]);
+  });
+
+  it.each([
+    ['B?CUSD*', ['BTCUSDC', 'BTCUSDT', 'BTCUSDT_240329']],
+    ['[EI]*', ['ETHBTC', 'ETHUSDT', 'ICPUSDT_SETTLED1']],
+    ['币*', ['币安人生USDT']],
+  ])('takes the glob %s', async (glob, expected) => {
+    expect(await symbols([glob])).toEqual(expected);
+  });
+
+  it('all takes all', async () => {
+    expect(await symbols(['all'])).toEqual(AVAILABLE);
+  });
+
+  it('a name and a glob are added up', async () => {
+    expect(await symbols(['USDT', 'ETH*'])).toEqual(['ETHBTC', 'ETHUSDT', 'USDT']);
+  });
+
+  it('an exclusion takes away, wherever it stands, and what it took is told', async () => {
+    const { symbols: chosen, excluded } = await select(['!BUSD*', 'B*USDT', '!BNBUSDT']);
+    expect(chosen).toEqual(['BTCUSDT']);
+    expect(excluded).toEqual(['BNBUSDT', 'BUSDUSDT']);
+  });
+
+  it('@FILE has words with commas, spaces, lines and comments', async () => {
+    const asked: unknown[] = [];
+    const read: ReadList = (source) => {
+      asked.push(source);
+      return Promise.resolve('# mine\nBTCUSDT,ETHUSDT # majors\r\n\n  BNBUSDT\tUSDT\n!USDT\n#ETHBTC\n');
+    };
+    const chosen = await select(['@my list.txt'], [], read);
+    expect(chosen).toEqual({ symbols: ['BNBUSDT', 'BTCUSDT', 'ETHUSDT'], excluded: ['USDT'] });
+    expect(asked).toEqual([{ file: 'my list.txt' }]);
+  });
+
+  it('- is standard input, besides other words', async () => {
+    expect((await select(['BTCUSDT,-'], [], fromStdin)).symbols).toEqual(['BTCUSDT', 'ETHBTC']);
+  });
+
+  it.each([
+    [[''], 'names no symbol'],
+    [[',,'], 'names no symbol'],
+    [['!BTCUSDT'], 'has only exclusions'],
+  ])('%j is refused', async (values, text) => {
+    const [message, hint] = await refusal(values);
+    expect(message).toBe(`--symbols ${text}`);
+    expect(hint).toContain('BTCUSDT');
+  });
+
+  it.each(['../x', '/etc/passwd', '..', '.', 'a\\b', 'a\0b', 'a b', '%2e%2e', '!../x', '!', 'X'.repeat(101)])(
+    '%j is not a symbol',
+    async (word) => {
+      const [message] = await refusal(['BTCUSDT', word]);
+      expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
+    },
+  );
+
+  it('a name that the archive does not have is refused with the nearest one', async () => {
+    const [message, hint] = await refusal(['BTCUSTD', 'btcusdc', 'ETHUSDT']);
+    expect(message).toBe('the archive has no BTCUSTD, btcusdc');
+    expect(hint).toMatch(/^did you mean BTCUSD[CT], BTCUSDC\?$/);
+    const [, examples] = await refusal(['WHATEVER']);
+    expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT');
+  });
+
+  it('many unknown names are counted, not all shown', async () => {
+    const unknown = Array.from({ length: 9 }, (_, index) => `NOPE${index}`);
+    expect((await refusal(unknown))[0]).toBe(
+      'the archive has no NOPE0, NOPE1, NOPE2, NOPE3, NOPE4 and 4 more',
+    );
+  });
+
+  it('globs and exclusions that leave nothing are refused', async () => {
+    expect((await refusal(['DOGE*']))[0]).toBe(`--symbols DOGE* matches none of ${AVAILABLE.length} symbols`);
+    expect((await refusal(['ETH*', '!*']))[0]).toBe(
+      'the exclusions of --symbols take away all 2 chosen symbols',
+    );
+  });
+});
+
+describe('--quote', () => {
+  it('keeps pairs with that quote, also delivery, perpetual and settled ones', async () => {
+    expect(await symbols(['all'], ['USDT'])).toEqual([
+      'BNBUSDT',
+      'BTCUSDT',
+      'BTCUSDT_240329',
+      'BUSDUSDT',
+      'CVCUSDTSETTLED',
+      'ETHUSDT',
+      'ICPUSDT_SETTLED1',
+      '币安人生USDT',
+    ]);
+    const perpetual = await readPatterns(['all'], noLists);
+    expect(selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT']).symbols).toEqual([
+      'BTCUSD_PERP',
+      'ETHUSD_240329',
+    ]);
+  });
+
+  it('takes several', async () => {
+    expect(await symbols(['all'], ['BTC', 'USDC'])).toEqual(['BTCUSDC', 'ETHBTC']);
+  });
+
+  it('that matches nothing is refused', async () => {
+    expect((await refusal(['ETH*'], ['TRY']))[0]).toBe('--quote TRY matches none of the 2 chosen symbols');
+  });
+});
+
+it('without a listing exact names can be chosen, and nothing else', async () => {
+  const names = await readPatterns(['BTCUSDT', 'NEWUSDT', '!NEW*'], noLists);
+  expect(namesOnly(names, ['USDT'])).toEqual({ symbols: ['BTCUSDT'], excluded: ['NEWUSDT'] });
+  expect(namesOnly(await readPatterns(['BTC*'], noLists), [])).toBeUndefined();
+  expect(namesOnly(await readPatterns(['all'], noLists), [])).toBeUndefined();
+});
