@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { monthOf } from '../../src/calendar.js';
+import { MANIFEST } from '../../src/lake/layout.js';
+import { appendManifest, Held, readManifest } from '../../src/lake/manifest.js';
+import type { ManifestLine } from '../../src/lake/manifest.js';
+import { day, objectLine, SETTINGS } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const newFolder = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
+
+function dropped(label: string, format: 'parquet' | 'csv' = 'parquet'): ManifestLine {
+  return { v: 1, kind: 'dropped', key: `${label}.zip`, format, at: '2024-02-02T00:00:00.000Z' };
+}
+
+function keys(held: Held): string[] {
+  return held.lines().map((line) => line.key);
+}
+
+/** 200 bytes and more a line, with characters of several bytes. */
+const LINES = ['2024-01-01', '2024-01-02', '2024-01-03'].map((label) =>
+  objectLine(label, { tool: `币安 ${label}` }),
+);
+
+describe('after a crash', () => {
+  it('the torn tail is cut back, wherever it tore, and what was whole stays', async () => {
+    const folder = await newFolder();
+    const file = join(folder, MANIFEST);
+    await appendManifest(folder, LINES);
+    const whole = readFileSync(file);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length), async (length) => {
+        writeFileSync(file, whole.subarray(0, length));
+        const survivors = whole.subarray(0, length).toString('latin1').split('\n').length - 1;
+        expect((await readManifest(folder)).parquet.size).toBe(survivors);
+        await appendManifest(folder, [objectLine('2024-01-09')]);
+        const expected = [...LINES.slice(0, survivors), objectLine('2024-01-09')];
+        expect(keys((await readManifest(folder)).parquet)).toEqual(expected.map((line) => line.key));
+        expect(readFileSync(file, 'utf8')).toBe(expected.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('a tail longer than what is read at once is cut back as well', async () => {
+    const folder = await newFolder();
+    await appendManifest(folder, LINES);
+    const file = join(folder, MANIFEST);
+    const whole = readFileSync(file, 'utf8');
+    writeFileSync(file, `${whole}{"v":1,"kind":"${'x'.repeat(200_000)}`);
+    await appendManifest(folder, [objectLine('2024-01-09')]);
+    expect(readFileSync(file, 'utf8')).toBe(`${whole}${JSON.stringify(objectLine('2024-01-09'))}\n`);
+  });
+});
+
+describe('damage', () => {
+  it.each([
+    ['no JSON', '{"v":1,'],
+    ['an empty line', ''],
+    ['another version', JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })],
+    ['a period that is none', JSON.stringify({ ...objectLine('2024-01-02'), period: '2024-02-31' })],
+    ['a line without settings', '{"v":1,"kind":"object"}'],
+  ])('in the middle (%s) is named with file and line, and what to do', async (_, line) => {
+    const folder = await newFolder();
+    const whole = LINES.map((text) => JSON.stringify(text));
+    writeFileSync(join(folder, MANIFEST), [whole[0], line, whole[2], ''].join('\n'));
+    const reading = readManifest(folder);
+    await expect(reading).rejects.toMatchObject({ code: 'manifest-damaged', fatal: true });
+    await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
+    await expect(reading).rejects.toMatchObject({
+      hint: expect.stringContaining('delete that line') as string,
+    });
+  });
+
+  it('is not what an absent manifest is: that holds nothing', async () => {
+    const manifest = await readManifest(join(scratch, 'nowhere'));
+    expect([manifest.parquet.size, manifest.csv.size, manifest.zip.size]).toEqual([0, 0, 0]);
+  });
+});
+
+describe('later lines', () => {
+  it('replace earlier ones of the same period', async () => {
+    const folder = await newFolder();
+    await appendManifest(folder, [objectLine('2024-01-01', { etag: 'old' })]);
+    await appendManifest(folder, [objectLine('2024-01-01', { etag: 'new' })]);
+    const { parquet } = await readManifest(folder);
+    expect(parquet.lines().map((line) => line.etag)).toEqual(['new']);
+  });
+
+  it('of a month replace its days, and no others', () => {
+    const held = new Held();
+    for (const label of ['2023-12-31', '2024-01-01', '2024-01-31', '2024-02-01', '2024-01'])
+      held.add(objectLine(label));
+    expect(keys(held)).toEqual(['2023-12-31.zip', '2024-01.zip', '2024-02-01.zip']);
+    expect(held.ofDay(day('2024-01-31'))).toBeUndefined();
+    expect(held.ofMonth(monthOf(day('2024-01-31')))?.key).toBe('2024-01.zip');
+  });
+
+  it('of a day replace its month, and no other', () => {
+    const held = new Held();
+    for (const label of ['2023-12', '2024-01', '2024-01-05']) held.add(objectLine(label));
+    expect(keys(held)).toEqual(['2023-12.zip', '2024-01-05.zip']);
+  });
+
+  it('that say dropped take the object away, and it can come back', async () => {
+    const folder = await newFolder();
+    await appendManifest(folder, [...LINES, dropped('2024-01-02')]);
+    expect(keys((await readManifest(folder)).parquet)).toEqual(['2024-01-01.zip', '2024-01-03.zip']);
+    await appendManifest(folder, [objectLine('2024-01-02')]);
+    expect((await readManifest(folder)).parquet.size).toBe(3);
+  });
+
+  it('tell the size that a shared file has now', () => {
+    const held = new Held();
+    held.add(objectLine('2024-01-02', { fileBytes: 100 }));
+    held.add(objectLine('2024-01-01', { fileBytes: 200 }));
+    expect(held.lastOfFile('2024-01.parquet')?.fileBytes).toBe(200);
+    expect(held.inFile('2024-01.parquet').map((line) => line.period)).toEqual(['2024-01-01', '2024-01-02']);
+    expect(held.inFile('2024-02.parquet')).toEqual([]);
+  });
+});
+
+it('each format is held on its own', async () => {
+  const folder = await newFolder();
+  const csv = objectLine('2024-01-01', { settings: { ...SETTINGS, format: 'csv' } });
+  await appendManifest(folder, [objectLine('2024-01-01'), csv, dropped('2024-01-01')]);
+  const manifest = await readManifest(folder);
+  expect(manifest.parquet.size).toBe(0);
+  expect(keys(manifest.csv)).toEqual(['2024-01-01.zip']);
+});

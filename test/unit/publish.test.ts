@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fileFacts, fileSize, publish } from '../../src/lake/publish.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const folder = scratchFolder();
+
+function staged(content: string): string {
+  const path = join(folder, 'staged.partial');
+  writeFileSync(path, content);
+  return path;
+}
+
+describe('publishing', () => {
+  it('makes the folders, and leaves nothing staged', async () => {
+    const target = join(folder, 'a', 'b', '2024-01.parquet');
+    const path = staged('whole');
+    await publish(path, target);
+    expect(readFileSync(target, 'utf8')).toBe('whole');
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('replaces what was there', async () => {
+    const target = join(folder, 'c', 'x');
+    await publish(staged('old and longer'), target);
+    await publish(staged('new'), target);
+    expect(readFileSync(target, 'utf8')).toBe('new');
+  });
+
+  it('of a file that is not there leaves the target as it was', async () => {
+    const target = join(folder, 'd', 'x');
+    await publish(staged('kept'), target);
+    await expect(publish(join(folder, 'nothing'), target)).rejects.toThrow('ENOENT');
+    expect(readFileSync(target, 'utf8')).toBe('kept');
+  });
+
+  it('onto a folder fails, and the staged file stays', async () => {
+    const target = join(folder, 'taken');
+    mkdirSync(join(target, 'inside'), { recursive: true });
+    const path = staged('x');
+    await expect(publish(path, target)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    expect(existsSync(path)).toBe(true);
+  });
+});
+
+describe('the facts of a file', () => {
+  it('are its size, digest and lines, also beyond one read', async () => {
+    const content = 'line 币\n'.repeat(300_000);
+    const path = staged(`${content}no end`);
+    const whole = readFileSync(path);
+    const sha256 = createHash('sha256').update(whole).digest('hex');
+    expect(await fileFacts(path)).toEqual({ bytes: whole.length, sha256, newlines: 300_000 });
+    expect(await fileSize(path)).toBe(whole.length);
+  });
+
+  it('of an empty file are zero', async () => {
+    expect(await fileFacts(staged(''))).toMatchObject({ bytes: 0, newlines: 0 });
+  });
+
+  it('a folder, a missing file and a file in place of a folder have no size', async () => {
+    const file = staged('x');
+    const sizes = await Promise.all([folder, join(folder, 'none'), join(file, 'below')].map(fileSize));
+    expect(sizes).toEqual([undefined, undefined, undefined]);
+  });
+});
