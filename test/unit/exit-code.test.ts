@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { exitCode } from '../../src/exit-code.js';
+import type { RunEnd } from '../../src/exit-code.js';
+
+const CLEAN: RunEnd = {
+  ended: undefined,
+  signal: undefined,
+  waitedTooLong: 0,
+  failedRetryable: 0,
+  failedPermanent: 0,
+  holes: 0,
+  partial: 0,
+  strict: false,
+};
+
+/** In the order of the design: each applies whatever follows it. */
+const RULES: readonly (readonly [string, Partial<RunEnd>, number])[] = [
+  ['an interrupt', { signal: 'SIGINT' }, 130],
+  ['a termination', { signal: 'SIGTERM' }, 143],
+  ['wrong usage', { ended: 'usage' }, 2],
+  ['a held lock', { ended: 'locked' }, 6],
+  ['a wait that is too long for the run', { ended: 'wait-too-long' }, 7],
+  ['a bug', { ended: 'bug' }, 1],
+  ['tasks that waited too long', { waitedTooLong: 1 }, 7],
+  ['failures of which one may succeed later', { failedRetryable: 1 }, 3],
+  ['permanent failures', { failedPermanent: 1 }, 4],
+  ['holes, with --strict', { strict: true, holes: 1 }, 4],
+  ['nothing', {}, 0],
+];
+
+it.each(RULES)('%s', (_, end, code) => {
+  expect(exitCode({ ...CLEAN, ...end })).toBe(code);
+});
+
+it('of two rules that apply the first decides', () => {
+  for (const [index, [, end, code]] of RULES.entries())
+    for (const [, other] of RULES.slice(index + 1))
+      expect(exitCode({ ...CLEAN, ...other, ...end })).toBe(code);
+});
+
+it('anything else that ended the run is fatal', () => {
+  for (const ended of ['disk-full', 'disk', 'unreachable', 'manifest-damaged'] as const)
+    expect(exitCode({ ...CLEAN, ended, failedRetryable: 9 })).toBe(1);
+});
+
+it('holes and partial objects are fine, except with --strict', () => {
+  expect(exitCode({ ...CLEAN, holes: 3, partial: 2 })).toBe(0);
+  expect(exitCode({ ...CLEAN, strict: true })).toBe(0);
+  expect(exitCode({ ...CLEAN, strict: true, partial: 1 })).toBe(4);
+});

@@ -1,0 +1,191 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import { createFailureReport, readFailureReport } from '../../src/report/failure-report.js';
+import type { FailureReport } from '../../src/report/failure-report.js';
+import type { PartitionPlan, Task } from '../../src/task.js';
+import { period, SETTINGS } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const AT = '2024-02-02T00:00:00.000Z';
+const HEADER = { verb: 'vision', tool: '0.1.0', at: AT, options: { symbols: ['BTCUSDT', '!币*'] } };
+
+const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: '币安人生USDT' } as const;
+const PLAN: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
+
+function taskOf(label: string): Task {
+  return {
+    series: SERIES,
+    object: { key: `${label}.zip`, period: period(label) },
+    action: { kind: 'fetch' },
+  };
+}
+
+async function newPath(): Promise<string> {
+  return join(await mkdtemp(join(scratch, 'run-')), 'failures', 'vision.jsonl');
+}
+
+function open(path: string, mode: 'new' | 'overwrite' | 'replace' = 'overwrite'): FailureReport {
+  return createFailureReport({ path, header: HEADER, mode });
+}
+
+const ERROR = new CryptodlError('checksum-mismatch', 'expected "a"\n got b');
+ERROR.attempts = 3;
+
+describe('a report', () => {
+  it('says of each failure what it was, and is read back', async () => {
+    const path = await newPath();
+    const report = open(path);
+    await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
+    await report.add(PLAN, taskOf('2024-01'), new CryptodlError('zip-broken', 'no'), AT);
+    expect(await report.close(true)).toBe(path);
+    const { header, entries } = await readFailureReport(path);
+    expect(header).toEqual({ v: 1, kind: 'header', ...HEADER });
+    expect(entries[0]).toEqual({
+      v: 1,
+      kind: 'failed',
+      ...SERIES,
+      cadence: 'daily',
+      period: '2024-01-15',
+      key: '2024-01-15.zip',
+      code: 'checksum-mismatch',
+      retryable: true,
+      attempts: 3,
+      message: 'expected "a"\n got b',
+      at: AT,
+      settings: SETTINGS,
+    });
+    expect(entries[1]).toMatchObject({
+      cadence: 'monthly',
+      period: '2024-01',
+      code: 'zip-broken',
+      retryable: false,
+    });
+  });
+
+  it('is written as failures happen', async () => {
+    const path = await newPath();
+    const report = open(path);
+    await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(3);
+    await report.close(true);
+  });
+
+  it('keeps its lines whole when failures come at once', async () => {
+    const path = await newPath();
+    const report = open(path);
+    const labels = Array.from({ length: 28 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
+    await Promise.all(labels.map((label) => report.add(PLAN, taskOf(label), ERROR, AT)));
+    await report.close(true);
+    const { entries } = await readFailureReport(path);
+    expect(entries.map((entry) => entry.period)).toEqual(labels);
+  });
+
+  it('is not made when nothing failed, not even for holes', async () => {
+    const path = await newPath();
+    const report = open(path);
+    report.addHole(PLAN, taskOf('2024-01-15'), AT);
+    expect(await report.close(true)).toBeUndefined();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('names the holes from before and after the first failure', async () => {
+    const path = await newPath();
+    const report = open(path);
+    report.addHole(PLAN, taskOf('2024-01-01'), AT);
+    await report.add(PLAN, taskOf('2024-01-02'), ERROR, AT);
+    report.addHole(PLAN, taskOf('2024-01-03'), AT);
+    await report.close(true);
+    const { entries } = await readFailureReport(path);
+    expect(entries.map(({ kind, code, period: of }) => `${of} ${kind} ${code}`)).toEqual([
+      '2024-01-01 absent hole',
+      '2024-01-02 failed checksum-mismatch',
+      '2024-01-03 absent hole',
+    ]);
+  });
+});
+
+/** A report of one failure. */
+async function earlier(): Promise<string> {
+  const path = await newPath();
+  const report = open(path);
+  await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
+  await report.close(true);
+  return path;
+}
+
+it('a new report never takes the place of an earlier one', async () => {
+  const path = await earlier();
+  const report = open(path, 'new');
+  await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+  const other = (await report.close(true)) ?? '';
+  expect(other).toBe(path.replace('.jsonl', '-2.jsonl'));
+  expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
+  expect((await readFailureReport(other)).entries[0]?.period).toBe('2024-01-31');
+});
+
+it('a report under a name that was asked for does', async () => {
+  const path = await earlier();
+  const report = open(path, 'overwrite');
+  await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+  await report.close(true);
+  expect((await readFailureReport(path)).entries.map((entry) => entry.period)).toEqual(['2024-01-31']);
+});
+
+describe('a report that replaces an earlier one', () => {
+  it('is empty when everything succeeded', async () => {
+    const path = await earlier();
+    await open(path, 'replace').close(true);
+    expect((await readFailureReport(path)).entries).toEqual([]);
+  });
+
+  it('leaves the earlier one until its run has reached its end', async () => {
+    const path = await earlier();
+    const report = open(path, 'replace');
+    await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+    expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
+    await report.close(true);
+    expect((await readFailureReport(path)).entries.map((entry) => entry.period)).toEqual(['2024-01-31']);
+  });
+
+  it('leaves it for good when the run was cut short, and nothing beside it', async () => {
+    const path = await earlier();
+    const report = open(path, 'replace');
+    await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+    expect(await report.close(false)).toBe(path);
+    expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
+    expect(existsSync(`${path}.partial`)).toBe(false);
+  });
+});
+
+describe('reading', () => {
+  const header = JSON.stringify({ v: 1, kind: 'header', ...HEADER });
+
+  it('ignores a torn last line', async () => {
+    const path = join(scratch, 'torn.jsonl');
+    writeFileSync(path, `${header}\n{"v":1,"kind":"fai`);
+    expect((await readFailureReport(path)).entries).toEqual([]);
+  });
+
+  it.each([
+    ['an empty file', '', 'its first line is no header'],
+    ['another file', '{"a":1}\n', 'its first line is no header'],
+    ['a report of another version', header.replace('"v":1', '"v":2') + '\n', 'its first line is no header'],
+    ['text', 'hello\n', 'line 1 is not JSON'],
+    ['a damaged line', `${header}\n{"v":1\n`, 'line 2 is not JSON'],
+    ['a line that is no failure', `${header}\n{"v":1,"kind":"failed"}\n`, 'line 2 is not a failure'],
+  ])('refuses %s, and says where', async (_, content, text) => {
+    const path = join(scratch, 'refused.jsonl');
+    writeFileSync(path, content);
+    await expect(readFailureReport(path)).rejects.toMatchObject({ code: 'usage' });
+    await expect(readFailureReport(path)).rejects.toThrow(`${path} `);
+    await expect(readFailureReport(path)).rejects.toThrow(text);
+  });
+
+  it('refuses a file that is not there', async () => {
+    await expect(readFailureReport(join(scratch, 'none'))).rejects.toThrow('ENOENT');
+  });
+});

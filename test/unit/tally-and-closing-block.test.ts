@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import { closingBlock } from '../../src/report/closing-block.js';
+import type { Closing } from '../../src/report/closing-block.js';
+import { Tally } from '../../src/report/tally.js';
+import type { Outcome } from '../../src/report/tally.js';
+
+function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
+  const tally = new Tally();
+  for (const [key, outcome] of Object.entries(outcomes)) tally.count(key, outcome);
+  return tally;
+}
+
+function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
+  return closingBlock({
+    tally,
+    elapsedMs: 2000,
+    dataPath: '/lake/binance',
+    reportPath: undefined,
+    quarantinePath: undefined,
+    undone: 0,
+    next: undefined,
+    ...rest,
+  });
+}
+
+const ok: Outcome = { kind: 'ok', rows: 1440, bytes: 1000, duplicates: 2, unverified: false };
+
+function failed(code: ErrorCode): Outcome {
+  return { kind: 'failed', error: new CryptodlError(code, 'why') };
+}
+
+describe('the tally', () => {
+  it('adds up what was written', () => {
+    const tally = tallyOf({
+      a: ok,
+      b: { ...ok, kind: 'partial', rows: 7, expectedRows: 1440, unverified: true },
+      c: { kind: 'skipped' },
+    });
+    expect(tally.outcomes).toEqual({ ok: 1, partial: 1, skipped: 1, absent: 0, failed: 0 });
+    expect([tally.rows, tally.bytes, tally.duplicates, tally.unverified]).toEqual([1447, 2000, 4, 1]);
+    expect(tally.examples.get('partial')).toEqual(['b: 7 of 1440 rows']);
+    expect(tally.examples.get('unverified')).toEqual(['b']);
+  });
+
+  it('tells failures that may succeed later from permanent ones and from waits that were too long', () => {
+    const tally = tallyOf({
+      a: failed('http-server-error'),
+      b: failed('zip-broken'),
+      c: failed('wait-too-long'),
+      d: failed('zip-broken'),
+    });
+    expect([tally.failedRetryable, tally.failedPermanent, tally.waitedTooLong]).toEqual([1, 2, 1]);
+    expect(tally.failedBy).toEqual({ 'http-server-error': 1, 'zip-broken': 2, 'wait-too-long': 1 });
+    expect(tally.outcomes.failed).toBe(4);
+    expect(tally.examples.get('zip-broken')).toEqual(['b: why', 'd: why']);
+  });
+
+  it('keeps a few examples, however many there are', () => {
+    const tally = new Tally();
+    for (let index = 0; index < 1000; index += 1)
+      tally.count(`k${index}`, { kind: 'absent', reason: 'hole' });
+    expect(tally.absentBy).toEqual({ hole: 1000 });
+    expect(tally.examples.get('hole')).toEqual(['k0', 'k1', 'k2', 'k3', 'k4']);
+  });
+});
+
+describe('the closing block', () => {
+  it('of a run that had nothing to do is short', () => {
+    expect(block(new Tally())).toEqual(['nothing to do in 2s', '  data       /lake/binance']);
+  });
+
+  it('says first what came of everything, in a fixed order', () => {
+    const tally = tallyOf({
+      a: { kind: 'failed', error: new CryptodlError('zip-broken', 'x') },
+      b: { kind: 'absent', reason: 'delisted' },
+      c: { kind: 'skipped' },
+      d: { ...ok, kind: 'partial', expectedRows: 2000 },
+      e: ok,
+    });
+    tally.outcomes.ok = 1234;
+    expect(block(tally, { undone: 7 })[0]).toBe(
+      '1,234 ok, 1 partial, 1 skipped, 1 absent, 1 failed, 7 not done in 2s',
+    );
+  });
+
+  it('says how much was fetched and written, and what became of duplicates', () => {
+    const tally = tallyOf({ a: { ...ok, bytes: 3_000_000 } });
+    Object.assign(tally, { files: 1, fileBytes: 5_000_000, requests: 12, retries: 2, duplicatesAcross: 4 });
+    expect(block(tally).slice(1, 5)).toEqual([
+      '  fetched    3.0 MB at 1.5 MB/s, 12 requests, 2 retried',
+      '  written    1,440 rows in 1 file, 5.0 MB',
+      '  dropped    2 exact duplicate rows within one object',
+      '  kept       4 exact duplicate rows across objects',
+    ]);
+  });
+
+  it('names holes and partial objects, and counts what is routine', () => {
+    const tally = new Tally();
+    for (let index = 0; index < 7; index += 1)
+      tally.count(`hole-${index}`, { kind: 'absent', reason: 'hole' });
+    for (let index = 0; index < 7; index += 1)
+      tally.count(`gone-${index}`, { kind: 'absent', reason: 'delisted' });
+    tally.count('half', { ...ok, kind: 'partial', rows: 7, expectedRows: 1440 });
+    const lines = block(tally);
+    expect(lines).toContain('      half: 7 of 1440 rows');
+    const hole = lines.indexOf('  7 absent, hole');
+    expect(lines.slice(hole + 1, hole + 7)).toEqual([
+      ...[0, 1, 2, 3, 4].map((index) => `      hole-${index}`),
+      '      … and 2 more',
+    ]);
+    const gone = lines.indexOf('  7 absent, delisted');
+    expect(lines.slice(gone + 1, gone + 3)).toEqual(['      gone-0', '      … and 6 more']);
+  });
+
+  it('says which failures are worth a retry, where things are and what to type next', () => {
+    const tally = tallyOf({
+      a: { kind: 'failed', error: new CryptodlError('idle-timeout', 'silence') },
+      b: { kind: 'failed', error: new CryptodlError('zip-broken', 'no') },
+    });
+    const lines = block(tally, {
+      reportPath: '/lake/failures/r.jsonl',
+      quarantinePath: '/lake/quarantine',
+      next: 'cryptodl retry /lake/failures/r.jsonl',
+    });
+    expect(lines.slice(1)).toEqual([
+      '  1 failed, idle-timeout (retrying may help)',
+      '      a: silence',
+      '  1 failed, zip-broken',
+      '      b: no',
+      '  data       /lake/binance',
+      '  failures   /lake/failures/r.jsonl',
+      '  quarantine /lake/quarantine',
+      '  next       cryptodl retry /lake/failures/r.jsonl',
+    ]);
+  });
+});
