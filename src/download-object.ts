@@ -128,7 +128,7 @@ function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
 }
 
 /** `<64 hex>  <file name>`, with or without a final newline (facts, section 2). */
-export function parseSidecar(text: string, name: string): string | undefined {
+function parseSidecar(text: string, name: string): string | undefined {
   const match = /^([0-9a-f]{64})\s+\*?(\S.*?)\s*$/i.exec(text);
   return match?.[2] === name ? match[1]?.toLowerCase() : undefined;
 }

@@ -161,3 +161,15 @@ function diskError(error: unknown): CryptodlError | undefined {
   if (DISK.has(code)) return new CryptodlError('disk', error.message, { cause: error });
   return undefined;
 }
+
+/** Told before every wait for another try. */
+export interface RetryEvent {
+  readonly traceId: string;
+  readonly url: string;
+  /** 1 for the first extra try. */
+  readonly retry: number;
+  /** False while it only waits for a limit or an open breaker. */
+  readonly usesAttempt: boolean;
+  readonly error: CryptodlError;
+  readonly delayMs: number;
+}

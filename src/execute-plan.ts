@@ -22,7 +22,7 @@ import type { ReceivedObject } from './write/csv-input.js';
 import { createEngine } from './write/duckdb.js';
 import type { Engine } from './write/duckdb.js';
 import { createPartitionWriter } from './write/partition-writer.js';
-import type { PartitionWriter, WriterContext } from './write/partition-writer.js';
+import type { PartitionWriter, WriterContext } from './write/writer.js';
 import { createZipWriter } from './write/zip-writer.js';
 
 export interface PlannedRun {

@@ -1,5 +1,3 @@
-import type { CryptodlError } from './errors.js';
-
 /** One HTTP GET, from the layers' point of view. */
 export interface FetchRequest {
   /** Absolute, every path segment percent-encoded. */
@@ -60,16 +58,4 @@ export type Layer = (next: Fetch) => Fetch;
 
 export function bodySize(body: Body): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
-}
-
-/** Told before every wait for another try. */
-export interface RetryEvent {
-  readonly traceId: string;
-  readonly url: string;
-  /** 1 for the first extra try. */
-  readonly retry: number;
-  /** False while it only waits for a limit or an open breaker. */
-  readonly usesAttempt: boolean;
-  readonly error: CryptodlError;
-  readonly delayMs: number;
 }

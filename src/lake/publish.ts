@@ -5,13 +5,28 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+export interface Publication {
+  readonly staged: string;
+  readonly target: string;
+}
+
 /** Syncs the staged file, renames it over the target and syncs the target's directory. Both must be on one file system. */
 export async function publish(staged: string, target: string): Promise<void> {
-  await syncFile(staged);
-  const created = await mkdir(dirname(target), { recursive: true });
-  await rename(staged, target);
-  await syncDirectory(dirname(target));
-  if (created !== undefined) await syncDirectory(dirname(created));
+  await publishAll([{ staged, target }]);
+}
+
+/** The same for several files: their order of appearance is the given one, each directory is synced once. */
+export async function publishAll(publications: readonly Publication[]): Promise<void> {
+  await Promise.all(publications.map(({ staged }) => syncFile(staged)));
+  const folders = new Set<string>();
+  for (const { staged, target } of publications) {
+    const folder = dirname(target);
+    const created = folders.has(folder) ? undefined : await mkdir(folder, { recursive: true });
+    folders.add(folder);
+    if (created !== undefined) folders.add(dirname(created));
+    await rename(staged, target);
+  }
+  await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
 async function syncFile(path: string): Promise<void> {

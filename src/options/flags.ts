@@ -34,7 +34,7 @@ const venue = loadVenue();
 const preset = loadRetryPresets().vision;
 const DOWNLOADS: readonly Verb[] = ['vision', 'retry'];
 
-export const FLAGS = {
+const FLAGS = {
   market: defaulted({
     group: 'What',
     verbs: ['vision'],

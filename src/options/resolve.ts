@@ -4,7 +4,7 @@ import { didYouMean } from '../did-you-mean.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 
-export type Origin = 'flag' | 'environment' | 'config file' | 'failure report' | 'default';
+type Origin = 'flag' | 'environment' | 'config file' | 'failure report' | 'default';
 
 /** Texts as the user gave them; lists have several. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;

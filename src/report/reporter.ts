@@ -1,6 +1,6 @@
 /** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
 import type { Clock } from '../clock.js';
-import type { RetryEvent } from '../fetch.js';
+import type { RetryEvent } from '../errors.js';
 import type { PartitionPlan, PlanTotals, Task } from '../task.js';
 import { durationText } from '../units.js';
 import type { Log } from './log.js';

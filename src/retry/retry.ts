@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
-import type { FetchRequest, Layer, RetryEvent } from '../fetch.js';
+import type { FetchRequest, Layer } from '../fetch.js';
+import type { RetryEvent } from '../errors.js';
 import { durationText } from '../units.js';
 
 export interface RetryOptions {
@@ -70,7 +71,7 @@ export function retry(options: RetryOptions): Layer {
 }
 
 /** Full jitter: uniform between nothing and the exponential step (AWS, "Exponential backoff and jitter"). */
-export function backoffMs(retryNumber: number, options: RetryOptions): number {
+function backoffMs(retryNumber: number, options: RetryOptions): number {
   const step = Math.min(options.maxDelayMs, options.baseDelayMs * options.factor ** (retryNumber - 1));
   return options.clock.random() * step;
 }

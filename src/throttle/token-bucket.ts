@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import type { Clock, Timer } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import { durationText } from '../units.js';
 
@@ -11,6 +11,7 @@ export interface BucketOptions {
 
 interface Waiter {
   readonly grant: () => void;
+  readonly refuse: (error: unknown) => void;
 }
 
 /**
@@ -24,7 +25,7 @@ export class TokenBucket {
   #filledAt: number;
   #pausedUntil = 0;
   #waiters = new Set<Waiter>();
-  #waking = false;
+  #wakeUp: Timer | undefined;
 
   constructor(clock: Clock, options: BucketOptions) {
     this.#clock = clock;
@@ -35,6 +36,7 @@ export class TokenBucket {
 
   /** Resolves when a permit is taken; rejects with the signal's reason or with `wait-too-long`. */
   async take(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     this.#refuseLongPause();
     if (this.#waiters.size === 0 && this.#tryTake()) return;
     await new Promise<void>((resolve, reject) => {
@@ -43,25 +45,36 @@ export class TokenBucket {
           signal.removeEventListener('abort', onAbort);
           resolve();
         },
+        refuse: (error) => {
+          signal.removeEventListener('abort', onAbort);
+          reject(error as Error);
+        },
       };
       const onAbort = (): void => {
         this.#waiters.delete(waiter);
+        if (this.#waiters.size === 0) this.#cancelWakeUp();
         reject(signal.reason as Error);
       };
-      if (signal.aborted) {
-        onAbort();
-        return;
-      }
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiters.add(waiter);
       this.#wake();
     });
   }
 
-  /** Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. */
+  /**
+   * Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. Throws `wait-too-long`,
+   * and refuses with it whoever waits already.
+   */
   pause(delayMs: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + delayMs);
-    this.#refuseLongPause();
+    try {
+      this.#refuseLongPause();
+    } catch (error) {
+      for (const waiter of this.#waiters) waiter.refuse(error);
+      this.#waiters.clear();
+      this.#cancelWakeUp();
+      throw error;
+    }
   }
 
   #refuseLongPause(): void {
@@ -90,13 +103,13 @@ export class TokenBucket {
   }
 
   #wake(): void {
-    if (this.#waking) return;
+    if (this.#wakeUp !== undefined) return;
     const now = this.#clock.monotonic();
     const refillMs = ((1 - this.#tokens) / this.#options.permitsPerSecond) * 1000;
     const delayMs = Math.max(this.#pausedUntil - now, this.#filledAt + refillMs - now, 0);
-    this.#waking = true;
-    this.#clock.timer(Math.ceil(delayMs), () => {
-      this.#waking = false;
+    // Rounding may leave a wait too small to move the time: then the same would be asked for ever.
+    this.#wakeUp = this.#clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
+      this.#wakeUp = undefined;
       for (const waiter of this.#waiters) {
         if (!this.#tryTake()) break;
         this.#waiters.delete(waiter);
@@ -104,5 +117,11 @@ export class TokenBucket {
       }
       if (this.#waiters.size > 0) this.#wake();
     });
+  }
+
+  /** Nobody waits any more: a timer left behind would keep the process alive. */
+  #cancelWakeUp(): void {
+    this.#wakeUp?.cancel();
+    this.#wakeUp = undefined;
   }
 }

@@ -7,7 +7,8 @@ export function retryAfterMs(headers: Readonly<Record<string, string>>): number 
   const value = headers['retry-after']?.trim();
   if (value === undefined || value === '') return undefined;
   if (/^\d+$/.test(value)) return Math.max(1, Number(value)) * 1000;
-  const until = Date.parse(value);
+  // Date.parse finds a year in almost any text ("wait 35"); dates in HTTP end in GMT.
+  const until = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
   const serverNow = Date.parse(headers['date'] ?? '');
   if (Number.isNaN(until) || Number.isNaN(serverNow)) return undefined;
   const waitMs = until - serverNow + 1000;

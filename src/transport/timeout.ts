@@ -20,6 +20,7 @@ const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
+    context.signal.throwIfAborted();
     const controller = new AbortController();
     const host = new URL(request.url).host;
     const expire = (code: ErrorCode, ms: number, what: string) => (): void => {

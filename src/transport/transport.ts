@@ -21,6 +21,7 @@ const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
 export function createTransport(pools: Pools): Fetch {
   return (request, context) =>
     new Promise((resolve, reject) => {
+      context.signal.throwIfAborted();
       const exchange = new Exchange(request, context, resolve, (error) => {
         reject(mapWireError(error, request.url));
       });

@@ -15,7 +15,7 @@ export interface ZipEntry {
 }
 
 export const METHOD_STORED = 0;
-export const METHOD_DEFLATE = 8;
+const METHOD_DEFLATE = 8;
 export const MAX_UINT32 = 0xffffffff;
 
 const FLAG_ENCRYPTED = 0x0001;

@@ -11,7 +11,7 @@ import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import { isHeldElsewhere } from './held-file.js';
 import type { HeldFile } from './held-file.js';
-import type { WriterContext } from './partition-writer.js';
+import type { WriterContext } from './writer.js';
 
 export interface Commit {
   readonly held: HeldFile;

@@ -2,11 +2,10 @@
 import { open } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
-import type { Series, Settings } from '../task.js';
-import type { DatasetSpec } from '../venue/venue.js';
 import { firstWrongLine } from './check-rows.js';
 import { appendCsv, rowLines } from './csv-input.js';
 import type { Appended, ReceivedObject } from './csv-input.js';
+import type { Conversion } from './conversion.js';
 import type { Session } from './duckdb.js';
 import {
   copyStatement,
@@ -16,20 +15,6 @@ import {
   distinctQuery,
   statsQuery,
 } from './statements.js';
-
-export interface Conversion {
-  readonly spec: DatasetSpec;
-  readonly settings: Settings;
-  readonly series: Series;
-  /** In period order. */
-  readonly received: readonly ReceivedObject[];
-  /** An existing file that stays in, and the objects that are in it, in period order. */
-  readonly kept?: { readonly file: string; readonly lines: readonly ObjectLine[] };
-  readonly csvPath: string;
-  readonly targetPath: string;
-  /** JSON for the file's key-value metadata. */
-  readonly provenance: (written: readonly ReceivedObject[]) => string;
-}
 
 export interface ObjectFacts {
   /** Rows in the file. */

@@ -6,7 +6,7 @@ import { readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { PartitionPlan, Period, Task } from '../task.js';
-import type { WriterContext } from './partition-writer.js';
+import type { WriterContext } from './writer.js';
 
 export interface HeldFile {
   readonly folder: string;

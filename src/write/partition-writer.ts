@@ -2,59 +2,22 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
-import type { LakePaths } from '../lake/layout.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import type { Serialize } from '../lake/serialize.js';
 import type { PartitionPlan } from '../task.js';
-import type { DatasetSpec, Venue } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import { commit } from './commit.js';
 import { convert } from './convert.js';
-import type { ConversionResult, ObjectFacts } from './convert.js';
+import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
-import type { Engine, Session } from './duckdb.js';
+import type { Session } from './duckdb.js';
 import { heldFile, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import { rowsInParquet } from './statements.js';
-
-export interface WriterContext {
-  readonly venue: Venue;
-  readonly paths: LakePaths;
-  /** Spool of the run. */
-  readonly tempFolder: string;
-  readonly engine: Engine;
-  readonly serialize: Serialize;
-  readonly clock: Clock;
-  readonly tool: string;
-}
-
-interface WrittenObject extends Partial<ObjectFacts> {
-  /** Rows that the period must have, where that is known. */
-  readonly expectedRows?: number;
-}
-
-interface WriteResult {
-  readonly written: ReadonlyMap<string, WrittenObject>;
-  readonly failed: ReadonlyMap<string, CryptodlError>;
-  readonly files: number;
-  readonly bytes: number;
-  readonly duplicatesAcross: number;
-}
-
-export interface PartitionWriter {
-  /** Called before anything is fetched; may turn an addition into a rebuild. */
-  prepare(plan: PartitionPlan): Promise<PartitionPlan>;
-  /** `missing` are keys of the plan that could not be had. Rejects only on disk errors and bugs. */
-  write(
-    plan: PartitionPlan,
-    received: readonly ReceivedObject[],
-    missing: ReadonlySet<string>,
-  ): Promise<WriteResult>;
-}
+import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {

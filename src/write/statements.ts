@@ -1,6 +1,6 @@
 /** The SQL of a conversion. Tables: `rows` (new), `kept` (from the file that is added to). */
 import type { ObjectLine } from '../lake/manifest.js';
-import type { Conversion } from './convert.js';
+import type { Conversion } from './conversion.js';
 import {
   converted,
   isLegal,

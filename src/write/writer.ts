@@ -1,0 +1,45 @@
+/** What the two kinds of writer have in common. */
+import type { Clock } from '../clock.js';
+import type { CryptodlError } from '../errors.js';
+import type { LakePaths } from '../lake/layout.js';
+import type { Serialize } from '../lake/serialize.js';
+import type { PartitionPlan } from '../task.js';
+import type { Venue } from '../venue/venue.js';
+import type { ObjectFacts } from './convert.js';
+import type { ReceivedObject } from './csv-input.js';
+import type { Engine } from './duckdb.js';
+
+export interface WriterContext {
+  readonly venue: Venue;
+  readonly paths: LakePaths;
+  /** Spool of the run. */
+  readonly tempFolder: string;
+  readonly engine: Engine;
+  readonly serialize: Serialize;
+  readonly clock: Clock;
+  readonly tool: string;
+}
+
+export interface WrittenObject extends Partial<ObjectFacts> {
+  /** Rows that the period must have, where that is known. */
+  readonly expectedRows?: number;
+}
+
+export interface WriteResult {
+  readonly written: ReadonlyMap<string, WrittenObject>;
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+  readonly files: number;
+  readonly bytes: number;
+  readonly duplicatesAcross: number;
+}
+
+export interface PartitionWriter {
+  /** Called before anything is fetched; may turn an addition into a rebuild. */
+  prepare(plan: PartitionPlan): Promise<PartitionPlan>;
+  /** `missing` are keys of the plan that could not be had. Rejects only on disk errors and bugs. */
+  write(
+    plan: PartitionPlan,
+    received: readonly ReceivedObject[],
+    missing: ReadonlySet<string>,
+  ): Promise<WriteResult>;
+}

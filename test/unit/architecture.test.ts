@@ -1,0 +1,281 @@
+/** Who may import whom in src, and what every file of it keeps to. Type-only and lazy imports count like all others. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../../src', import.meta.url));
+
+const list = (names: string): string[] => names.split(' ');
+
+/** Root files that say what things are; everything may know them. */
+const NOUNS = list('calendar clock did-you-mean errors exit-code fetch io task units version');
+/** What one request needs to know: the inner ring knows no tasks, plans or days. */
+const REQUEST = list('clock errors fetch units');
+
+/**
+ * A row per folder and per root file: what it may import besides its own folder. Stages do not import each other;
+ * they meet in the root files below and in cli.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  // shared below the stages
+  venue: NOUNS,
+  lake: NOUNS,
+  options: ['venue', ...NOUNS],
+
+  // outer ring
+  plan: ['lake', 'venue', ...NOUNS],
+  queue: NOUNS,
+  report: NOUNS,
+
+  // inner ring
+  retry: REQUEST,
+  throttle: REQUEST,
+  transport: REQUEST,
+
+  // behind the rings
+  unpack: REQUEST,
+  write: ['lake', 'venue', ...NOUNS],
+
+  // the other end of the wire: what it shared with the client would hide a mistake of both
+  serve: list('errors units'),
+
+  // composition
+  cli: [...list('execute-plan lake main open-lake options plan report serve session venue'), ...NOUNS],
+  main: [...list('cli options report session'), ...NOUNS],
+  session: [...list('lake options plan queue report retry throttle transport venue'), ...NOUNS],
+  'open-lake': list('lake session'),
+  'execute-plan': [...list('download-object lake plan queue report session write'), ...NOUNS],
+  'download-object': [...list('unpack venue write'), ...NOUNS],
+
+  // nouns
+  calendar: ['task'],
+  clock: [],
+  'did-you-mean': [],
+  errors: ['fetch'],
+  'exit-code': ['errors'],
+  fetch: [],
+  io: [],
+  task: [],
+  units: [],
+  version: [],
+};
+
+/** Each third-party package has one owner; the second name of a row needs its reason. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  '@duckdb/node-api': ['write/duckdb.ts'],
+  'cli-progress': ['report/progress.ts'],
+  commander: ['cli/program.ts'],
+  'fastest-levenshtein': ['did-you-mean.ts'],
+  'p-queue': ['queue/run-queue.ts'],
+  picomatch: ['plan/symbols.ts'],
+  pino: ['report/log.ts'],
+  // transport.ts names the type of the response it reads, nothing else.
+  undici: ['transport/pool.ts', 'transport/transport.ts'],
+  // Two schemas of two formats, each beside its reader: the venue facts, and the failure report that comes back in.
+  valibot: ['report/failure-report.ts', 'venue/venue.ts'],
+  yaml: ['options/config-file.ts'],
+  yauzl: ['unpack/zip-fallback.ts'],
+};
+
+const MAX_LINES = 300;
+/** Tables may be long. */
+const TABLES = ['options/flags.ts'];
+const NO_FOLDERS = ['common', 'helper', 'helpers', 'lib', 'misc', 'shared', 'util', 'utils'];
+const READS_ENVIRONMENT = ['cli/process.ts'];
+
+interface SourceFile {
+  /** Relative to src, with slashes. */
+  readonly path: string;
+  readonly lines: number;
+  /** Specifiers as written. */
+  readonly imports: readonly string[];
+  readonly hasDefaultExport: boolean;
+  readonly reexports: boolean;
+  readonly readsEnvironment: boolean;
+}
+
+const files = sourceFiles(SRC).map(scan);
+const byPath = new Map(files.map((file) => [file.path, file]));
+
+describe('src', () => {
+  it('imports only what the table allows', () => {
+    const wrong = files.flatMap((file) =>
+      filesImported(file)
+        .map((target) => ({ target, to: unitOf(target) }))
+        .filter(({ to }) => to !== unitOf(file.path) && !MAY_IMPORT[unitOf(file.path)]?.includes(to))
+        .map(({ target }) => `${file.path} → ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('has a row in the table for each of its folders and root files, and no other row', () => {
+    expect(Object.keys(MAY_IMPORT).sort()).toEqual(
+      [...new Set(files.map(({ path }) => unitOf(path)))].sort(),
+    );
+  });
+
+  it('imports only files that are there', () => {
+    const missing = files.flatMap((file) =>
+      filesImported(file)
+        .filter((target) => !byPath.has(target))
+        .map((target) => `${file.path} → ${target}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('has no cycles', () => {
+    expect(cycles()).toEqual([]);
+  });
+
+  it('has one owner for each third-party package', () => {
+    const found: Record<string, string[]> = {};
+    for (const { path, imports } of files) {
+      for (const name of new Set(imports.filter(isThirdParty).map(packageOf)))
+        (found[name] ??= []).push(path);
+    }
+    expect(found).toEqual(OWNERS);
+  });
+
+  it('has no default exports', () => {
+    expect(pathsWhere((file) => file.hasDefaultExport)).toEqual([]);
+  });
+
+  it('has no barrels: nothing is exported from a file that does not make it', () => {
+    expect(pathsWhere((file) => file.reexports || file.path.endsWith('index.ts'))).toEqual([]);
+  });
+
+  it(`has no file of more than ${MAX_LINES} lines, except tables`, () => {
+    const long = files.filter((file) => file.lines > MAX_LINES && !TABLES.includes(file.path));
+    expect(long.map(({ path, lines }) => `${path}: ${lines} lines`)).toEqual([]);
+  });
+
+  it('has no folder for things without a place, and none for a single file', () => {
+    const folders = files.flatMap(({ path }) => path.split('/').slice(0, -1));
+    expect(folders.filter((name) => NO_FOLDERS.includes(name))).toEqual([]);
+    expect(
+      [...new Set(folders)].filter((name) => folders.indexOf(name) === folders.lastIndexOf(name)),
+    ).toEqual([]);
+  });
+
+  it('reads the environment only where the process becomes an Io', () => {
+    expect(pathsWhere((file) => file.readsEnvironment)).toEqual(READS_ENVIRONMENT);
+  });
+
+  it('ARCHITECTURE.md names every file of src, in at most 120 lines', () => {
+    const map = readFileSync(join(SRC, '../ARCHITECTURE.md'), 'utf8');
+    const unnamed = files
+      .map(({ path }) => path.slice(path.lastIndexOf('/') + 1))
+      .filter((name) => !map.includes(name));
+    expect(unnamed).toEqual([]);
+    expect(map.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+  });
+});
+
+function pathsWhere(is: (file: SourceFile) => boolean): string[] {
+  return files.filter(is).map(({ path }) => path);
+}
+
+function sourceFiles(root: string): string[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => path.endsWith('.ts'))
+    .sort();
+}
+
+/** Folder, or root file without its ending. */
+function unitOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.indexOf('/')) : path.slice(0, -'.ts'.length);
+}
+
+function isThirdParty(specifier: string): boolean {
+  return !specifier.startsWith('.') && !specifier.startsWith('node:');
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function filesImported({ path, imports }: SourceFile): string[] {
+  return imports
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => join(dirname(path), specifier).replaceAll('\\', '/').replace(/\.js$/, '.ts'));
+}
+
+function scan(path: string): SourceFile {
+  const text = readFileSync(join(SRC, path), 'utf8');
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const nodes = descendants(source);
+  const imported = new Set(nodes.filter(isImportBinding).map((node) => node.name?.text));
+  return {
+    path,
+    lines: text.trimEnd().split('\n').length,
+    imports: nodes.flatMap((node) => specifierOf(node) ?? []),
+    hasDefaultExport: nodes.some(isDefaultExport),
+    reexports: nodes.some(
+      (node) =>
+        (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined) ||
+        (ts.isExportSpecifier(node) && imported.has((node.propertyName ?? node.name).text)),
+    ),
+    readsEnvironment: nodes.some(isEnvironment),
+  };
+}
+
+function descendants(node: ts.Node): ts.Node[] {
+  const found = [node];
+  node.forEachChild((child) => {
+    found.push(...descendants(child));
+  });
+  return found;
+}
+
+/** Of `import … from`, `export … from`, `import(…)` and the type `import('…').X`. */
+function specifierOf(node: ts.Node): string | undefined {
+  let specifier: ts.Node | undefined;
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) specifier = node.moduleSpecifier;
+  else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    specifier = node.argument.literal;
+  else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    specifier = node.arguments[0];
+  return specifier !== undefined && ts.isStringLiteralLike(specifier) ? specifier.text : undefined;
+}
+
+function isImportBinding(node: ts.Node): node is ts.ImportClause | ts.ImportSpecifier | ts.NamespaceImport {
+  return ts.isImportClause(node) || ts.isImportSpecifier(node) || ts.isNamespaceImport(node);
+}
+
+function isDefaultExport(node: ts.Node): boolean {
+  if (ts.isExportAssignment(node)) return true;
+  if (ts.isExportSpecifier(node)) return node.name.text === 'default';
+  return node.kind === ts.SyntaxKind.DefaultKeyword && !ts.isDefaultClause(node.parent);
+}
+
+/** `process.env`, `process['env']`, `{ env } = process`, `import { env } from 'node:process'`. */
+function isEnvironment(node: ts.Node): boolean {
+  if (ts.isImportDeclaration(node)) return /^['"](node:)?process['"]$/.test(node.moduleSpecifier.getText());
+  if (ts.isVariableDeclaration(node))
+    return ts.isObjectBindingPattern(node.name) && node.initializer?.getText() === 'process';
+  if (ts.isPropertyAccessExpression(node))
+    return node.name.text === 'env' && /(^|\.)process$/.test(node.expression.getText());
+  return ts.isElementAccessExpression(node) && /(^|\.)process$/.test(node.expression.getText());
+}
+
+/** Every import that closes a cycle, as the way around it. */
+function cycles(): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    const start = way.indexOf(path);
+    if (start >= 0) found.push([...way.slice(start), path].join(' → '));
+    const file = byPath.get(path);
+    if (start >= 0 || done.has(path) || file === undefined) return;
+    for (const target of new Set(filesImported(file))) visit(target, [...way, path]);
+    done.add(path);
+  };
+  for (const { path } of files) visit(path, []);
+  return found;
+}
