@@ -1,0 +1,77 @@
+/** Whether what a contender left behind is right. */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+
+/** @typedef {{ right: number, wrong: number, missing: number }} Verdict */
+
+/**
+ * Zips under the archive's own keys: right when their bytes are the archive's. A zip that the archive has not is wrong.
+ * @param {string} out
+ * @param {ReadonlyMap<string, string>} digests SHA-256 by key
+ * @returns {Verdict}
+ */
+export function checkZips(out, digests) {
+  const verdict = { right: 0, wrong: strangers(out, '.zip', new Set(digests.keys())), missing: 0 };
+  for (const [key, digest] of digests) {
+    const file = join(out, key);
+    if (!existsSync(file)) verdict.missing += 1;
+    else if (sha256(file) === digest) verdict.right += 1;
+    else verdict.wrong += 1;
+  }
+  return verdict;
+}
+
+/**
+ * Parquet files: right when DuckDB reads the expected number of rows from them, at as many different times.
+ * @param {string} out
+ * @param {readonly string[]} files relative to `out`
+ * @param {number} rows of each
+ * @returns {Promise<Verdict>}
+ */
+export async function checkParquet(out, files, rows) {
+  const verdict = { right: 0, wrong: strangers(out, '.parquet', new Set(files)), missing: 0 };
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  for (const file of files) {
+    const path = join(out, file);
+    if (!existsSync(path)) verdict.missing += 1;
+    else if (await hasRows(connection, path, rows)) verdict.right += 1;
+    else verdict.wrong += 1;
+  }
+  connection.closeSync();
+  instance.closeSync();
+  return verdict;
+}
+
+/**
+ * @param {import('@duckdb/node-api').DuckDBConnection} connection
+ * @param {string} path
+ * @param {number} rows
+ */
+async function hasRows(connection, path, rows) {
+  const sql = `SELECT count(*), count(DISTINCT create_time) FROM read_parquet('${path.replaceAll("'", "''")}')`;
+  try {
+    const reader = await connection.runAndReadAll(sql);
+    return reader.getRows()[0]?.every((count) => Number(count) === rows) === true;
+  } catch {
+    // Not readable is not right.
+    return false;
+  }
+}
+
+/**
+ * @param {string} out
+ * @param {string} ending
+ * @param {ReadonlySet<string>} expected
+ */
+function strangers(out, ending, expected) {
+  const files = readdirSync(out, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => file.endsWith(ending) && !expected.has(file)).length;
+}
+
+/** @param {string} file */
+export function sha256(file) {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
