@@ -53,7 +53,7 @@ export class TokenBucket {
       const onAbort = (): void => {
         this.#waiters.delete(waiter);
         if (this.#waiters.size === 0) this.#cancelWakeUp();
-        reject(signal.reason as Error);
+        reject(signal.reason);
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiters.add(waiter);

@@ -29,10 +29,20 @@ describe('100 symbols × 31 days of um metrics', () => {
   });
   afterAll(() => archive.close());
 
-  const command = (out: string, flags: readonly string[] = []): string[] => [
-    ...['vision', '--dataset', 'metrics', '--symbols', 'all', '--from', '2026-10-01', '--to', '2026-10-31'],
-    ...['--concurrency', '50', '--archive-url', archive.url, '--out', out, ...flags, ...FAST],
-  ];
+  const command = (out: string, flags: readonly string[] = []): string[] => {
+    const what = [
+      'vision',
+      '--dataset',
+      'metrics',
+      '--symbols',
+      'all',
+      '--from',
+      '2026-10-01',
+      '--to',
+      '2026-10-31',
+    ];
+    return [...what, '--concurrency', '50', '--archive-url', archive.url, '--out', out, ...flags, ...FAST];
+  };
 
   it('ends with every object in a named outcome, 100 partitions and exit 0; the second run asks for no object', async () => {
     const out = join(scratch, 'plain');
