@@ -55,5 +55,5 @@ export async function parquetDigests(lake: string): Promise<string[]> {
   const rows = reader.getRowObjectsJson();
   connection.closeSync();
   instance.closeSync();
-  return rows.map((row) => [row['filename'], row['rows'], row['digest']].join(' '));
+  return rows.map((row) => JSON.stringify(row));
 }
