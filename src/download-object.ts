@@ -18,8 +18,10 @@ export interface DownloadContext {
   readonly signal: AbortSignal;
 }
 
-/** CSVs above this are unpacked to a spool file. */
-const CSV_MEMORY_BYTES = 32 * 1024 * 1024;
+/** Zips and CSVs above this go to a spool file. */
+const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
+/** CSV to zip, about. */
+const CSV_GROWTH = 6;
 /** No archive object unpacks to more than a fraction of this. */
 const CSV_MAX_BYTES = 64 * 2 ** 30;
 const SIDECAR_MAX_BYTES = 64 * 1024;
@@ -32,12 +34,38 @@ export async function downloadObject(
   object: ArchiveObject,
 ): Promise<ReceivedObject | undefined> {
   const spool = join(context.tempFolder, randomUUID());
+  try {
+    return await receive(context, plan, object, spool);
+  } catch (error) {
+    // Refused bytes are evidence; anything else that was spooled is of no use any more.
+    const isEvidence = error instanceof CryptodlError && error.evidence !== undefined;
+    await Promise.all(
+      (isEvidence ? ['.csv'] : ['.csv', '.zip']).map((ending) => rm(spool + ending, { force: true })),
+    );
+    throw error;
+  }
+}
+
+/** Memory that an object may take until it is written: its zip and its CSV, as far as they are not spooled. */
+export function memoryOf(object: ArchiveObject): number {
+  const bytes = object.bytes ?? 0;
+  return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * CSV_GROWTH, BODY_MEMORY_BYTES);
+}
+
+async function receive(
+  context: DownloadContext,
+  plan: PartitionPlan,
+  object: ArchiveObject,
+  spool: string,
+): Promise<ReceivedObject | undefined> {
   const sidecar = sidecarOf(context, object);
   const expect = expectation(context, object, sidecar.ask);
+  const url = `${context.archiveUrl}/${keyPath(object.key)}`;
   const request = {
-    url: `${context.archiveUrl}/${keyPath(object.key)}`,
+    url,
     bucket: 'archive',
     spoolPath: `${spool}.zip`,
+    spoolAboveBytes: BODY_MEMORY_BYTES,
     expect,
   };
   const response = await context.fetch(request, {
@@ -70,7 +98,7 @@ async function unpack(
 ): Promise<Body> {
   const limits = {
     spoolPath,
-    memoryBytes: CSV_MEMORY_BYTES,
+    memoryBytes: BODY_MEMORY_BYTES,
     maxBytes: CSV_MAX_BYTES,
     signal: context.signal,
   };
@@ -120,7 +148,14 @@ function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {
-      if (last === undefined || bypassCache) last = get(bypassCache);
+      if (last === undefined || bypassCache) {
+        const asked = get(bypassCache);
+        last = asked;
+        // A failure is no answer: the next attempt asks anew.
+        asked.catch(() => {
+          if (last === asked) last = undefined;
+        });
+      }
       return last;
     },
     last: () => last ?? Promise.resolve(undefined),
@@ -133,13 +168,16 @@ function parseSidecar(text: string, name: string): string | undefined {
   return match?.[2] === name ? match[1]?.toLowerCase() : undefined;
 }
 
-/** What tells this revision from the next: as the object's own answer says, else as the listing did. */
+/**
+ * What tells this revision from the next. The listing's word counts first, because the next plan compares with the
+ * listing: a mirror may give its objects other ETags than the listing has.
+ */
 function revisionOf(
   object: ArchiveObject,
   response: FetchResponse,
 ): { etag?: string; lastModified?: string } {
-  const etag = response.headers['etag']?.replaceAll('"', '') ?? object.etag;
-  const lastModified = response.headers['last-modified'] ?? object.lastModified;
+  const etag = object.etag ?? response.headers['etag']?.replace(/^W\//, '').replaceAll('"', '');
+  const lastModified = object.lastModified ?? response.headers['last-modified'];
   return { ...(etag === undefined ? {} : { etag }), ...(lastModified === undefined ? {} : { lastModified }) };
 }
 

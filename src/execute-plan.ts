@@ -2,7 +2,7 @@
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { downloadObject, forget } from './download-object.js';
+import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { CryptodlError, toCryptodlError } from './errors.js';
 import { exitCode } from './exit-code.js';
@@ -46,7 +46,12 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ex
     ended = toCryptodlError(error);
   }
   session.reporter.stopProgress();
-  const reportPath = await run.report.close(ended === undefined);
+  let reportPath: string | undefined;
+  try {
+    reportPath = await run.report.close(ended === undefined);
+  } catch (error) {
+    ended ??= toCryptodlError(error);
+  }
   return conclude(session, run, { ended, reportPath, elapsedMs: session.clock.monotonic() - started });
 }
 
@@ -66,9 +71,10 @@ async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<voi
 }
 
 async function refuseFull(folder: string, neededBytes: number, flag: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
+  const { bavail, blocks, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  if (free >= neededBytes) return;
+  // Some network file systems do not tell: blocks is 0 there.
+  if (blocks === 0 || free >= neededBytes) return;
   throw new CryptodlError(
     'disk-full',
     `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
@@ -98,7 +104,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     {
       prepare: (plan) => writers(plan).prepare(plan),
       download: async (plan, task) => downloadObject(download, plan, task.object),
-      write: (plan, received, missing) => writeObjects(session, writers(plan), plan, received, missing),
+      bytesOf: (task) => memoryOf(task.object),
+      write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
       onSettled: (plan, task) => {
         recordSettled(session, run.report, plan, task);
@@ -164,9 +171,9 @@ async function writeObjects(
   writer: PartitionWriter,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
-  missing: ReadonlySet<string>,
+  absent: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, CryptodlError>> {
-  const result = await writer.write(plan, received, missing);
+  const result = await writer.write(plan, received, absent);
   const { reporter } = session;
   reporter.tally.files += result.files;
   reporter.tally.fileBytes += result.bytes;

@@ -65,6 +65,10 @@ export interface PartitionPlan {
   readonly tasks: readonly Task[];
   /** Why the file is made from all its objects instead of added to; undefined: it is new or added to. */
   readonly rebuild?: 'revised' | 'damaged' | 'forced';
+  /** --force: what the series holds is replaced, whatever its settings. */
+  readonly force?: true;
+  /** Every object goes into a day file of its own, all in one commit: they replace a month file together. */
+  readonly split?: true;
 }
 
 export type OutcomeKind = 'ok' | 'skipped' | 'absent' | 'partial' | 'failed';

@@ -104,7 +104,16 @@ function planOfEntry(
   }
   const byDay = entry.settings.partition === 'day' && entry.settings.format !== 'zip';
   const label = byDay ? periodText(period) : monthText(monthOf(period.from));
-  return { plan: { series, settings: entry.settings, label, tasks: [] }, object: { key: entry.key, period } };
+  return {
+    plan: {
+      series,
+      settings: entry.settings,
+      label,
+      tasks: [],
+      ...(session.options.force === true ? { force: true } : {}),
+    },
+    object: { key: entry.key, period },
+  };
 }
 
 /** Another run may have brought it meanwhile. A refused revision of a held object waits for the next run, which asks the listing. */
@@ -145,6 +154,7 @@ const CARRIED: readonly FlagName[] = [
   'as-published',
   'numbers',
   'timestamps',
+  'force',
 ];
 
 export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {

@@ -16,7 +16,10 @@ export interface Choice {
 export interface ChooseContext {
   readonly cadences: readonly Cadence[];
   readonly partition: Grain;
+  /** What decides between daily and monthly objects. */
   readonly held: Held;
+  /** What is known of objects that the listing has no more. */
+  readonly known: Held;
   /** Walks the listing of one cadence, at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
@@ -97,8 +100,8 @@ async function listsSomeDay(context: ChooseContext, from: number, to: number): P
 async function choose(context: ChooseContext, period: Period): Promise<Choice> {
   const listing = await context.list(period.cadence);
   const listed = listing.objects.get(period.from);
-  const held =
-    period.cadence === 'daily' ? context.held.ofDay(period.from) : context.held.ofMonth(monthOf(period.from));
+  const known = listed === undefined ? context.known : context.held;
+  const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
   return {
     period,
     absent: absenceReason(listing, period, context.today),

@@ -16,11 +16,12 @@ export interface DecideContext {
   readonly keyOf: (period: Period) => string;
 }
 
-/** One plan per partition; for zip every object is a file of its own, committed together with its month. */
+/** One plan per partition (with `split`, one for all days of a month); for zip every object is a file of its own, committed together with its month. */
 export async function decidePartition(
   context: DecideContext,
   label: string,
   choices: readonly Choice[],
+  split = false,
 ): Promise<PartitionPlan> {
   const { series, settings, held } = context;
   const file = `${label}.${settings.format}`;
@@ -46,7 +47,15 @@ export async function decidePartition(
   });
   if (rebuild !== undefined) tasks.push(...othersInFile(context, inFile, tasks));
   tasks.sort((a, b) => a.object.period.from - b.object.period.from);
-  return { series, settings, label, tasks, ...(rebuild === undefined ? {} : { rebuild }) };
+  return {
+    series,
+    settings,
+    label,
+    tasks,
+    ...(rebuild === undefined ? {} : { rebuild }),
+    ...(context.force ? { force: true } : {}),
+    ...(split ? { split } : {}),
+  };
 }
 
 function decide(

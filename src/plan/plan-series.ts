@@ -7,10 +7,10 @@ import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
 import { objectKey } from '../venue/keys.js';
 import type { Venue } from '../venue/venue.js';
 import { chooseObjects } from './choose-objects.js';
-import type { DayRange } from './choose-objects.js';
+import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import type { SeriesListing, Want } from './series-listing.js';
-import { differingSettings, refuseOtherSettings } from './settings.js';
+import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 
 export interface SeriesRequest {
   readonly series: Series;
@@ -34,7 +34,11 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const { series, settings } = request;
   const folder = join(context.root, seriesFolder(context.venue.name, series));
   const held = (await readManifest(folder))[settings.format];
-  const differences = differingSettings(held, settings);
+  const differences =
+    held
+      .lines()
+      .map((line) => differingSettings(line.settings, settings))
+      .find((found) => found.length > 0) ?? [];
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   const ranges = differences.length > 0 ? withHeldDays(request.range, held) : [request.range];
   const partitions = await chooseObjects(
@@ -43,6 +47,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
       partition: settings.partition,
       // A series that is rewritten with other settings chooses its objects as if it held none.
       held: differences.length > 0 ? new Held() : held,
+      known: held,
       list: memoizedListing(context, series, ranges),
       today: context.today,
     },
@@ -56,7 +61,27 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     force: context.force,
     keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
   };
-  return Promise.all([...partitions].map(([label, choices]) => decidePartition(decide, label, choices)));
+  const whole = differences.length > 0 ? splitMonths(partitions, held, settings) : [];
+  const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
+  const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
+  return Promise.all([...split, ...plans]);
+}
+
+/** Takes the days that a month file holds out of the partitions: their files replace it together, or not at all. */
+function splitMonths(
+  partitions: Map<string, Choice[]>,
+  held: Held,
+  settings: Settings,
+): [string, Choice[]][] {
+  if (settings.partition !== 'day') return [];
+  const months = new Map<string, Choice[]>();
+  for (const [label, choices] of partitions) {
+    const month = label.slice(0, 'YYYY-MM'.length);
+    if (label === month || held.inFile(`${month}.${settings.format}`).length === 0) continue;
+    months.set(month, [...(months.get(month) ?? []), ...choices]);
+    partitions.delete(label);
+  }
+  return [...months];
 }
 
 /** Rewriting a series takes in everything that it holds. */

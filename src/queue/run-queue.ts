@@ -2,6 +2,8 @@
 import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { PartitionPlan, Task } from '../task.js';
+import { Deferrals } from './deferrals.js';
+import type { DeferredPlans } from './deferrals.js';
 
 /** Work that the queue knows only by its effects. */
 export interface QueueWork<Received> {
@@ -13,9 +15,11 @@ export interface QueueWork<Received> {
   readonly write: (
     plan: PartitionPlan,
     received: readonly Received[],
-    missing: ReadonlySet<string>,
+    absent: ReadonlySet<string>,
   ) => Promise<ReadonlyMap<string, CryptodlError>>;
   readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
+  /** Memory that the object will take while its partition is under way. */
+  readonly bytesOf: (task: Task) => number;
   /** Skipped and absent tasks. */
   readonly onSettled: (plan: PartitionPlan, task: Task) => void;
 }
@@ -31,11 +35,8 @@ export interface QueueOptions {
   readonly beforeRound: (round: number) => Promise<void>;
 }
 
-export interface DeferredPlans {
-  add(plan: PartitionPlan): Promise<void>;
-  plans(): AsyncIterable<PartitionPlan>;
-  close(): Promise<void>;
-}
+/** Bodies in memory at once; larger ones are in the spool. */
+const BODY_BYTES = 512 * 1024 * 1024;
 
 /** Further rounds for tasks that failed retryably, at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
@@ -46,15 +47,15 @@ export class RunQueue<Received> {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
   readonly #partitions = new Set<Promise<void>>();
-  #deferred: DeferredPlans;
-  #deferredCount = 0;
+  readonly #deferrals: Deferrals;
+  #bytes = 0;
 
   constructor(work: QueueWork<Received>, options: QueueOptions) {
     this.#work = work;
     this.#options = options;
     this.#downloads = new PQueue({ concurrency: options.downloads });
     this.#writers = new PQueue({ concurrency: options.writers });
-    this.#deferred = options.createSpool();
+    this.#deferrals = new Deferrals(options.createSpool);
   }
 
   setDownloads(limit: number): void {
@@ -67,19 +68,18 @@ export class RunQueue<Received> {
 
   /** Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
-    await this.#round(plans, FURTHER_ROUNDS > 0);
-    for (let round = 1; round <= FURTHER_ROUNDS && this.#deferredCount > 0; round += 1) {
-      const deferred = this.#deferred;
-      this.#deferred = this.#options.createSpool();
-      this.#deferredCount = 0;
-      try {
+    try {
+      await this.#round(plans, FURTHER_ROUNDS > 0);
+      for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
         await this.#options.beforeRound(round);
-        await this.#round(deferred.plans(), round < FURTHER_ROUNDS);
-      } finally {
-        await deferred.close();
+        await this.#round(this.#deferrals.next(), round < FURTHER_ROUNDS);
       }
+    } finally {
+      // What waits for a round that does not come has failed.
+      for await (const { plan, task, error } of this.#deferrals.left())
+        await this.#work.onFailed(plan, task, error);
+      await this.#deferrals.close();
     }
-    await this.#deferred.close();
     this.#options.stop.signal.throwIfAborted();
   }
 
@@ -106,10 +106,8 @@ export class RunQueue<Received> {
         this.#work.onSettled(prepared, task);
         continue;
       }
-      // Back-pressure: at most about twice the concurrency of tasks exist, and few partitions wait to be written.
-      await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
-      await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
-      if (this.#options.stop.signal.aborted) break;
+      await this.#room(task);
+      // After an abort the rest is refused unasked, so that everybody knows what is missing.
       downloads.push(this.#downloads.add(() => this.#arrive(prepared, task)));
     }
     if (downloads.length === 0) return;
@@ -117,7 +115,22 @@ export class RunQueue<Received> {
       this.#stop(error);
     });
     this.#partitions.add(partition);
-    void partition.finally(() => this.#partitions.delete(partition));
+    void partition.finally(() => {
+      this.#partitions.delete(partition);
+      for (const task of prepared.tasks)
+        if (task.action.kind === 'fetch') this.#bytes -= this.#work.bytesOf(task);
+    });
+  }
+
+  /** Back-pressure: few tasks exist at once, few partitions wait to be written, and their bodies have room. */
+  async #room(task: Task): Promise<void> {
+    await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
+    await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
+    const bytes = this.#work.bytesOf(task);
+    // The partition that is being fed is not among them: it alone may be larger than the budget.
+    while (this.#bytes + bytes > BODY_BYTES && this.#partitions.size > 0)
+      await Promise.race(this.#partitions);
+    this.#bytes += bytes;
   }
 
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
@@ -141,22 +154,21 @@ export class RunQueue<Received> {
       arrivals.flatMap(({ task, error }) => (error === undefined ? [] : [[task, error] as const])),
     );
     const received = arrivals.flatMap((arrival) => arrival.received ?? []);
-    const missing = new Set(
-      arrivals.filter((arrival) => arrival.received === undefined).map(({ task }) => task.object.key),
-    );
-    if (received.length > 0) {
+    const gone = arrivals.filter((arrival) => arrival.received === undefined && arrival.error === undefined);
+    // A file is not made anew from what happened to arrive before the run was stopped.
+    const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
+    if (received.length > 0 && !isCutShort) {
+      const absent = new Set(gone.map(({ task }) => task.object.key));
       const refused =
-        (await this.#writers.add(() => this.#work.write(plan, received, missing))) ??
+        (await this.#writers.add(() => this.#work.write(plan, received, absent))) ??
         new Map<string, CryptodlError>();
       for (const { task } of arrivals) {
         const error = refused.get(task.object.key);
         if (error !== undefined) failures.set(task, error);
       }
     }
-    for (const { task, received: object, error } of arrivals) {
-      if (object === undefined && error === undefined)
-        this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
-    }
+    for (const { task } of gone)
+      this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 
@@ -165,16 +177,13 @@ export class RunQueue<Received> {
     failures: ReadonlyMap<Task, CryptodlError>,
     mayDefer: boolean,
   ): Promise<void> {
-    const again: Task[] = [];
+    const again = new Map<Task, CryptodlError>();
     for (const [task, error] of failures) {
       if (error.fatal) continue;
-      if (mayDefer && error.rounds) again.push(task);
+      if (mayDefer && error.rounds) again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
-    if (again.length === 0) return;
-    const { rebuild: _, ...rest } = plan;
-    await this.#deferred.add({ ...rest, tasks: again });
-    this.#deferredCount += again.length;
+    if (again.size > 0) await this.#deferrals.add(plan, again);
   }
 
   #stop(error: unknown): void {

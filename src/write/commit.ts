@@ -1,55 +1,77 @@
 /** A finished file becomes part of the lake: published, then remembered. */
-import { rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
-import { appendManifest, readManifest } from '../lake/manifest.js';
+import { errnoOf } from '../errors.js';
+import { appendManifest } from '../lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest.js';
-import { publish } from '../lake/publish.js';
+import { publishAll } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
-import { isHeldElsewhere } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import type { WriterContext } from './writer.js';
 
-export interface Commit {
-  readonly held: HeldFile;
+/** One file that is ready to appear. */
+export interface MadeFile {
   readonly staged: string;
+  /** Relative to the series' folder. */
+  readonly file: string;
   readonly facts: FileFacts;
   readonly result: ConversionResult;
+}
+
+export interface Commit {
+  readonly held: HeldFile;
+  readonly made: readonly MadeFile[];
   readonly received: readonly ReceivedObject[];
+  /** Files that these replace as a whole. */
+  readonly dead: readonly string[];
   /** Objects that were in the file and are not in it any more. */
   readonly lost: readonly ObjectLine[];
 }
 
-export async function commit(context: WriterContext, plan: PartitionPlan, made: Commit): Promise<void> {
-  const { folder, path, file } = made.held;
-  await publish(made.staged, path);
+/** Superseded files go first and the manifest last: at no moment are rows seen twice, or held without being there. */
+export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
+  const { held, made, dead } = commitment;
+  const aside = dead.map((file) => ({
+    from: join(held.folder, file),
+    to: join(context.paths.staging, `${randomUUID()}.superseded`),
+  }));
+  for (const { from, to } of aside) await moveAside(from, to);
+  await publishAll(made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) })));
+  await appendManifest(held.folder, linesOf(context, plan, commitment));
+  await Promise.all(aside.map(({ to }) => rm(to, { force: true })));
+}
+
+async function moveAside(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();
-  const lines: ManifestLine[] = made.lost.map((line) => ({
+  const lines: ManifestLine[] = commitment.lost.map((line) => ({
     v: 1,
     kind: 'dropped',
     key: line.key,
     format: plan.settings.format,
     at,
   }));
-  const { bytes: fileBytes, sha256: fileSha256 } = made.facts;
-  for (const received of made.received) {
-    const facts = made.result.written.get(received.object.key);
-    if (facts === undefined) continue;
-    lines.push({
-      ...objectLine(received, plan, at, context.tool),
-      ...facts,
-      file,
-      fileBytes,
-      fileSha256,
-      fileRows: made.result.rows,
-    });
+  for (const { file, facts, result } of commitment.made) {
+    for (const received of commitment.received) {
+      const written = result.written.get(received.object.key);
+      if (written === undefined) continue;
+      const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
+      lines.push({ ...objectLine(received, plan, at, context.tool), ...written, ...inFile });
+    }
   }
-  await appendManifest(folder, lines);
-  if (made.received.some(({ object }) => isHeldElsewhere(made.held, object.period)))
-    await removeDeadFiles(folder, plan);
+  return lines;
 }
 
 export function objectLine(
@@ -74,12 +96,4 @@ export function objectLine(
     at,
     tool,
   };
-}
-
-/** A rewritten series leaves files behind whose objects are all in other files now. */
-async function removeDeadFiles(folder: string, plan: PartitionPlan): Promise<void> {
-  const held = (await readManifest(folder))[plan.settings.format];
-  const live = new Set(held.lines().map((line) => line.file));
-  const dead = held.files().filter((file) => !live.has(file));
-  await Promise.all(dead.map((file) => rm(join(folder, file), { force: true })));
 }

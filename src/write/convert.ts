@@ -6,7 +6,7 @@ import { firstWrongLine } from './check-rows.js';
 import { appendCsv, rowLines } from './csv-input.js';
 import type { Appended, ReceivedObject } from './csv-input.js';
 import type { Conversion } from './conversion.js';
-import type { Session } from './duckdb.js';
+import type { Row, Session } from './duckdb.js';
 import {
   copyStatement,
   createKept,
@@ -52,12 +52,40 @@ export async function convert(session: Session, conversion: Conversion): Promise
     if (inputs.length === 0) return { written: new Map(), failed, rows: 0, duplicatesAcross: 0 };
     if (inputs.some(({ received }) => failed.has(received.object.key))) continue;
     if (inputs.length < remaining.length) continue;
-    try {
-      return { ...(await convertRight(session, conversion, inputs)), failed };
-    } catch (error) {
-      const known = error instanceof CryptodlError && error.code !== 'row-malformed';
-      if (known || !(await locate(conversion, inputs, failed))) throw error;
+    const ordinals = ordinalsOf(inputs, conversion.kept?.lines ?? []);
+    const stats = await readRows(session, conversion, inputs, ordinals.received, failed);
+    if (stats !== undefined)
+      return { ...(await writeRows(session, conversion, inputs, stats, ordinals.kept)), failed };
+  }
+}
+
+/** Statistics of every object, or undefined when some were found wrong and put into `failed`. */
+async function readRows(
+  session: Session,
+  conversion: Conversion,
+  inputs: readonly Input[],
+  ordinals: readonly number[],
+  failed: Map<string, CryptodlError>,
+): Promise<Row[] | undefined> {
+  try {
+    const counts = inputs.map(({ appended }) => appended.rows);
+    await session.run(createRows(conversion, counts, ordinals));
+    const stats = await session.rows(statsQuery(conversion));
+    refuseWrong(stats, inputs);
+    return stats;
+  } catch (error) {
+    const known = toCryptodlError(error);
+    if (known.fatal && known.code !== 'bug') throw error;
+    if (await locate(conversion, inputs, failed)) return undefined;
+    // No line is wrong by itself, and yet they cannot be read: nobody may take them for right.
+    const text = known.message.split('\n')[0] ?? '';
+    for (const { received } of inputs) {
+      const refusal = new CryptodlError('row-malformed', `${received.name} cannot be read: ${text}`, {
+        cause: error,
+      });
+      failed.set(received.object.key, refusal);
     }
+    return undefined;
   }
 }
 
@@ -113,23 +141,15 @@ async function locate(
   return found;
 }
 
-async function convertRight(
+async function writeRows(
   session: Session,
   conversion: Conversion,
   inputs: readonly Input[],
+  stats: readonly Row[],
+  keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
   const { settings, kept } = conversion;
-  const ordinals = ordinalsOf(inputs, kept?.lines ?? []);
-  await session.run(
-    createRows(
-      conversion,
-      inputs.map(({ appended }) => appended.rows),
-      ordinals.received,
-    ),
-  );
-  if (kept !== undefined) await session.run(createKept(conversion, kept, ordinals.kept));
-  const stats = await session.rows(statsQuery(conversion));
-  refuseWrong(stats, inputs);
+  if (kept !== undefined) await session.run(createKept(conversion, kept, keptOrdinals));
   const isOrdered = kept === undefined && stats.every((row) => Number(row['unordered']) === 0);
   const unique = isOrdered || settings.asPublished ? undefined : await distinctRows(session, conversion);
   const written = new Map<string, ObjectFacts>();
@@ -173,7 +193,7 @@ function ordinalsOf(
 }
 
 /** The line counts must agree as well: a reader that skips a blank line is not trusted to have seen the rest. */
-function refuseWrong(stats: readonly Readonly<Record<string, unknown>>[], inputs: readonly Input[]): void {
+function refuseWrong(stats: readonly Row[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
     inputs.every(

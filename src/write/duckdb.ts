@@ -9,7 +9,7 @@ export interface EngineOptions {
   readonly tempFolder: string;
 }
 
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 export interface Session {
   run(sql: string): Promise<void>;

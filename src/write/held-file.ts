@@ -1,9 +1,10 @@
 /** What the manifest says of the file that a partition plan writes to. */
 import { join } from 'node:path';
-import { monthOf, parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
+import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { PartitionPlan, Period, Task } from '../task.js';
 import type { WriterContext } from './writer.js';
@@ -43,9 +44,19 @@ export async function withRebuild(
 ): Promise<PartitionPlan> {
   if (plan.rebuild !== undefined) return plan;
   const file = await heldFile(context, plan);
+  if (plan.force !== true) refuseDifferences(file, plan);
   if (file.inFile.length === 0) return plan;
+  if (plan.force === true) return rebuilt(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuilt(plan, file.inFile, 'damaged');
   return file.kept.length < file.inFile.length ? rebuilt(plan, file.inFile, 'revised') : plan;
+}
+
+/** The planner has looked already; a failure report may be older than what the series holds now. */
+function refuseDifferences({ held, folder }: HeldFile, plan: PartitionPlan): void {
+  for (const line of held.lines()) {
+    const differences = differingSettings(line.settings, plan.settings);
+    if (differences.length > 0) refuseOtherSettings(plan.series, folder, differences);
+  }
 }
 
 /**
@@ -62,12 +73,12 @@ async function isSound({ path, file, inFile, held }: HeldFile): Promise<boolean>
 function rebuilt(
   plan: PartitionPlan,
   inFile: readonly ObjectLine[],
-  rebuild: 'damaged' | 'revised',
+  rebuild: 'damaged' | 'revised' | 'forced',
 ): PartitionPlan {
-  const fetched = fetchedKeys(plan);
+  const fetched = plan.tasks.filter((task) => task.action.kind === 'fetch');
   const others = inFile.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);
-    if (period === undefined || fetched.has(line.key)) return [];
+    if (period === undefined || fetched.some(({ object }) => overlaps(line, object.period))) return [];
     return [{ series: plan.series, object: { key: line.key, period }, action: { kind: 'fetch' } }];
   });
   const isOther = new Set(others.map((task) => task.object.key));
@@ -79,13 +90,47 @@ function fetchedKeys(plan: PartitionPlan): Set<string> {
   return new Set(plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.key));
 }
 
-/** Whether a period is held in another file, which may have no live object left once this one is committed. */
-export function isHeldElsewhere({ held, file }: HeldFile, period: Period): boolean {
-  const month = held.ofMonth(monthOf(period.from));
-  if (month !== undefined && month.file !== file) return true;
-  for (let day = period.from; day < period.to; day += 1) {
-    const line = held.ofDay(day);
-    if (line !== undefined && line.file !== file) return true;
+/** Lines whose rows would be gone: they are in files that are replaced, and no received object covers their period. */
+export function lostLines(file: HeldFile, received: readonly Period[]): ObjectLine[] {
+  const replaced = new Set([file.file, ...deadFiles(file, received)]);
+  const kept = new Set(file.kept);
+  return file.held
+    .lines()
+    .filter((line) => replaced.has(line.file) && !kept.has(line) && !isCovered(line, received));
+}
+
+/** Other files whose every live object is covered by what was received: they are superseded as a whole. */
+export function deadFiles(file: HeldFile, received: readonly Period[]): string[] {
+  const others = new Map<string, ObjectLine[]>();
+  for (const line of file.held.lines()) {
+    if (line.file === file.file) continue;
+    const lines = others.get(line.file);
+    if (lines === undefined) others.set(line.file, [line]);
+    else lines.push(line);
   }
-  return false;
+  return [...others]
+    .filter(([, lines]) => lines.every((line) => isCovered(line, received)))
+    .map(([name]) => name);
+}
+
+/** Files of which a part would be held twice. */
+export function overlappedFiles(file: HeldFile, received: readonly Period[]): string[] {
+  const lines = file.held
+    .lines()
+    .filter((line) => line.file !== file.file && received.some((period) => overlaps(line, period)));
+  return [...new Set(lines.map((line) => line.file))];
+}
+
+function isCovered(line: ObjectLine, received: readonly Period[]): boolean {
+  const period = parsePeriod(line.cadence, line.period);
+  if (period === undefined) return false;
+  for (let day = period.from; day < period.to; day += 1) {
+    if (!received.some((candidate) => candidate.from <= day && day < candidate.to)) return false;
+  }
+  return true;
+}
+
+function overlaps(line: ObjectLine, period: Period): boolean {
+  const own = parsePeriod(line.cadence, line.period);
+  return own !== undefined && own.from < period.to && period.from < own.to;
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { periodText } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
@@ -10,11 +11,12 @@ import type { PartitionPlan } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import { commit } from './commit.js';
+import type { MadeFile } from './commit.js';
 import { convert } from './convert.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Session } from './duckdb.js';
-import { heldFile, withRebuild } from './held-file.js';
+import { deadFiles, heldFile, lostLines, overlappedFiles, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import { rowsInParquet } from './statements.js';
 import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
@@ -22,53 +24,130 @@ import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => withRebuild(context, plan),
-    write: async (plan, received, missing) => {
+    write: async (plan, received, absent) => {
       const held = await heldFile(context, plan);
-      const lost = held.inFile.filter((line) => missing.has(line.key));
-      if (keepsSoundFile(plan) && lost.length > 0) return incomplete(received, lost);
-      const name = randomUUID();
-      const staged = join(context.paths.staging, `${name}.partial`);
-      const csvPath = join(context.tempFolder, `${name}.csv`);
-      await mkdir(context.paths.staging, { recursive: true });
+      const before = refusal(plan, held, received, absent);
+      if (before !== undefined) return before;
       const session = await context.engine.session();
+      const made: MadeFile[] = [];
+      const failed = new Map<string, CryptodlError>();
       try {
-        const result = await convertPartition(session, context, plan, { received, held, staged, csvPath });
-        const refused = held.inFile.filter((line) => result.failed.has(line.key));
-        if (keepsSoundFile(plan) && refused.length > 0) return incomplete(received, refused, result.failed);
-        if (result.rows === 0) return nothing(result.failed);
-        const facts = await readBack(session, plan, staged, result);
-        const made = { held, staged, facts, result, received, lost: [...lost, ...refused] };
-        await context.serialize(held.folder, () => commit(context, plan, made));
-        return summary(plan, specOf(context, plan), received, result, facts);
+        await mkdir(context.paths.staging, { recursive: true });
+        for (const part of partsOf(plan, received)) {
+          const file = await makeFile(session, context, plan, { ...part, held });
+          for (const [key, error] of file.result.failed) failed.set(key, error);
+          if (file.result.rows > 0) made.push(file);
+        }
+        const sound = received.filter(({ object }) => !failed.has(object.key));
+        const after = refusal(plan, held, sound, absent, failed);
+        if (after !== undefined) return after;
+        if (made.length === 0) return nothing(failed);
+        await context.serialize(held.folder, () =>
+          commit(context, plan, { held, made, received, ...superseded(plan, held, sound) }),
+        );
+        return summary(plan, specOf(context, plan), received, made, failed);
       } finally {
         session.close();
-        await rm(staged, { force: true });
-        await rm(csvPath, { force: true });
+        await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
       }
     },
   };
 }
 
-/** A sound file is not replaced by one with fewer objects. */
-function keepsSoundFile(plan: PartitionPlan): boolean {
-  return plan.rebuild === 'revised' || plan.rebuild === 'forced';
+interface Part {
+  readonly label: string;
+  readonly received: readonly ReceivedObject[];
+}
+
+function partsOf(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
+  if (plan.split !== true) return [{ label: plan.label, received }];
+  return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
+}
+
+function superseded(
+  plan: PartitionPlan,
+  held: HeldFile,
+  received: readonly ReceivedObject[],
+): { dead: string[]; lost: ObjectLine[] } {
+  const periods = received.map(({ object }) => object.period);
+  const dead = deadFiles(held, periods);
+  return { dead: plan.split === true ? [...dead, held.file] : dead, lost: lostLines(held, periods) };
+}
+
+/** Why nothing may be written: a sound file would lose rows, or rows would be held twice. */
+function refusal(
+  plan: PartitionPlan,
+  held: HeldFile,
+  received: readonly ReceivedObject[],
+  absent: ReadonlySet<string>,
+  failed: ReadonlyMap<string, CryptodlError> = new Map(),
+): WriteResult | undefined {
+  const periods = received.map(({ object }) => object.period);
+  const { dead, lost } = superseded(plan, held, received);
+  if (lost.length > 0 && plan.rebuild !== 'damaged')
+    return refuseAll(received, incomplete(lost, absent), failed);
+  const doubled = overlappedFiles(held, periods).filter((file) => !dead.includes(file));
+  if (doubled.length === 0) return undefined;
+  const error = new CryptodlError(
+    'partition-incomplete',
+    `${doubled.join(', ')} holds other days as well, so its days cannot be written elsewhere one by one`,
+    {
+      hint: 'run the whole range with cryptodl vision --force',
+    },
+  );
+  return refuseAll(received, error, failed);
+}
+
+function incomplete(lost: readonly ObjectLine[], absent: ReadonlySet<string>): CryptodlError {
+  const keys = lost.map((line) => line.key).join(', ');
+  const file = lost[0]?.file ?? '';
+  if (!lost.every((line) => absent.has(line.key))) {
+    return new CryptodlError(
+      'partition-incomplete',
+      `${file} stays as it is: ${keys} could not be had again`,
+    );
+  }
+  return new CryptodlError(
+    'object-withdrawn',
+    `${file} stays as it is: the archive has ${keys} no more, and only this file holds its rows`,
+    {
+      hint: 'download into another --out for the archive as it is now',
+    },
+  );
+}
+
+function refuseAll(
+  received: readonly ReceivedObject[],
+  error: CryptodlError,
+  failed: ReadonlyMap<string, CryptodlError>,
+): WriteResult {
+  return nothing(new Map([...received.map(({ object }) => [object.key, error] as const), ...failed]));
 }
 
 function nothing(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
   return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0 };
 }
 
-function incomplete(
-  received: readonly ReceivedObject[],
-  lost: readonly ObjectLine[],
-  failed: ReadonlyMap<string, CryptodlError> = new Map(),
-): WriteResult {
-  const keys = lost.map((line) => line.key).join(', ');
-  const error = new CryptodlError(
-    'partition-incomplete',
-    `${lost[0]?.file ?? ''} stays as it is: ${keys} could not be had again`,
-  );
-  return nothing(new Map([...received.map(({ object }) => [object.key, error] as const), ...failed]));
+async function makeFile(
+  session: Session,
+  context: WriterContext,
+  plan: PartitionPlan,
+  part: Part & { held: HeldFile },
+): Promise<MadeFile> {
+  const name = randomUUID();
+  const staged = join(context.paths.staging, `${name}.partial`);
+  const csvPath = join(context.tempFolder, `${name}.csv`);
+  try {
+    const result = await convertPart(session, context, plan, { ...part, staged, csvPath });
+    const empty = { bytes: 0, sha256: '', newlines: 0 };
+    const facts = result.rows === 0 ? empty : await readBack(session, plan, staged, result);
+    return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  } finally {
+    await rm(csvPath, { force: true });
+  }
 }
 
 function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
@@ -77,14 +156,13 @@ function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
   return spec;
 }
 
-interface Inputs {
-  readonly received: readonly ReceivedObject[];
+interface Inputs extends Part {
   readonly held: HeldFile;
   readonly staged: string;
   readonly csvPath: string;
 }
 
-async function convertPartition(
+async function convertPart(
   session: Session,
   context: WriterContext,
   plan: PartitionPlan,
@@ -99,7 +177,7 @@ async function convertPartition(
     ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept } }),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
-    provenance: (written) => provenance(context, plan, kept, written),
+    provenance: (written) => provenance(context, plan, inputs.label, kept, written),
   });
 }
 
@@ -107,6 +185,7 @@ async function convertPartition(
 function provenance(
   context: WriterContext,
   plan: PartitionPlan,
+  label: string,
   kept: readonly ObjectLine[],
   written: readonly ReceivedObject[],
 ): string {
@@ -115,7 +194,7 @@ function provenance(
     tool: `cryptodl ${context.tool}`,
     venue: context.venue.name,
     ...plan.series,
-    period: plan.label,
+    period: label,
     timeZone: 'UTC',
     objects: objects.map(({ key, sha256 }) => ({ key, sha256 })).sort((a, b) => (a.key < b.key ? -1 : 1)),
   });
@@ -139,13 +218,15 @@ function summary(
   plan: PartitionPlan,
   spec: DatasetSpec,
   received: readonly ReceivedObject[],
-  result: ConversionResult,
-  facts: FileFacts,
+  made: readonly MadeFile[],
+  failed: ReadonlyMap<string, CryptodlError>,
 ): WriteResult {
   const seconds = rowSeconds(spec, plan.series.interval);
   const written = new Map<string, WrittenObject>();
   for (const { object } of received) {
-    const rows = result.written.get(object.key);
+    const rows = made
+      .map(({ result }) => result.written.get(object.key))
+      .find((facts) => facts !== undefined);
     if (rows === undefined) continue;
     const days = object.period.to - object.period.from;
     written.set(object.key, {
@@ -153,11 +234,13 @@ function summary(
       ...(seconds === undefined ? {} : { expectedRows: (days * 86_400) / seconds }),
     });
   }
+  const sum = (value: (file: MadeFile) => number): number =>
+    made.reduce((total, file) => total + value(file), 0);
   return {
     written,
-    failed: result.failed,
-    files: 1,
-    bytes: facts.bytes,
-    duplicatesAcross: result.duplicatesAcross,
+    failed,
+    files: made.length,
+    bytes: sum(({ facts }) => facts.bytes),
+    duplicatesAcross: sum(({ result }) => result.duplicatesAcross),
   };
 }

@@ -36,10 +36,10 @@ export interface WriteResult {
 export interface PartitionWriter {
   /** Called before anything is fetched; may turn an addition into a rebuild. */
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
-  /** `missing` are keys of the plan that could not be had. Rejects only on disk errors and bugs. */
+  /** `absent` are keys of the plan that the archive does not have. Rejects only on disk errors and bugs. */
   write(
     plan: PartitionPlan,
     received: readonly ReceivedObject[],
-    missing: ReadonlySet<string>,
+    absent: ReadonlySet<string>,
   ): Promise<WriteResult>;
 }

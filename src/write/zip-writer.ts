@@ -1,6 +1,6 @@
 /** `--format zip`: the archive's own files and sidecars in the archive's own layout; nothing is converted. */
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bodySize } from '../fetch.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
@@ -43,7 +43,11 @@ async function stage(context: WriterContext, received: ReceivedObject): Promise<
   const zip = { staged: stagedPath(context), target: join(context.paths.root, keyFile(key)) };
   if (received.zip.kind === 'file') await copyFile(received.zip.path, zip.staged);
   else await writeFile(zip.staged, received.zip.bytes);
-  if (received.verified !== 'sidecar') return [zip];
+  if (received.verified !== 'sidecar') {
+    // The sidecar of an earlier revision does not vouch for this one.
+    await rm(`${zip.target}${SIDECAR}`, { force: true });
+    return [zip];
+  }
   const sidecar = { staged: stagedPath(context), target: `${zip.target}${SIDECAR}` };
   await writeFile(sidecar.staged, `${received.sha256}  ${key.slice(key.lastIndexOf('/') + 1)}\n`);
   return [sidecar, zip];

@@ -35,6 +35,7 @@ function contextOf(given: Given): ChooseContext {
     cadences: given.cadences ?? ['daily', 'monthly'],
     partition: given.partition ?? 'month',
     held,
+    known: held,
     list: (cadence) => Promise.resolve(listingOf(given[cadence] ?? [])),
     today: day('2024-06-01'),
   };

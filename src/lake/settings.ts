@@ -1,5 +1,4 @@
 import { usage } from '../errors.js';
-import type { Held } from '../lake/manifest.js';
 import { seriesName } from '../task.js';
 import type { Format, Series, Settings } from '../task.js';
 
@@ -10,28 +9,24 @@ const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
   zip: ['cadence'],
 };
 
-/** Settings in which what the series holds differs from what is asked; empty when they agree. */
-export function differingSettings(
-  held: Held,
-  settings: Settings,
-): { name: string; held: string; asked: string }[] {
-  const names = RELEVANT[settings.format];
-  const other = held.lines().find((line) => names.some((name) => line.settings[name] !== settings[name]));
-  if (other === undefined) return [];
-  return names
-    .filter((name) => other.settings[name] !== settings[name])
-    .map((name) => ({
-      name: flagName(name),
-      held: String(other.settings[name]),
-      asked: String(settings[name]),
-    }));
+export interface Difference {
+  readonly name: string;
+  readonly held: string;
+  readonly asked: string;
+}
+
+/** Settings that make files differ and in which these two do; empty when the same file can hold both. */
+export function differingSettings(held: Settings, asked: Settings): Difference[] {
+  return RELEVANT[asked.format]
+    .filter((name) => held[name] !== asked[name])
+    .map((name) => ({ name: flagName(name), held: String(held[name]), asked: String(asked[name]) }));
 }
 
 /** Throws the usage error that names the folder. */
 export function refuseOtherSettings(
   series: Series,
   folder: string,
-  differences: ReturnType<typeof differingSettings>,
+  differences: readonly Difference[],
 ): never {
   const texts = differences.map(({ name, held, asked }) => `--${name} ${held}, not ${asked}`);
   throw usage(
