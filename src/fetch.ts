@@ -18,6 +18,8 @@ export interface FetchRequest {
 export interface Expectation {
   /** The body must start like a zip. */
   readonly zip: boolean;
+  /** Throws what is wrong with an answer; also asked about a 404. */
+  readonly check?: (response: FetchResponse) => void;
   /** Size from the listing: decides when no digest is known. */
   readonly bytes?: number;
   /** MD5 in hex, from an ETag. */

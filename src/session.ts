@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
-import type { Fetch } from './fetch.js';
+import type { Expectation, Fetch } from './fetch.js';
 import type { RetryEvent } from './errors.js';
 import type { Io } from './io.js';
 import type { LakePaths } from './lake/layout.js';
@@ -13,6 +13,8 @@ import { lakePaths } from './lake/layout.js';
 import type { Options } from './options/flags.js';
 import { createListing } from './plan/listing.js';
 import type { Listing } from './plan/listing.js';
+import { parseListing } from './plan/listing-xml.js';
+import type { ListingPage } from './plan/listing-xml.js';
 import type { Probe } from './plan/probe.js';
 import { Concurrency } from './queue/concurrency.js';
 import { openLog } from './report/log.js';
@@ -83,6 +85,7 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
   });
   const fetch = createStack(options, clock, venue, createTransport(pools), reporter, concurrency);
   const { signalled, release } = watchSignals(io, stop);
+  const listing = listingUrl(options, venue);
   const session: Session = {
     options,
     clock,
@@ -92,7 +95,7 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
     runFolder: runFolder(options, paths),
     reporter,
     fetch,
-    listing: createListing((query) => getListing(fetch, options, stop.signal, query)),
+    listing: createListing((query) => getListing(fetch, listing, stop.signal, query)),
     probe: (key) => probeSidecar(fetch, options, stop.signal, key),
     concurrency,
     onLimit: () => undefined,
@@ -156,35 +159,43 @@ function createStack(
 
 const OVERLOAD: ReadonlySet<string> = new Set(['rate-limited', 'http-server-error', 'connect-timeout']);
 
+/** A page that cannot be read is asked for again like any other failure. */
 async function getListing(
   fetch: Fetch,
-  options: Options,
+  base: string,
   signal: AbortSignal,
   query: string,
-): Promise<string> {
-  const base = listingUrl(options);
+): Promise<ListingPage> {
+  let page: ListingPage | undefined;
+  const expect: Expectation = {
+    zip: false,
+    check: ({ status, body }) => {
+      if (status === 404 || body.kind === 'file')
+        throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
+      page = parseListing(body.bytes.toString('utf8'));
+    },
+  };
   const request = {
     url: `${base}/?${query}`,
     bucket: 'listing',
     maxBytes: LISTING_MAX_BYTES,
     spoolAboveBytes: LISTING_MAX_BYTES,
+    expect,
   };
-  const response = await fetch(request, { signal, traceId: randomUUID(), attempt: 1 });
-  if (response.status === 404 || response.body.kind === 'file') {
-    throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-  }
-  return response.body.bytes.toString('utf8');
+  await fetch(request, { signal, traceId: randomUUID(), attempt: 1 });
+  if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');
+  return page;
 }
 
 /** Where somebody moved the archive, the listing is asked at the same place. */
-function listingUrl(options: Options): string {
-  const { hosts } = loadVenue();
+function listingUrl(options: Options, { hosts }: Venue): string {
   return (
     options['listing-url'] ??
     (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
   );
 }
 
+/** Resolves with true when nobody can say: the download then gives the object a named outcome. */
 async function probeSidecar(
   fetch: Fetch,
   options: Options,
@@ -199,20 +210,12 @@ async function probeSidecar(
     );
     return response.status === 200;
   } catch (error) {
-    if (
-      error instanceof CryptodlError &&
-      ['connect-failed', 'dns-failed', 'connect-timeout'].includes(error.code)
-    ) {
-      throw new CryptodlError(
-        'unreachable',
-        `neither the listing nor the archive can be reached: ${error.message}`,
-        {
-          cause: error,
-          hint: 'check the network and --archive-url',
-        },
-      );
-    }
-    throw error;
+    if (!(error instanceof CryptodlError) || error.fatal) throw error;
+    if (!['connect-failed', 'dns-failed', 'connect-timeout'].includes(error.code)) return true;
+    throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
+      cause: error,
+      hint: 'check the network and --archive-url',
+    });
   }
 }
 

@@ -1,9 +1,10 @@
-/** `cryptodl vision` without --symbols: every series that the lake holds goes on from where it ends. */
+/** `cryptodl vision` without --symbols: every series that the lake holds goes on from its first gap. */
 import { join } from 'node:path';
 import { DAY_MS, dayText, parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
 import { heldSeries } from '../plan/held-series.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from '../plan/range.js';
@@ -48,7 +49,9 @@ export async function continueLake(
     requests,
     hasListing: true,
     what: `what ${options.out} holds`,
-    rangeText: isRangeGiven(options) ? range.text : `from where each ends … ${dayText(range.to - 1)}`,
+    rangeText: isRangeGiven(options)
+      ? range.text
+      : `from the first day that each lacks … ${dayText(range.to - 1)}`,
     notes: [],
     dataPath: join(paths.root, formats.length === 1 && formats[0] === 'zip' ? 'data' : venue.name),
     query: undefined,
@@ -88,13 +91,25 @@ async function continuations(
     const exist = cadencesOf(spec, series.interval);
     const cadences =
       settings.cadence === 'auto' ? exist : exist.filter((cadence) => cadence === settings.cadence);
-    const end = last === undefined ? undefined : parsePeriod(last.cadence, last.period)?.to;
+    const gap = firstGap(manifest[format]);
     const from =
-      isRangeGiven(options) || end === undefined
+      isRangeGiven(options) || gap === undefined
         ? range.from
-        : Math.min(end, Math.floor(session.nowMs / DAY_MS) - 1);
+        : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
     return { series, settings, cadences, range: { from, to: range.to } };
   });
+}
+
+/** The first day after the start that is not held: what was published late is not passed over. */
+function firstGap(held: Held): number | undefined {
+  let next: number | undefined;
+  for (const line of held.lines()) {
+    const period = parsePeriod(line.cadence, line.period);
+    if (period === undefined) continue;
+    if (next !== undefined && period.from > next) return next;
+    next = Math.max(next ?? 0, period.to);
+  }
+  return next;
 }
 
 /** What the series is held with, except where a flag says otherwise (and is then refused, or forced). */

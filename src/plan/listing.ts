@@ -1,10 +1,9 @@
 /** Walks of the archive's bucket listing, page by page. Source: facts, section 3. */
 import { CryptodlError } from '../errors.js';
-import { parseListing } from './listing-xml.js';
 import type { ListedObject, ListingPage } from './listing-xml.js';
 
-/** Fetches one listing document; the query is without the leading `?`. */
-export type GetListing = (query: string) => Promise<string>;
+/** Fetches one page; the query is without the leading `?`. */
+export type GetListing = (query: string) => Promise<ListingPage>;
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */
@@ -39,7 +38,7 @@ async function* pages(
   let seen: string | undefined;
   let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
   for (;;) {
-    const page = parseListing(await get(query));
+    const page = await get(query);
     yield page;
     if (!page.truncated) return;
     // A store that speaks only v2 pages by token; the others by marker.

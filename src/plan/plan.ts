@@ -61,20 +61,31 @@ export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
 
-/** Walks the listing; once it cannot be had, every series is probed by calendar instead. */
+/** Series whose listing failed in a row, before the others are not asked for theirs. */
+const FAILURES_TO_STOP = 3;
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'unreachable',
+  'connect-failed',
+  'dns-failed',
+  'connect-timeout',
+]);
+
+/** Walks the listing; where it cannot be had, the series is probed by calendar instead. */
 function listOrProbe(options: PlanOptions): PlanContext['listSeries'] {
-  let isDown = options.listing === undefined;
+  let failures = options.listing === undefined ? FAILURES_TO_STOP : 0;
   return async (series: Series, cadence: Cadence, want: Want): Promise<SeriesListing> => {
-    if (!isDown && options.listing !== undefined) {
+    if (failures < FAILURES_TO_STOP && options.listing !== undefined) {
       try {
-        return await listSeries(options.listing, options.venue, series, cadence, want);
+        const listed = await listSeries(options.listing, options.venue, series, cadence, want);
+        failures = 0;
+        return listed;
       } catch (error) {
         if (!isListingFault(error)) throw error;
-        if (!isDown)
+        if (failures === 0)
           options.warn(
             `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
           );
-        isDown = true;
+        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_STOP : failures + 1;
       }
     }
     return probeSeries(options.probe, options.venue, series, cadence, want);

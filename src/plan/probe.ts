@@ -1,6 +1,6 @@
 /** Without a listing, or where it lags: ask for the sidecars that the calendar says should exist. */
 import { dayPeriod, dayText, monthOf, monthPeriod } from '../calendar.js';
-import { usage } from '../errors.js';
+import { CryptodlError } from '../errors.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../task.js';
 import { objectKey } from '../venue/keys.js';
 import type { Venue } from '../venue/venue.js';
@@ -14,7 +14,7 @@ const PROBES_AT_ONCE = 16;
 /** How many of the newest days are probed when the listing lags. */
 export const LAG_DAYS = 3;
 
-/** What `listSeries` gives, found out by probing every wanted period. Throws a usage error for an open start. */
+/** What `listSeries` gives, found out by probing every wanted period. Throws `unreachable` for an open start. */
 export async function probeSeries(
   probe: Probe,
   venue: Venue,
@@ -23,9 +23,12 @@ export async function probeSeries(
   want: Want,
 ): Promise<SeriesListing> {
   if (want.from === undefined) {
-    throw usage(
+    throw new CryptodlError(
+      'unreachable',
       'the listing cannot be had, so the start of a series is not known',
-      `give --from, for example --from ${dayText(want.to - 1)}`,
+      {
+        hint: `try again, or give --from, for example --from ${dayText(want.to - 1)}`,
+      },
     );
   }
   const objects = new Map<number, ArchiveObject>();

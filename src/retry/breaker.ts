@@ -41,7 +41,8 @@ class Breaker {
     return (result) => {
       this.#probes -= 1;
       if (result === 'success') this.#close();
-      else if (result === 'failure') this.#open();
+      // A late probe does not open again what another one has closed.
+      else if (result === 'failure' && this.#openUntil !== undefined) this.#open();
     };
   }
 

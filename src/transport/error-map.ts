@@ -6,36 +6,46 @@ import { retryAfterMs } from './retry-after.js';
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'connect-failed',
   EHOSTUNREACH: 'connect-failed',
+  EHOSTDOWN: 'connect-failed',
   ENETUNREACH: 'connect-failed',
+  ENETDOWN: 'connect-failed',
   EADDRNOTAVAIL: 'connect-failed',
+  // A firewall that says no.
+  EPERM: 'connect-failed',
+  EACCES: 'connect-failed',
   ENOTFOUND: 'dns-failed',
   EAI_AGAIN: 'dns-failed',
-  ECONNRESET: 'connection-lost',
-  EPIPE: 'connection-lost',
-  UND_ERR_SOCKET: 'connection-lost',
+  EAI_FAIL: 'dns-failed',
+  EAI_NODATA: 'dns-failed',
   ETIMEDOUT: 'connect-timeout',
   UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
   UND_ERR_HEADERS_OVERFLOW: 'http-protocol',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'length-mismatch',
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'length-mismatch',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls-failed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'tls-failed',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls-failed',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls-failed',
-  CERT_HAS_EXPIRED: 'tls-failed',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'tls-failed',
   ERR_SSL_WRONG_VERSION_NUMBER: 'tls-failed',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls-failed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls-failed',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls-failed',
+  INVALID_CA: 'tls-failed',
+  HOSTNAME_MISMATCH: 'tls-failed',
 };
 
-/** Errors of ours and of the disk pass through; what nobody knows stays what it is (a bug). */
-export function mapWireError(error: unknown, url: string): unknown {
-  if (error instanceof CryptodlError || !(error instanceof Error)) return error;
+/** The families of certificate refusals (OpenSSL's X509_V_ERR names, as Node gives them). */
+const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
+/** Wrong use of undici: a bug of ours. */
+const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
+
+/** Any other trouble on the wire is a lost connection; an error without a code is not from the wire. */
+export function mapWireError(error: Error, url: string): Error {
   const code = errnoOf(error);
+  if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   const parser = code.startsWith('HPE_') || error.name === 'HTTPParserError';
-  const known = parser ? 'http-protocol' : BY_CODE[code];
-  if (known === undefined) return error;
+  const known = parser
+    ? 'http-protocol'
+    : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
+  if (known === undefined && !('code' in error)) return error;
   const detail = error.message === '' ? code : error.message;
-  return new CryptodlError(known, `${new URL(url).host}: ${detail}`, { cause: error });
+  return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, { cause: error });
 }
 
 /** Undefined for the statuses that are answers (200, 404). */

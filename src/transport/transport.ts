@@ -22,9 +22,7 @@ export function createTransport(pools: Pools): Fetch {
   return (request, context) =>
     new Promise((resolve, reject) => {
       context.signal.throwIfAborted();
-      const exchange = new Exchange(request, context, resolve, (error) => {
-        reject(mapWireError(error, request.url));
-      });
+      const exchange = new Exchange(request, context, resolve, reject);
       const { pathname, search } = new URL(request.url);
       pools
         .of(request.url)
@@ -141,7 +139,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error);
+    // Errors of the disk come by another way: a socket's EACCES is not a file's.
+    this.#fail(mapWireError(error, this.#request.url));
   }
 
   #finish(received: Awaited<ReturnType<Sink['end']>>): void {

@@ -16,6 +16,7 @@ export const verify: Layer = (next) => async (request, context) => {
   // Whoever fails first decides; the other promise must not become an unhandled rejection.
   published.catch(() => undefined);
   const response = await next(request, context);
+  expect.check?.(response);
   if (response.status === 404) return response;
   const [head, tail] = await ends(response.body);
   if (expect.zip && !isZipStart(head)) {

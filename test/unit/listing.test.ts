@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createListing } from '../../src/plan/listing.js';
+import type { GetListing } from '../../src/plan/listing.js';
+import { parseListing } from '../../src/plan/listing-xml.js';
+
+/** As the session does it: every page is parsed as it comes. */
+const parsed =
+  (get: (query: string) => Promise<string>): GetListing =>
+  async (query) =>
+    parseListing(await get(query));
 
 interface Answer {
   readonly keys?: readonly string[];
@@ -48,7 +56,7 @@ async function keysOf(
   marker?: string,
   pageSize?: number,
 ): Promise<string[]> {
-  const listed = await all(createListing(archive.get).objects('d/', marker, pageSize));
+  const listed = await all(createListing(parsed(archive.get)).objects('d/', marker, pageSize));
   return listed.map((object) => object.key);
 }
 
@@ -68,7 +76,7 @@ describe('the next page', () => {
 
   it('follows the last folder where a page has only folders', async () => {
     const archive = answering({ prefixes: ['d/A/', 'd/B/'], truncated: true }, { prefixes: ['d/币/'] });
-    expect(await all(createListing(archive.get).folders('d/'))).toEqual(['A', 'B', '币']);
+    expect(await all(createListing(parsed(archive.get)).folders('d/'))).toEqual(['A', 'B', '币']);
     expect(parameter(archive.asked[1], 'marker')).toBe('d/B/');
   });
 
@@ -103,7 +111,8 @@ describe('the next page', () => {
 
   it('is not asked for when nobody wants it', async () => {
     const archive = answering({ keys: ['d/a', 'd/b'], truncated: true });
-    for await (const object of createListing(archive.get).objects('d/')) if (object.key === 'd/b') break;
+    for await (const object of createListing(parsed(archive.get)).objects('d/'))
+      if (object.key === 'd/b') break;
     expect(archive.asked).toHaveLength(1);
   });
 });
@@ -121,7 +130,7 @@ describe('a listing that would never end is refused', () => {
       if (archive.asked.length > 20) throw new Error('asked for ever');
       return archive.get(query);
     };
-    await expect(all(createListing(counted).objects('d/'))).rejects.toMatchObject({
+    await expect(all(createListing(parsed(counted)).objects('d/'))).rejects.toMatchObject({
       code: 'listing-malformed',
     });
   });
@@ -144,7 +153,7 @@ describe('a listing that would never end is refused', () => {
 
 it('prefix, marker and page size are asked for as given, encoded', async () => {
   const archive = answering({});
-  await all(createListing(archive.get).objects('data/币安人生USDT/', 'data/币&1', 20));
+  await all(createListing(parsed(archive.get)).objects('data/币安人生USDT/', 'data/币&1', 20));
   const [query = ''] = archive.asked;
   expect(query).toMatch(/^[\x21-\x7e]+$/);
   expect(parameter(query, 'prefix')).toBe('data/币安人生USDT/');
@@ -155,5 +164,5 @@ it('prefix, marker and page size are asked for as given, encoded', async () => {
 
 it('folders outside of the prefix are none of its', async () => {
   const archive = answering({ prefixes: ['other/X/', 'd/A/', 'd/B'] });
-  expect(await all(createListing(archive.get).folders('d/'))).toEqual(['A']);
+  expect(await all(createListing(parsed(archive.get)).folders('d/'))).toEqual(['A']);
 });

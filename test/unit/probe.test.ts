@@ -53,7 +53,7 @@ describe('a series that is probed', () => {
   it('needs a start', async () => {
     const probing = probeSeries(sidecars([]).probe, venue, SERIES, 'daily', { to: TODAY, today: TODAY });
     await expect(probing).rejects.toMatchObject({
-      code: 'usage',
+      code: 'unreachable',
       hint: expect.stringContaining('--from') as string,
     });
   });
