@@ -1,0 +1,273 @@
+/** What a careful reviewer tried: rows must not be lost, doubled or mixed in any order of force, stop and retry. */
+import { readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliOptions, CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines, parquetDigests, readCsv, readParquet } from '../helpers/lake.js';
+
+const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
+const PREFIX = 'data/futures/um/daily/metrics/BTCUSDT';
+const keyOf = (day: number): string =>
+  `${PREFIX}/BTCUSDT-metrics-2026-10-${String(day).padStart(2, '0')}.zip`;
+
+describe('nothing is lost or doubled', () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  let archive: TestArchive;
+  beforeAll(async () => {
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: ['BTCUSDT'],
+      from: '2026-10-01',
+      to: '2026-10-10',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+
+  const args = (out: string, to: number, flags: readonly string[] = []): string[] => [
+    'vision',
+    '--dataset',
+    'metrics',
+    '--symbols',
+    'BTCUSDT',
+    '--from',
+    '2026-10-01',
+    '--to',
+    `2026-10-${String(to).padStart(2, '0')}`,
+    '--archive-url',
+    archive.url,
+    '--out',
+    join(scratch, out),
+    '--json',
+    ...FAST,
+    ...flags,
+  ];
+  const run = (
+    out: string,
+    to: number,
+    flags: readonly string[] = [],
+    options: CliOptions = {},
+  ): Promise<CliResult> => cryptodl(args(out, to, flags), options);
+  const answer = (key: string, status: number): void => {
+    archive.fault = (path, _request, response) => {
+      if (path !== `/${key}` && path !== `/${key}.CHECKSUM`) return false;
+      response.writeHead(status).end();
+      return true;
+    };
+  };
+  /** Rows in the files, and rows that the manifest says are held: both must be the same. */
+  async function heldRows(out: string): Promise<{ rows: number; distinct: number; said: number }> {
+    const files = filesBelow(join(scratch, out, SERIES), '.parquet');
+    const rows = (
+      await Promise.all(files.map((file) => readParquet(join(scratch, out, SERIES, file))))
+    ).flat();
+    const live = new Map<unknown, number>();
+    for (const line of manifestLines(join(scratch, out, SERIES))) {
+      if (line['kind'] === 'dropped') live.delete(line['key']);
+      else live.set(line['key'], Number(line['rows']));
+    }
+    const said = [...live.values()].reduce((sum, count) => sum + count, 0);
+    return {
+      rows: rows.length,
+      distinct: new Set(rows.map((row) => (row['create_time'] as Date).getTime())).size,
+      said,
+    };
+  }
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'a %s while a damaged partition is made anew leaves what the manifest says true',
+    async (signal) => {
+      const out = `stopped-${signal}`;
+      await cryptodlOk(args(out, 10));
+      truncateSync(join(scratch, out, SERIES, '2026-10.parquet'), 500);
+      let zips = 0;
+      const stopped = await run(out, 10, ['--concurrency', '2'], {
+        onSpawn: (child) => {
+          archive.fault = (path) => {
+            zips += path.endsWith('.zip') ? 1 : 0;
+            if (zips === 4) child.kill(signal);
+            return false;
+          };
+        },
+      });
+      archive.fault = undefined;
+      expect(stopped.code).toBe(signal === 'SIGINT' ? 130 : 143);
+      await cryptodlOk(args(out, 10));
+      expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });
+    },
+  );
+
+  it('a forced rewrite that cannot have every object keeps the old file and says why', async () => {
+    const out = 'withdrawn';
+    await cryptodlOk(args(out, 10));
+    const before = await parquetDigests(join(scratch, out));
+    for (const ending of ['', '.CHECKSUM'])
+      renameSync(join(folder, keyOf(4) + ending), join(scratch, `kept${ending}`));
+    const result = await run(out, 10, ['--force', '--numbers', 'string']);
+    for (const ending of ['', '.CHECKSUM'])
+      renameSync(join(scratch, `kept${ending}`), join(folder, keyOf(4) + ending));
+    expect(result.code).toBe(4);
+    expect(result.stderr).toContain('object-withdrawn');
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 0, absent: 1, failed: 9 } });
+    expect(await parquetDigests(join(scratch, out))).toEqual(before);
+  });
+
+  it('from month to day files with one day refused, no row is seen twice; a second --force finishes it', async () => {
+    const out = 'split';
+    await cryptodlOk(args(out, 6));
+    answer(keyOf(3), 400);
+    const result = await run(out, 6, ['--partition', 'day', '--force']);
+    archive.fault = undefined;
+    expect(result.code).not.toBe(0);
+    expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
+    expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toEqual(['2026-10.parquet']);
+    await cryptodlOk(args(out, 6, ['--partition', 'day', '--force']));
+    expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
+    expect(filesBelow(join(scratch, out, SERIES), '.parquet')).toHaveLength(6);
+  });
+
+  it('retry with a report that is older than the settings of the series is refused', async () => {
+    const out = 'stale-report';
+    answer(keyOf(2), 400);
+    const failed = await run(out, 5, ['--format', 'csv']);
+    archive.fault = undefined;
+    expect(failed.code).toBe(4);
+    const report = join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? '');
+    await cryptodlOk(args(out, 5, ['--format', 'csv', '--timestamps', 'ms', '--force']));
+    const before = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
+    const retried = await cryptodl(['retry', report, ...FAST]);
+    expect(retried.code === 0 || retried.code === 2).toBe(true);
+    expect(readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8')).toBe(before);
+    expect(readCsv(join(scratch, out, SERIES, '2026-10.csv'))).toHaveLength(5 * 288);
+  });
+
+  it('continuing fills a day that came late, after its successors', async () => {
+    const out = 'late';
+    answer(keyOf(3), 404);
+    await run(out, 5, ['--partition', 'day']);
+    archive.fault = undefined;
+    const result = await cryptodlOk([
+      'vision',
+      '--archive-url',
+      archive.url,
+      '--now',
+      '2026-10-07',
+      '--out',
+      join(scratch, out),
+      '--json',
+      ...FAST,
+    ]);
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 2, skipped: 2 } });
+    expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
+  });
+
+  it('a revised object beside one that is gone is a permanent failure, told once', async () => {
+    const out = 'revised-and-gone';
+    await cryptodlOk(args(out, 5));
+    const other = join(scratch, 'other');
+    makeArchive(other, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: ['BTCUSDT'],
+      from: '2026-10-04',
+      to: '2026-10-04',
+      cadence: 'daily',
+      seed: 7,
+    });
+    const saved = ['', '.CHECKSUM'].map((ending) => ({
+      path: join(folder, keyOf(4) + ending),
+      bytes: readFileSync(join(folder, keyOf(4) + ending)),
+    }));
+    for (const ending of ['', '.CHECKSUM'])
+      renameSync(join(other, keyOf(4) + ending), join(folder, keyOf(4) + ending));
+    archive.requests.length = 0;
+    answer(keyOf(2), 404);
+    const result = await run(out, 5);
+    archive.fault = undefined;
+    for (const { path, bytes } of saved) writeFileSync(path, bytes);
+    expect(result.code).toBe(4);
+    expect(result.events.at(-1)).toMatchObject({
+      outcomes: { absent: 1, failed: 4 },
+      failed: { 'object-withdrawn': 4 },
+    });
+    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(5);
+    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+  });
+
+  it('Ctrl-C while a failed task waits for its next round leaves it in the report', async () => {
+    const out = 'deferred';
+    answer(keyOf(2), 500);
+    const result = await run(out, 5, ['--retry-delay', '60s', '--retries', '0'], {
+      onSpawn: (child) => {
+        child.stdout?.on('data', (chunk: Buffer) => {
+          if (chunk.includes('"event":"round"')) child.kill('SIGINT');
+        });
+      },
+    });
+    expect(result.code).toBe(130);
+    const report = filesBelow(join(scratch, out, 'failures'))[0] ?? '';
+    expect(readFileSync(join(scratch, out, 'failures', report), 'utf8')).toContain(
+      `"key":"${keyOf(2)}","settings"`,
+    );
+  });
+
+  it('a mirror whose objects have other ETags than its listing is not fetched again for ever', async () => {
+    const mirror = createServer((request, response) => {
+      const url = `${archive.url}${request.url ?? ''}`;
+      fetch(url).then(
+        async (answered) => {
+          response.writeHead(answered.status, { etag: 'W/"mirror"' });
+          response.end(Buffer.from(await answered.arrayBuffer()));
+        },
+        () => response.destroy(),
+      );
+    });
+    await new Promise<void>((resolve) => {
+      mirror.listen(0, '127.0.0.1', resolve);
+    });
+    const url = `http://127.0.0.1:${(mirror.address() as AddressInfo).port}`;
+    const flags = ['--archive-url', url, '--listing-url', archive.url];
+    await cryptodlOk(args('mirror', 3, flags));
+    const again = await cryptodlOk(args('mirror', 3, flags));
+    mirror.close();
+    mirror.closeAllConnections();
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 } });
+  });
+
+  it('one bad page of the listing is asked for again; the plan does not change', async () => {
+    let bad = 0;
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('prefix=') || bad >= 2) return false;
+      bad += 1;
+      if (bad === 1) response.writeHead(503).end();
+      else response.end('<ListBucketResult><Contents>');
+      return true;
+    };
+    const result = await run('bad-page', 3);
+    expect(result.stderr).not.toContain('probed');
+    expect(result.events[0]).toMatchObject({ event: 'retry' });
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 }, exitCode: 0 });
+  });
+
+  it('two kinds of object on one day are never mixed: a day file where a month file holds the day is refused', async () => {
+    const out = 'mixed';
+    await cryptodlOk(args(out, 5));
+    rmSync(join(scratch, out, '.cryptodl'), { recursive: true, force: true });
+    const refused = await run(out, 6, ['--partition', 'day']);
+    expect(refused.code).toBe(2);
+    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+  });
+});
