@@ -2,16 +2,15 @@
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { concludeRun } from './conclude-run.js';
 import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { CryptodlError, toCryptodlError } from './errors.js';
-import { exitCode } from './exit-code.js';
 import type { ExitCode } from './exit-code.js';
 import { quarantine } from './lake/quarantine.js';
 import { createSerializer } from './lake/serialize.js';
 import { PlanSpool } from './plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
-import { closingBlock } from './report/closing-block.js';
 import type { FailureReport } from './report/failure-report.js';
 import type { Outcome } from './report/tally.js';
 import type { Session } from './session.js';
@@ -52,7 +51,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ex
   } catch (error) {
     ended ??= toCryptodlError(error);
   }
-  return conclude(session, run, { ended, reportPath, elapsedMs: session.clock.monotonic() - started });
+  return concludeRun(session, { ...run, ended, reportPath, elapsedMs: session.clock.monotonic() - started });
 }
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
@@ -188,10 +187,14 @@ async function writeObjects(
   for (const object of received) {
     const written = result.written.get(object.object.key);
     const error = result.failed.get(object.object.key);
-    if (error !== undefined && !error.retryable)
+    if (error !== undefined && REFUSED_BYTES.has(error.code))
       await keepEvidence(session, object.object.key, object.zip, error);
     await forget(object);
-    if (written === undefined) continue;
+    if (written === undefined) {
+      const task: Task = { series: plan.series, object: object.object, action: { kind: 'skip' } };
+      if (error === undefined) reporter.outcome(plan, task, { kind: 'skipped' });
+      continue;
+    }
     const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
     const outcome: Outcome = {
       kind: isPartial ? 'partial' : 'ok',
@@ -204,6 +207,14 @@ async function writeObjects(
   }
   return result.failed;
 }
+
+/** Refusals that are about the bytes themselves. */
+const REFUSED_BYTES: ReadonlySet<string> = new Set([
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+]);
 
 async function recordFailure(
   session: Session,
@@ -236,65 +247,4 @@ function recordSettled(session: Session, report: FailureReport, plan: PartitionP
   } else {
     session.reporter.outcome(plan, task, { kind: 'skipped' });
   }
-}
-
-interface End {
-  readonly ended: CryptodlError | undefined;
-  readonly reportPath: string | undefined;
-  readonly elapsedMs: number;
-}
-
-function conclude(session: Session, run: PlannedRun, end: End): ExitCode {
-  const { reporter, options } = session;
-  const { tally } = reporter;
-  const { totals } = run;
-  const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
-  const code = exitCode({
-    ended: end.ended?.code,
-    signal: session.signalled(),
-    waitedTooLong: tally.waitedTooLong,
-    failedRetryable: tally.failedRetryable,
-    failedPermanent: tally.failedPermanent,
-    holes: tally.absentBy.hole ?? 0,
-    partial: tally.outcomes.partial,
-    strict: options.strict === true,
-  });
-  const hasFailed = tally.outcomes.failed > 0 && end.reportPath !== undefined;
-  const next = hasFailed ? `cryptodl retry ${end.reportPath}` : tally.files > 0 ? run.next : undefined;
-  const undone =
-    end.ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled);
-  const lines = closingBlock({
-    tally,
-    elapsedMs: end.elapsedMs,
-    dataPath: run.dataPath,
-    reportPath: tally.outcomes.failed > 0 ? end.reportPath : undefined,
-    quarantinePath: tally.quarantined > 0 ? session.paths.quarantine : undefined,
-    undone,
-    next,
-  });
-  if (end.ended !== undefined)
-    reporter.alarm([
-      `cryptodl: ${end.ended.message}`,
-      ...(end.ended.hint === undefined ? [] : [`  ${end.ended.hint}`]),
-    ]);
-  if (code === 0) reporter.say(lines);
-  else reporter.alarm(lines);
-  reporter.event('summary', {
-    outcomes: tally.outcomes,
-    absent: tally.absentBy,
-    failed: tally.failedBy,
-    undone,
-    bytes: tally.bytes,
-    rows: tally.rows,
-    files: tally.files,
-    requests: tally.requests,
-    retries: tally.retries,
-    unverified: tally.unverified,
-    duplicatesDropped: tally.duplicates,
-    duplicatesKept: tally.duplicatesAcross,
-    elapsedMs: Math.round(end.elapsedMs),
-    failures: end.reportPath ?? null,
-    exitCode: code,
-  });
-  return code;
 }

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 import type { Expectation, Fetch } from './fetch.js';
@@ -11,6 +11,7 @@ import type { Io } from './io.js';
 import type { LakePaths } from './lake/layout.js';
 import { lakePaths } from './lake/layout.js';
 import type { Options } from './options/flags.js';
+import { absolutePath } from './shown-path.js';
 import { createListing } from './plan/listing.js';
 import type { Listing } from './plan/listing.js';
 import { parseListing } from './plan/listing-xml.js';
@@ -57,7 +58,8 @@ const SPARE_SOCKETS = 8;
 
 export function openSession(options: Options, io: Io, clock: Clock): Session {
   const venue = loadVenue();
-  const paths = lakePaths(options.out);
+  const home = io.environment['HOME'];
+  const paths = lakePaths(absolutePath(options.out, home));
   const stop = new AbortController();
   // Every request in flight listens.
   setMaxListeners(0, stop.signal);
@@ -92,7 +94,7 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
     nowMs: options.now ?? clock.now(),
     venue,
     paths,
-    runFolder: runFolder(options, paths),
+    runFolder: runFolder(options, paths, home),
     reporter,
     fetch,
     listing: createListing((query) => getListing(fetch, listing, stop.signal, query)),
@@ -233,8 +235,9 @@ function watchSignals(
 }
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
-function runFolder(options: Options, paths: LakePaths): string {
+function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {
   if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
-  const lake = createHash('sha256').update(resolve(paths.root)).digest('hex').slice(0, 12);
-  return join(options['temp-dir'] ?? paths.staging, `run-${lake}`);
+  const lake = createHash('sha256').update(paths.root).digest('hex').slice(0, 12);
+  const given = options['temp-dir'];
+  return join(given === undefined ? paths.staging : absolutePath(given, home), `run-${lake}`);
 }

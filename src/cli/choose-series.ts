@@ -1,6 +1,6 @@
 /** From the What and When flags to the series that are planned. */
 import { join } from 'node:path';
-import { dayText, monthOf, monthStart } from '../calendar.js';
+import { dayText, monthOf, monthStart, parseDay } from '../calendar.js';
 import { didYouMean } from '../did-you-mean.js';
 import { CryptodlError, usage } from '../errors.js';
 import { isListingFault } from '../plan/plan.js';
@@ -10,6 +10,7 @@ import type { Range } from '../plan/range.js';
 import { namesOnly, readPatterns, selectSymbols } from '../plan/symbols.js';
 import type { ReadList, Selection, SymbolPatterns } from '../plan/symbols.js';
 import type { Session } from '../session.js';
+import { shownPath } from '../shown-path.js';
 import type { Cadence, Format } from '../task.js';
 import { cadencesOf, datasetPrefix } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
@@ -24,7 +25,7 @@ export async function chooseSeries(
   given: ReadonlySet<string>,
 ): Promise<Wanted> {
   const { options } = session;
-  const range = resolveRange(options, session.nowMs);
+  const range = resolveRange(options, session.nowMs, parseDay(session.venue.firstDay) ?? 0);
   const datasets = chooseDatasets(session);
   if (options.symbols === undefined) return continueLake(session, range, given);
   const patterns = await readPatterns(options.symbols, read);
@@ -150,7 +151,7 @@ function requestOf(session: Session, dataset: ChosenDataset, symbol: string, ran
     series: { market: options.market, dataset: dataset.name, ...interval, symbol },
     settings: settingsOf(session, dataset.spec, cadencesOf(dataset.spec, dataset.interval)),
     cadences: dataset.cadences,
-    range: { from: range.from, to: range.to },
+    ranges: [{ from: range.from, to: range.to }],
   };
 }
 
@@ -163,10 +164,10 @@ function describe(
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
   const what = [options.market, names.join(','), intervals.join(',')].filter((part) => part !== '').join(' ');
   if (options.format === 'zip')
-    return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${options.out}` };
+    return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
   const market = join(paths.root, venue.name, options.market);
   const dataPath = names.length === 1 ? join(market, names[0] ?? '') : market;
-  return { what, dataPath, query: queryOf(options.format, join(market, names[0] ?? '')) };
+  return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
 
 function queryOf(format: Format, folder: string): string {

@@ -5,6 +5,7 @@ import { usage } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
+import { fileSize } from '../lake/publish.js';
 import { heldSeries } from '../plan/held-series.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from '../plan/range.js';
@@ -80,33 +81,45 @@ async function continuations(
   const { options, paths, venue } = session;
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
-  const manifest = await readManifest(join(paths.root, seriesFolder(venue.name, series)));
+  const folder = join(paths.root, seriesFolder(venue.name, series));
+  const manifest = await readManifest(folder);
   const formats = (['parquet', 'csv', 'zip'] as const).filter(
     (format) => manifest[format].size > 0 && (!given.has('format') || format === options.format),
   );
-  return formats.map((format) => {
-    const last = manifest[format].lines().at(-1);
-    const asked = settingsOf(session, spec, cadencesOf(spec, series.interval));
-    const settings = keepHeld(asked, last?.settings ?? asked, given);
-    const exist = cadencesOf(spec, series.interval);
-    const cadences =
-      settings.cadence === 'auto' ? exist : exist.filter((cadence) => cadence === settings.cadence);
-    const gap = firstGap(manifest[format]);
-    const from =
-      isRangeGiven(options) || gap === undefined
-        ? range.from
-        : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
-    return { series, settings, cadences, range: { from, to: range.to } };
-  });
+  return Promise.all(
+    formats.map(async (format) => {
+      const last = manifest[format].lines().at(-1);
+      const asked = settingsOf(session, spec, cadencesOf(spec, series.interval));
+      const settings = keepHeld(asked, last?.settings ?? asked, given);
+      const exist = cadencesOf(spec, series.interval);
+      const cadences =
+        settings.cadence === 'auto' ? exist : exist.filter((cadence) => cadence === settings.cadence);
+      const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder);
+      const from =
+        isRangeGiven(options) || gap === undefined
+          ? range.from
+          : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
+      return { series, settings, cadences, ranges: [{ from, to: range.to }] };
+    }),
+  );
 }
 
-/** The first day after the start that is not held: what was published late is not passed over. */
-function firstGap(held: Held): number | undefined {
+/**
+ * The first day after the start that is not held, or whose file is not what was committed: neither what was published
+ * late nor what was lost is passed over.
+ */
+async function firstGap(held: Held, folder: string): Promise<number | undefined> {
+  const sound = new Map<string, boolean>();
   let next: number | undefined;
   for (const line of held.lines()) {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) continue;
     if (next !== undefined && period.from > next) return next;
+    const isSound =
+      sound.get(line.file) ??
+      (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;
+    sound.set(line.file, isSound);
+    if (!isSound) return period.from;
     next = Math.max(next ?? 0, period.to);
   }
   return next;

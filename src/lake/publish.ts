@@ -17,7 +17,7 @@ export async function publish(staged: string, target: string): Promise<void> {
 
 /** The same for several files: their order of appearance is the given one, each directory is synced once. */
 export async function publishAll(publications: readonly Publication[]): Promise<void> {
-  await Promise.all(publications.map(({ staged }) => syncFile(staged)));
+  await syncAll(publications);
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
@@ -27,6 +27,10 @@ export async function publishAll(publications: readonly Publication[]): Promise<
     await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
+}
+
+export async function syncAll(publications: readonly Publication[]): Promise<void> {
+  await Promise.all(publications.map(({ staged }) => syncFile(staged)));
 }
 
 async function syncFile(path: string): Promise<void> {

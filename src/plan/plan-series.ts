@@ -17,7 +17,8 @@ export interface SeriesRequest {
   readonly settings: Settings;
   /** In which the dataset exists and the settings allow. */
   readonly cadences: readonly Cadence[];
-  readonly range: DayRange;
+  /** Ascending. */
+  readonly ranges: readonly DayRange[];
 }
 
 export interface PlanContext {
@@ -40,7 +41,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
       .map((line) => differingSettings(line.settings, settings))
       .find((found) => found.length > 0) ?? [];
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
-  const ranges = differences.length > 0 ? withHeldDays(request.range, held) : [request.range];
+  const ranges = differences.length > 0 ? withHeldDays(request.ranges, held) : request.ranges;
   const partitions = await chooseObjects(
     {
       cadences: request.cadences,
@@ -85,13 +86,13 @@ function splitMonths(
 }
 
 /** Rewriting a series takes in everything that it holds. */
-function withHeldDays(range: DayRange, held: Held): DayRange[] {
-  if (range.from === undefined) return [range];
+function withHeldDays(asked: readonly DayRange[], held: Held): readonly DayRange[] {
+  if (asked.some((range) => range.from === undefined)) return asked;
   const ranges = held.lines().flatMap((line) => {
     const period = parsePeriod(line.cadence, line.period);
     return period === undefined ? [] : [{ from: period.from, to: period.to }];
   });
-  return [...ranges, { from: range.from, to: range.to }].sort((a, b) => a.from - b.from);
+  return [...ranges, ...asked].sort((a, b) => (a.from ?? 0) - (b.from ?? 0));
 }
 
 function memoizedListing(

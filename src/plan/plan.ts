@@ -22,7 +22,6 @@ export interface PlanOptions extends Pick<PlanContext, 'venue' | 'root' | 'today
   readonly probe: Probe;
   readonly spoolPath: string;
   readonly warn: (message: string) => void;
-  readonly onProgress: (totals: PlanTotals) => void;
 }
 
 const SERIES_AT_ONCE = 16;
@@ -43,7 +42,6 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
   )) {
     plan.totals.series += 1;
     for (const partition of partitions) await addTo(plan, partition);
-    options.onProgress(plan.totals);
   }
   const lagging = new Set(
     [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),

@@ -1,13 +1,11 @@
 /** A finished file becomes part of the lake: published, then remembered. */
-import { randomUUID } from 'node:crypto';
-import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
-import { errnoOf } from '../errors.js';
 import { appendManifest } from '../lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest.js';
-import { publishAll } from '../lake/publish.js';
+import { publishAll, syncAll } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
+import { commitWithRedo } from '../lake/redo.js';
 import type { PartitionPlan } from '../task.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -33,25 +31,19 @@ export interface Commit {
   readonly lost: readonly ObjectLine[];
 }
 
-/** Superseded files go first and the manifest last: at no moment are rows seen twice, or held without being there. */
+/** The manifest comes last: nothing is held without being there. */
 export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
   const { held, made, dead } = commitment;
-  const aside = dead.map((file) => ({
-    from: join(held.folder, file),
-    to: join(context.paths.staging, `${randomUUID()}.superseded`),
-  }));
-  for (const { from, to } of aside) await moveAside(from, to);
-  await publishAll(made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) })));
-  await appendManifest(held.folder, linesOf(context, plan, commitment));
-  await Promise.all(aside.map(({ to }) => rm(to, { force: true })));
-}
-
-async function moveAside(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
+  const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
+  const lines = linesOf(context, plan, commitment);
+  if (dead.length === 0) {
+    await publishAll(publications);
+    await appendManifest(held.folder, lines);
+    return;
   }
+  await syncAll(publications);
+  const deadPaths = dead.map((file) => join(held.folder, file));
+  await commitWithRedo(context.paths, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
 }
 
 function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {

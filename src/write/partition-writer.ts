@@ -27,7 +27,8 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
     write: async (plan, received, absent) => {
       const held = await heldFile(context, plan);
       const before = refusal(plan, held, received, absent);
-      if (before !== undefined) return before;
+      if (before !== undefined)
+        return isWithdrawn(plan, before) ? addNew(context, plan, held, received, before) : before;
       const session = await context.engine.session();
       const made: MadeFile[] = [];
       const failed = new Map<string, CryptodlError>();
@@ -52,6 +53,36 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
       }
     },
   };
+}
+
+function isWithdrawn(plan: PartitionPlan, { failed }: WriteResult): boolean {
+  return (
+    plan.rebuild === 'revised' && [...failed.values()].some((error) => error.code === 'object-withdrawn')
+  );
+}
+
+/** A revision that cannot be taken in keeps no new day from its file: those are added, and the rest is told apart. */
+async function addNew(
+  context: WriterContext,
+  plan: PartitionPlan,
+  held: HeldFile,
+  received: readonly ReceivedObject[],
+  refused: WriteResult,
+): Promise<WriteResult> {
+  const lineOf = (key: string): ObjectLine | undefined => held.inFile.find((line) => line.key === key);
+  const added = received.filter(({ object }) => lineOf(object.key) === undefined);
+  const isRevised = ({ object, sha256 }: ReceivedObject): boolean => {
+    const line = lineOf(object.key);
+    return line !== undefined && line.sha256 !== sha256;
+  };
+  const revised = new Set(received.filter(isRevised).map(({ object }) => object.key));
+  const failed = new Map([...refused.failed].filter(([key]) => revised.has(key)));
+  if (added.length === 0) return { ...refused, failed };
+  const { rebuild: _, ...addition } = plan;
+  const keys = new Set(added.map(({ object }) => object.key));
+  const tasks = plan.tasks.filter((task) => keys.has(task.object.key));
+  const result = await createPartitionWriter(context).write({ ...addition, tasks }, added, new Set());
+  return { ...result, failed: new Map([...failed, ...result.failed]) };
 }
 
 interface Part {

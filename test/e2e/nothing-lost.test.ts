@@ -1,5 +1,13 @@
 /** What a careful reviewer tried: rows must not be lost, doubled or mixed in any order of force, stop and retry. */
-import { readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -174,7 +182,7 @@ describe('nothing is lost or doubled', () => {
     expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
   });
 
-  it('a revised object beside one that is gone is a permanent failure, told once', async () => {
+  it('a revised object beside one that is gone is a permanent failure, told once, and keeps no new day out', async () => {
     const out = 'revised-and-gone';
     await cryptodlOk(args(out, 5));
     const other = join(scratch, 'other');
@@ -195,16 +203,17 @@ describe('nothing is lost or doubled', () => {
       renameSync(join(other, keyOf(4) + ending), join(folder, keyOf(4) + ending));
     archive.requests.length = 0;
     answer(keyOf(2), 404);
-    const result = await run(out, 5);
+    const result = await run(out, 6);
     archive.fault = undefined;
     for (const { path, bytes } of saved) writeFileSync(path, bytes);
     expect(result.code).toBe(4);
     expect(result.events.at(-1)).toMatchObject({
-      outcomes: { absent: 1, failed: 4 },
-      failed: { 'object-withdrawn': 4 },
+      outcomes: { ok: 1, skipped: 3, absent: 1, failed: 1 },
+      failed: { 'object-withdrawn': 1 },
     });
-    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(5);
-    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(6);
+    expect(await heldRows(out)).toEqual({ rows: 6 * 288, distinct: 6 * 288, said: 6 * 288 });
+    expect(filesBelow(join(scratch, out)).filter((path) => path.startsWith('quarantine'))).toEqual([]);
   });
 
   it('Ctrl-C while a failed task waits for its next round leaves it in the report', async () => {
@@ -268,6 +277,127 @@ describe('nothing is lost or doubled', () => {
     rmSync(join(scratch, out, '.cryptodl'), { recursive: true, force: true });
     const refused = await run(out, 6, ['--partition', 'day']);
     expect(refused.code).toBe(2);
+    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+  });
+
+  describe('with monthly objects beside the dailies', () => {
+    const KLINES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+    beforeAll(() => {
+      const what = {
+        market: 'um',
+        dataset: 'klines',
+        interval: '1h',
+        symbols: ['BTCUSDT'],
+        from: '2026-09-01',
+        to: '2026-09-30',
+      } as const;
+      makeArchive(folder, { ...what, cadence: 'daily' });
+      makeArchive(folder, { ...what, cadence: 'monthly' });
+    });
+    const klines = (out: string, from: string, to: string): Promise<CliResult> =>
+      cryptodl([
+        'vision',
+        '--interval',
+        '1h',
+        '--symbols',
+        'BTCUSDT',
+        '--from',
+        `2026-09-${from}`,
+        '--to',
+        `2026-09-${to}`,
+        '--archive-url',
+        archive.url,
+        '--out',
+        join(scratch, out),
+        '--json',
+        ...FAST,
+      ]);
+    const rowsOf = async (out: string): Promise<number[]> =>
+      (await readParquet(join(scratch, out, KLINES, '2026-09.parquet'))).map((row) =>
+        (row['open_time'] as Date).getTime(),
+      );
+    const retry = (out: string): Promise<CliResult> =>
+      cryptodl([
+        'retry',
+        join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? ''),
+        '--json',
+        ...FAST,
+      ]);
+
+    it('retry of a month that is held by days since adds the missing days, and no row twice', async () => {
+      answer('data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09.zip', 400);
+      expect((await klines('days-since', '01', '30')).code).toBe(4);
+      archive.fault = undefined;
+      await klines('days-since', '25', '30');
+      expect((await retry('days-since')).code).toBe(0);
+      const times = await rowsOf('days-since');
+      expect(times).toHaveLength(30 * 24);
+      expect(new Set(times).size).toBe(30 * 24);
+    });
+
+    it('retry of days that are held by a month since finds them held', async () => {
+      answer('data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09-25.zip', 400);
+      expect((await klines('month-since', '25', '25')).code).toBe(4);
+      archive.fault = undefined;
+      await klines('month-since', '01', '30');
+      const retried = await retry('month-since');
+      expect(retried.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 1 }, exitCode: 0 });
+      expect(new Set(await rowsOf('month-since')).size).toBe(30 * 24);
+    });
+  });
+
+  it('retry after a forced run that failed fetches what was to be fetched', async () => {
+    const out = 'forced-retry';
+    await cryptodlOk(args(out, 5));
+    answer(keyOf(3), 400);
+    expect((await run(out, 5, ['--force'])).code).toBe(3);
+    archive.fault = undefined;
+    const report = join(scratch, out, 'failures', filesBelow(join(scratch, out, 'failures'))[0] ?? '');
+    archive.requests.length = 0;
+    const retried = await cryptodl(['retry', report, '--json', ...FAST]);
+    expect(retried.code).toBe(0);
+    expect(archive.objectRequests()).toContain(`/${keyOf(3)}`);
+    expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+  });
+
+  it('a run that was killed while it replaced files is finished by the next one', async () => {
+    await cryptodlOk(args('replaced', 4, ['--partition', 'day']));
+    await cryptodlOk(args('replacement', 4));
+    // What the run would have left: staged file and journal, the first of the old files gone.
+    const lake = join(scratch, 'replaced');
+    const series = join(lake, SERIES);
+    const staged = join(lake, '.cryptodl', 'tmp', 'x.partial');
+    mkdirSync(join(lake, '.cryptodl', 'tmp'), { recursive: true });
+    copyFileSync(join(scratch, 'replacement', SERIES, '2026-10.parquet'), staged);
+    const dead = [1, 2, 3, 4].map((day) => join(series, `2026-10-0${day}.parquet`));
+    const redo = {
+      seriesFolder: series,
+      publications: [{ staged, target: join(series, '2026-10.parquet') }],
+      dead,
+      lines: manifestLines(join(scratch, 'replacement', SERIES)),
+    };
+    writeFileSync(join(lake, '.cryptodl', 'commit-x.json'), JSON.stringify(redo));
+    rmSync(dead[0] ?? '');
+    await cryptodlOk(args('replaced', 5));
+    expect(filesBelow(series, '.parquet')).toEqual(['2026-10.parquet']);
+    expect(await heldRows('replaced')).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
+    expect(filesBelow(join(lake, '.cryptodl'))).toEqual([]);
+  });
+
+  it('continuing makes a partition anew that was lost', async () => {
+    const out = 'lost-file';
+    await cryptodlOk(args(out, 4));
+    rmSync(join(scratch, out, SERIES, '2026-10.parquet'));
+    await cryptodlOk([
+      'vision',
+      '--archive-url',
+      archive.url,
+      '--now',
+      '2026-10-06',
+      '--out',
+      join(scratch, out),
+      ...FAST,
+    ]);
     expect(await heldRows(out)).toEqual({ rows: 5 * 288, distinct: 5 * 288, said: 5 * 288 });
   });
 });

@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../../src', import.meta.url));
 const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
-const NOUNS = list('calendar clock did-you-mean errors exit-code fetch io task units version');
+const NOUNS = list('calendar clock did-you-mean errors exit-code fetch io shown-path task units version');
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
 const REQUEST = list('clock errors fetch units');
 
@@ -45,8 +45,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...list('execute-plan lake main open-lake options plan report serve session venue'), ...NOUNS],
   main: [...list('cli options report session'), ...NOUNS],
   session: [...list('lake options plan queue report retry throttle transport venue'), ...NOUNS],
-  'open-lake': list('lake session'),
-  'execute-plan': [...list('download-object lake plan queue report session write'), ...NOUNS],
+  'open-lake': list('errors lake session shown-path'),
+  'conclude-run': [...list('report session'), ...NOUNS],
+  'execute-plan': [...list('conclude-run download-object lake plan queue report session write'), ...NOUNS],
   'download-object': [...list('unpack venue write'), ...NOUNS],
 
   // nouns
@@ -57,6 +58,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'exit-code': ['errors'],
   fetch: [],
   io: [],
+  'shown-path': [],
   task: [],
   units: [],
   version: [],
