@@ -7,6 +7,7 @@ import { CryptodlError, toCryptodlError, usage } from './errors.js';
 import type { ExitCode } from './exit-code.js';
 import { exitCode } from './exit-code.js';
 import type { Io } from './io.js';
+import type { FlagName } from './options/flags.js';
 import { configLayer, environmentLayer, resolveOptions } from './options/resolve.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
 
@@ -40,7 +41,11 @@ async function dispatch(invocation: Invocation, io: Io): Promise<ExitCode> {
   const { verb } = invocation;
   const layers = await layersOf(invocation, io);
   const report = verb === 'retry' ? await readReport(invocation.operand) : undefined;
-  if (report !== undefined) layers.push(report.layer);
+  if (report !== undefined) {
+    // Where the lake is, the report knows better than an environment made for another one.
+    layers.splice(1, 0, only(report.layer, ['out', 'temp-dir']));
+    layers.push(report.layer);
+  }
   const resolved = resolveOptions(verb, layers);
   if (resolved.options['print-options'] === true) {
     io.stdout.write(printOptions(verb, resolved));
@@ -51,6 +56,15 @@ async function dispatch(invocation: Invocation, io: Io): Promise<ExitCode> {
     return serve(invocation.operand ?? '', resolved.options, io);
   }
   return download(resolved, io, report);
+}
+
+function only(layer: RawLayer, names: readonly FlagName[]): RawLayer {
+  return {
+    ...layer,
+    values: Object.fromEntries(
+      names.flatMap((name) => (layer.values[name] === undefined ? [] : [[name, layer.values[name]]])),
+    ),
+  };
 }
 
 async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
@@ -103,8 +117,17 @@ async function download(resolved: Resolved, io: Io, report: Report | undefined):
       entries: report.entries,
     });
   } catch (error) {
-    if (session.signalled() === undefined) throw error;
-    return session.signalled() === 'SIGINT' ? 130 : 143;
+    const known = toCryptodlError(error);
+    const code =
+      session.signalled() === undefined ? complain(known, io) : session.signalled() === 'SIGINT' ? 130 : 143;
+    if (session.signalled() !== undefined)
+      session.reporter.alarm([`cryptodl: ended by ${session.signalled()} before the work began`]);
+    session.reporter.event('summary', {
+      outcomes: session.reporter.tally.outcomes,
+      error: { code: known.code, message: known.message },
+      exitCode: code,
+    });
+    return code;
   } finally {
     await session.close();
   }

@@ -3,11 +3,10 @@ import type { Io } from '../io.js';
 import { run } from '../main.js';
 
 export async function main(): Promise<void> {
-  // A reader that has seen enough (`| head`) is not an error.
+  // A reader that has seen enough (`| head`) does not end the work.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      throw error;
+      if (error.code !== 'EPIPE') throw error;
     });
   }
   process.exitCode = await run(process.argv.slice(2), processIo());

@@ -46,6 +46,9 @@ export function environmentLayer(
   return { origin: 'environment', values, nameOf: environmentName };
 }
 
+/** One kind of range is given; a higher source's kind beats a lower one's, whatever its name. */
+const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
+
 /** First layer wins. Throws a usage error for a value that its flag does not take. */
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolved {
   const known = new Set(flagsOf(verb));
@@ -54,7 +57,11 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
   const texts: RawValues = {};
   for (const name of FLAG_NAMES) {
     const sources = known.has(name) || verb === 'retry' ? [...layers, DEFAULT_LAYER] : [DEFAULT_LAYER];
-    const layer = sources.find((source) => source.values[name] !== undefined);
+    const layer = RANGE.has(name)
+      ? [layers.find((source) => [...RANGE].some((kind) => source.values[kind] !== undefined))].find(
+          (source) => source?.values[name] !== undefined,
+        )
+      : sources.find((source) => source.values[name] !== undefined);
     origins[name] = layer?.origin ?? 'default';
     options[name] = layer === undefined ? undefined : parseValue(name, layer);
     if (layer?.values[name] !== undefined && layer !== DEFAULT_LAYER) texts[name] = layer.values[name];

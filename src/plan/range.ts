@@ -20,8 +20,8 @@ export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
 }
 
-/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. */
-export function resolveRange(options: RangeOptions, nowMs: number): Range {
+/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than `firstDay`. */
+export function resolveRange(options: RangeOptions, nowMs: number, firstDay: number): Range {
   const today = dayOf(nowMs);
   const kinds = [
     options.days === undefined ? undefined : '--days',
@@ -35,10 +35,11 @@ export function resolveRange(options: RangeOptions, nowMs: number): Range {
     );
   if (options.months !== undefined) {
     const thisMonth = monthOf(today);
-    return rangeOf(monthStart(thisMonth - options.months), monthStart(thisMonth));
+    const months = Math.min(options.months, thisMonth - monthOf(firstDay));
+    return rangeOf(monthStart(thisMonth - months), monthStart(thisMonth));
   }
   if (options.from === undefined && options.to === undefined)
-    return rangeOf(today - (options.days ?? 1), today);
+    return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
   refuseFuture('--from', options.from, today);
   refuseFuture('--to', options.to, today);
   if (options.from !== undefined && options.to !== undefined && options.from > options.to) {
@@ -47,7 +48,8 @@ export function resolveRange(options: RangeOptions, nowMs: number): Range {
       `--from ${dayText(options.to)} --to ${dayText(options.from)}`,
     );
   }
-  return rangeOf(options.from, options.to === undefined ? today : options.to + 1);
+  const from = options.from === undefined ? undefined : Math.max(options.from, firstDay);
+  return rangeOf(from, options.to === undefined ? today : options.to + 1);
 }
 
 function refuseFuture(name: string, day: number | undefined, today: number): void {

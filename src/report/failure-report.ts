@@ -119,6 +119,8 @@ export function createFailureReport(options: ReportOptions): FailureReport {
     close: async (isComplete) => {
       if (replaces) holes = [];
       if (file === undefined && replaces) file = start();
+      // A run without failures leaves no failures of an earlier one under the name that it was given.
+      if (file === undefined && options.mode === 'overwrite' && isComplete) await rm(path, { force: true });
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;

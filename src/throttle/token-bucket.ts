@@ -47,7 +47,7 @@ export class TokenBucket {
         },
         refuse: (error) => {
           signal.removeEventListener('abort', onAbort);
-          reject(error as Error);
+          reject(error);
         },
       };
       const onAbort = (): void => {

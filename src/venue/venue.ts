@@ -34,6 +34,8 @@ const Bucket = v.strictObject({ permitsPerSecond: v.number(), burst: v.number() 
 
 const VenueSchema = v.strictObject({
   name: v.string(),
+  /** Before the first object of any series: where a range that reaches further back starts. */
+  firstDay: v.pipe(v.string(), v.isoDate()),
   hosts: v.strictObject({ archive: v.string(), listing: v.string() }),
   buckets: v.strictObject({ archive: Bucket, listing: Bucket }),
   markets: v.strictObject({ spot: MarketSchema, um: MarketSchema, cm: MarketSchema, option: MarketSchema }),

@@ -6,17 +6,18 @@ import type { RangeOptions } from '../../src/plan/range.js';
 import { day } from '../helpers/conversion.js';
 
 const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
+const FIRST_DAY = 17_348;
 const NOON = Date.parse('2024-03-15T12:00:00Z');
 
 /** First and last day of the range. */
 function range(options: Partial<RangeOptions>, now = NOON): (string | undefined)[] {
-  const resolved = resolveRange({ ...NONE, ...options }, now);
+  const resolved = resolveRange({ ...NONE, ...options }, now, FIRST_DAY);
   return [resolved.from === undefined ? undefined : dayText(resolved.from), dayText(resolved.to - 1)];
 }
 
 function refusal(options: Partial<RangeOptions>): string[] {
   try {
-    resolveRange({ ...NONE, ...options }, NOON);
+    resolveRange({ ...NONE, ...options }, NOON, FIRST_DAY);
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'usage') return [error.message, error.hint ?? ''];
   }
@@ -86,7 +87,7 @@ it.each([
 });
 
 function text(options: Partial<RangeOptions>): string {
-  return resolveRange({ ...NONE, ...options }, NOON).text;
+  return resolveRange({ ...NONE, ...options }, NOON, FIRST_DAY).text;
 }
 
 it('says what it is', () => {
