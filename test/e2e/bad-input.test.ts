@@ -307,8 +307,31 @@ describe('bad input', () => {
       ...FAST,
     ]);
     expect(result.code).toBe(1);
-    expect(result.stderr).toContain(out);
+    expect(result.stderr).toMatch(/^cryptodl: --out .*empty\.txt cannot be used \(/);
     expect(result.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('a failure report that cannot be written is refused before the first byte', async () => {
+    const failures = join(scratch, 'empty.txt', 'x.jsonl');
+    archive.requests.length = 0;
+    const result = await cryptodl([
+      'vision',
+      ...BASE,
+      '--symbols',
+      'BTCUSDT',
+      '--archive-url',
+      archive.url,
+      '--now',
+      NOW,
+      '--out',
+      join(scratch, 'no-report'),
+      '--failures',
+      failures,
+      ...FAST,
+    ]);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain(`--failures ${failures} cannot be written`);
+    expect(archive.objectRequests()).toEqual([]);
   });
 
   it('nobody there ends with 1 and says what to check', async () => {

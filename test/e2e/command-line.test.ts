@@ -191,6 +191,57 @@ describe('the command line', () => {
     expect(lines.find((line) => line['msg'] === 'ok')).toMatchObject({ rows: 24 });
   });
 
+  it('a reader that goes away does not stop the work', async () => {
+    const out = join(scratch, 'closed-pipe');
+    const command = `${process.execPath} ${BIN} ${base.join(' ')} --symbols all --days 7 --json --quiet --out ${out}`;
+    const shell = spawn('bash', ['-c', `set -o pipefail; ${command} | head -1`], { stdio: 'ignore' });
+    expect(await new Promise((resolve) => shell.on('close', resolve))).toBe(0);
+    expect(filesBelow(out, '.parquet')).toHaveLength(3);
+  });
+
+  it('a config file and the environment know ~, and a typed range beats one of theirs', async () => {
+    const { stderr } = await cryptodlOk(
+      [...base, '--symbols', 'BTCUSDT', '--from', '2026-11-20', '--temp-dir', join(scratch, 'spool')],
+      { cwd: scratch, env: { HOME: join(scratch, 'home'), CRYPTODL_OUT: '~/lake', CRYPTODL_DAYS: '3' } },
+    );
+    expect(stderr).toContain('2026-11-20 … 2026-11-20 (1 day)');
+    expect(stderr).toContain('data       home/lake/binance/um/klines');
+    expect(filesBelow(join(scratch, 'home/lake'), '.parquet')).toHaveLength(1);
+  });
+
+  it('a run that is refused before it begins has a summary event as well', async () => {
+    const { code, events } = await cryptodl([
+      ...base,
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '7',
+      '--max-bytes',
+      '1',
+      '--json',
+      '--out',
+      join(scratch, 'refused'),
+    ]);
+    expect(code).toBe(2);
+    expect(events.at(-1)).toMatchObject({ event: 'summary', exitCode: 2, error: { code: 'usage' } });
+  });
+
+  it('a range that reaches back beyond the archive starts where the archive starts', async () => {
+    const { code, stderr } = await cryptodl([
+      ...base,
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '99999999',
+      '--max-bytes',
+      '1',
+      '--out',
+      join(scratch, 'far'),
+    ]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('more than --max-bytes');
+  });
+
   it('a reader that has seen enough ends it quietly', () => {
     const script = `${process.execPath} ${BIN} vision --interval 1h --archive-url ${archive.url} --now 2026-11-21 --symbols all --days 7 --dry-run --quiet | head -1`;
     return new Promise<void>((resolve, reject) => {
