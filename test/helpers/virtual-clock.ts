@@ -11,6 +11,8 @@ export class VirtualClock implements Clock {
   readonly #due = new Set<Due>();
   /** Taken in order, the last one for ever; 0.5 when empty. */
   randoms: number[] = [];
+  /** Timers that were ever set; restarts do not count. */
+  timersSet = 0;
 
   now(): number {
     return 1_700_000_000_000 + this.#now;
@@ -27,6 +29,7 @@ export class VirtualClock implements Clock {
   timer(delayMs: number, callback: () => void): Timer {
     const due: Due = { at: this.#now + delayMs, act: callback };
     this.#due.add(due);
+    this.timersSet += 1;
     return {
       restart: () => {
         due.at = this.#now + delayMs;

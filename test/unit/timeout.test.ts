@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { Fetch, FetchContext } from '../../src/fetch.js';
+import { timeout } from '../../src/transport/timeout.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const KIB = 1024;
+
+type Sign = 'sent' | 'headers' | 'bytes';
+
+/** A wire on which the test makes things happen; it answers only when told to, and obeys its signal. */
+function wire(expectedBytes?: number, outer = new AbortController()) {
+  const clock = new VirtualClock();
+  const contexts: FetchContext[] = [];
+  let finish = (): void => undefined;
+  const next: Fetch = (_request, inner) => {
+    contexts.push(inner);
+    return new Promise((resolve, reject) => {
+      finish = () => {
+        resolve(answer());
+      };
+      inner.signal.addEventListener('abort', () => {
+        reject(inner.signal.reason as Error);
+      });
+    });
+  };
+  const fetch = timeout({ clock, headersMs: 5000, idleMs: 3000, totalMs: 60_000 })(next);
+  const expects = expectedBytes === undefined ? {} : { expect: { zip: true, bytes: expectedBytes } };
+  const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
+  response.catch(() => undefined);
+  return {
+    clock,
+    outer,
+    response,
+    fetch,
+    contexts,
+    happens: (what: Sign) => contexts.at(-1)?.onActivity?.(what),
+    finish: () => {
+      finish();
+    },
+    isAborted: () => contexts.at(-1)?.signal.aborted,
+  };
+}
+
+describe('timeout (K10)', () => {
+  it('counts the time for the headers from the moment the request is sent, not from the wait for a socket', async () => {
+    const { clock, response, happens, isAborted } = wire();
+    await clock.advance(20_000);
+    happens('sent');
+    await clock.advance(4999);
+    expect(isAborted()).toBe(false);
+    await clock.advance(1);
+    const error = await refusal(response);
+    expect(error.code).toBe('headers-timeout');
+    expect(error.message).toBe('archive.test: no headers within 5s');
+    expect(error.retryable).toBe(true);
+  });
+
+  it('no longer minds the headers once they are there', async () => {
+    const { clock, happens, isAborted } = wire();
+    happens('sent');
+    await clock.advance(4000);
+    happens('headers');
+    await clock.advance(2999);
+    expect(isAborted()).toBe(false);
+  });
+
+  it('ends a body that falls silent, and counts the silence anew from every byte (N13)', async () => {
+    const { clock, response, happens, isAborted } = wire();
+    happens('sent');
+    happens('headers');
+    for (let chunk = 0; chunk < 5; chunk += 1) {
+      await clock.advance(2999);
+      happens('bytes');
+    }
+    await clock.advance(2999);
+    expect(isAborted()).toBe(false);
+    await clock.advance(1);
+    expect((await refusal(response)).code).toBe('idle-timeout');
+  });
+
+  it('ends a body that only trickles when the total is over (N11)', async () => {
+    const { clock, response, happens, isAborted } = wire();
+    happens('sent');
+    happens('headers');
+    for (let second = 0; second < 59; second += 1) {
+      await clock.advance(1000);
+      happens('bytes');
+    }
+    await clock.advance(999);
+    expect(isAborted()).toBe(false);
+    await clock.advance(1);
+    expect((await refusal(response)).code).toBe('total-timeout');
+  });
+
+  it('gives a large object a second more for every 16 KiB', async () => {
+    const { clock, response, isAborted } = wire(10 * 16 * KIB);
+    await clock.advance(69_999);
+    expect(isAborted()).toBe(false);
+    await clock.advance(1);
+    const error = await refusal(response);
+    expect(error.code).toBe('total-timeout');
+    expect(error.message).toContain('70s');
+  });
+
+  it('aborts the attempt itself, so that nothing goes on behind the back of the caller (A5)', async () => {
+    const { clock, response, happens, contexts } = wire();
+    happens('sent');
+    await clock.advance(5000);
+    const error = await refusal(response);
+    expect(contexts[0]?.signal.reason).toBe(error);
+  });
+
+  it('has a controller of its own for every attempt', async () => {
+    const { clock, fetch, response, happens, isAborted } = wire();
+    happens('sent');
+    await clock.advance(5000);
+    await refusal(response);
+    fetch(REQUEST, context()).catch(() => undefined);
+    expect(isAborted()).toBe(false);
+  });
+
+  it('passes an abort of the run on to the attempt, with its reason', async () => {
+    const { clock, outer, response } = wire();
+    outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+    expect((await refusal(response)).code).toBe('interrupted');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('sends nothing when the run is aborted already', async () => {
+    const outer = new AbortController();
+    outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+    const { clock, contexts, response } = wire(undefined, outer);
+    expect((await refusal(response)).code).toBe('interrupted');
+    expect(contexts).toEqual([]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('leaves no timer behind, whether the attempt succeeds or not', async () => {
+    const good = wire();
+    good.happens('sent');
+    good.happens('headers');
+    good.happens('bytes');
+    good.finish();
+    await good.response;
+    expect(good.clock.waiting).toBe(0);
+    const bad = wire();
+    bad.happens('sent');
+    await bad.clock.advance(5000);
+    await refusal(bad.response);
+    expect(bad.clock.waiting).toBe(0);
+  });
+});

@@ -1,0 +1,169 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import { TokenBucket } from '../../src/throttle/token-bucket.js';
+import { refusal } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const never = new AbortController().signal;
+const HOUR_MS = 3_600_000;
+
+/** A bucket that writes down when each permit was given. */
+function bucketOf(permitsPerSecond: number, burst: number, maxWaitMs = HOUR_MS) {
+  const clock = new VirtualClock();
+  const started = clock.monotonic();
+  const bucket = new TokenBucket(clock, { permitsPerSecond, burst, maxWaitMs });
+  const granted: { name: number; at: number }[] = [];
+  const take = async (name: number, signal = never): Promise<void> => {
+    await bucket.take(signal);
+    granted.push({ name, at: clock.monotonic() - started });
+  };
+  return { clock, bucket, granted, take };
+}
+
+async function drain(bucket: ReturnType<typeof bucketOf>, permits: number): Promise<void> {
+  for (let permit = 0; permit < permits; permit += 1) await bucket.bucket.take(never);
+}
+
+describe('TokenBucket', () => {
+  it('gives at most rate × t + burst permits in any span, in order, and serves everybody (B4)', async () => {
+    const arrivals = fc.array(fc.oneof(fc.constant(0), fc.nat(50), fc.nat(2000)), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    const rates = fc.oneof(fc.integer({ min: 1, max: 200 }), fc.double({ min: 0.5, max: 50, noNaN: true }));
+    await fc.assert(
+      fc.asyncProperty(arrivals, rates, fc.integer({ min: 1, max: 8 }), async (gaps, rate, burst) => {
+        const { clock, granted, take } = bucketOf(rate, burst);
+        for (const [name, gap] of gaps.entries()) {
+          await clock.advance(gap);
+          void take(name);
+        }
+        await clock.advance((gaps.length / rate) * 1000 + gaps.length);
+        expect(granted.map(({ name }) => name)).toEqual([...gaps.keys()]);
+        for (const [first, { at: from }] of granted.entries()) {
+          for (const [last, { at: to }] of granted.entries()) {
+            if (last < first) continue;
+            expect(last - first + 1).toBeLessThanOrEqual((rate * (to - from)) / 1000 + burst + 1e-6);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('wakes up at the moment of the next permit, with one timer for each and none to poll (B4)', async () => {
+    const { clock, granted, take } = bucketOf(4, 2);
+    for (let name = 0; name < 6; name += 1) void take(name);
+    await clock.advance(60_000);
+    expect(granted.map(({ at }) => at)).toEqual([0, 0, 250, 500, 750, 1000]);
+    expect(clock.timersSet).toBe(4);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('does not save up more than the burst', async () => {
+    const { clock, granted, take } = bucketOf(10, 3);
+    await clock.advance(HOUR_MS);
+    for (let name = 0; name < 4; name += 1) void take(name);
+    await clock.advance(99);
+    expect(granted).toHaveLength(3);
+    await clock.advance(1);
+    expect(granted).toHaveLength(4);
+  });
+
+  it('does not let a newcomer overtake who waits', async () => {
+    const { clock, granted, take } = bucketOf(1, 1);
+    void take(0);
+    void take(1);
+    await clock.advance(999);
+    void take(2);
+    await clock.advance(5000);
+    expect(granted.map(({ name }) => name)).toEqual([0, 1, 2]);
+  });
+
+  it('gives the place of a cancelled waiter to the next, at the time the cancelled one would have had it', async () => {
+    const { clock, granted, take } = bucketOf(1, 1);
+    const canceller = new AbortController();
+    void take(0);
+    const cancelled = refusal(take(1, canceller.signal));
+    void take(2);
+    await clock.advance(500);
+    canceller.abort(new CryptodlError('interrupted', 'no longer wanted'));
+    expect((await cancelled).code).toBe('interrupted');
+    await clock.advance(5000);
+    expect(granted).toEqual([
+      { name: 0, at: 0 },
+      { name: 2, at: 1000 },
+    ]);
+  });
+
+  it('leaves no timer behind when the last waiter is cancelled: it would keep the process alive', async () => {
+    const bucket = bucketOf(10, 1);
+    bucket.bucket.pause(HOUR_MS / 2);
+    const canceller = new AbortController();
+    const cancelled = refusal(bucket.take(0, canceller.signal));
+    await bucket.clock.advance(100);
+    canceller.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+    await cancelled;
+    expect(bucket.clock.waiting).toBe(0);
+    void bucket.take(1);
+    await bucket.clock.advance(HOUR_MS / 2);
+    expect(bucket.granted.map(({ name }) => name)).toEqual([1]);
+  });
+
+  it('refuses a signal that is aborted already, and keeps the permit', async () => {
+    const { clock, granted, take } = bucketOf(1, 1);
+    const aborted = AbortSignal.abort(new CryptodlError('interrupted', 'over'));
+    expect((await refusal(take(0, aborted))).code).toBe('interrupted');
+    void take(1);
+    await clock.advance(0);
+    expect(granted.map(({ name }) => name)).toEqual([1]);
+  });
+
+  it('holds everybody while it is paused, those who wait already too', async () => {
+    const bucket = bucketOf(10, 2);
+    await drain(bucket, 2);
+    void bucket.take(0);
+    bucket.bucket.pause(5000);
+    void bucket.take(1);
+    await bucket.clock.advance(4999);
+    expect(bucket.granted).toEqual([]);
+    await bucket.clock.advance(1);
+    expect(bucket.granted.map(({ name }) => name)).toEqual([0, 1]);
+  });
+
+  it('does not end a longer pause by a shorter one', async () => {
+    const { clock, bucket, granted, take } = bucketOf(10, 1);
+    bucket.pause(5000);
+    await clock.advance(1000);
+    bucket.pause(10);
+    void take(0);
+    await clock.advance(3999);
+    expect(granted).toEqual([]);
+    await clock.advance(1);
+    expect(granted).toHaveLength(1);
+  });
+
+  it('refuses a pause beyond --max-wait, and whoever asks or waits while it lasts, with what to do', async () => {
+    const { clock, bucket, take } = bucketOf(10, 1, 60_000);
+    bucket.pause(30_000);
+    const waiting = refusal(take(0));
+    expect(() => {
+      bucket.pause(1e12);
+    }).toThrow('longer than --max-wait 60s');
+    const error = await refusal(take(1));
+    expect(error.code).toBe('wait-too-long');
+    expect(error.hint).toContain('--max-wait');
+    await clock.advance(0);
+    expect((await waiting).code).toBe('wait-too-long');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('waits for a pause of exactly --max-wait', async () => {
+    const { clock, bucket, granted, take } = bucketOf(10, 1, 60_000);
+    bucket.pause(60_000);
+    void take(0);
+    await clock.advance(60_000);
+    expect(granted).toHaveLength(1);
+  });
+});
