@@ -1,0 +1,207 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import type { Fetch, FetchResponse } from '../../src/fetch.js';
+import { breaker } from '../../src/retry/breaker.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const OPEN_MS = 60_000;
+const OTHER_HOST = { ...REQUEST, url: 'http://listing.test/?prefix=data' };
+
+type Answer = ErrorCode | 200 | 404;
+
+/** A breaker in front of a host that answers `host.says`, and counts what reaches it. */
+function guarded(says: Answer = 200) {
+  const clock = new VirtualClock();
+  const host = { says, calls: 0 };
+  const next: Fetch = () => {
+    host.calls += 1;
+    return typeof host.says === 'number'
+      ? Promise.resolve(answer('', host.says))
+      : Promise.reject(new CryptodlError(host.says, 'said by the test'));
+  };
+  const layer = breaker({ clock, openMs: OPEN_MS })(next);
+  const ask = async (what: Answer, times = 1, request = REQUEST): Promise<void> => {
+    host.says = what;
+    for (let time = 0; time < times; time += 1) await layer(request, context()).catch(() => undefined);
+  };
+  /** What a request gets now: the host's own word, or the breaker's. */
+  const outcome = async (request = REQUEST): Promise<Answer> => {
+    const error: unknown = await layer(request, context()).catch((reason: unknown) => reason);
+    return error instanceof CryptodlError ? error.code : 200;
+  };
+  return { clock, host, ask, outcome, fetch: layer };
+}
+
+/** Requests that end when the test says so. */
+function held() {
+  const clock = new VirtualClock();
+  const flying: { resolve: (response: FetchResponse) => void; reject: (error: Error) => void }[] = [];
+  const next: Fetch = () => new Promise((resolve, reject) => flying.push({ resolve, reject }));
+  const layer = breaker({ clock, openMs: OPEN_MS })(next);
+  const start = (): void => void layer(REQUEST, context()).catch(() => undefined);
+  const fail = async (code: ErrorCode): Promise<void> => {
+    flying.shift()?.reject(new CryptodlError(code, 'said by the test'));
+    await clock.advance(0);
+  };
+  const trip = async (): Promise<void> => {
+    for (let failure = 0; failure < 5; failure += 1) {
+      start();
+      await fail('http-server-error');
+    }
+  };
+  return { clock, flying, start, fail, trip };
+}
+
+describe('breaker', () => {
+  it('opens at five failures in a row and then asks the host nothing (Z9, Q7)', async () => {
+    const { host, ask, outcome } = guarded();
+    await ask('http-server-error', 4);
+    expect(await outcome()).toBe('http-server-error');
+    expect(host.calls).toBe(5);
+    expect(await outcome()).toBe('breaker-open');
+    expect(host.calls).toBe(5);
+  });
+
+  it('tells how long it stays open', async () => {
+    const { clock, ask, fetch } = guarded();
+    await ask('connection-lost', 5);
+    await clock.advance(20_000);
+    expect((await refusal(fetch(REQUEST, context()))).retryAfterMs).toBe(40_000);
+  });
+
+  it('begins to count anew after every answer, and a 404 is an answer (Z9)', async () => {
+    const { ask, outcome } = guarded();
+    await ask('http-server-error', 4);
+    await ask(404);
+    await ask('http-server-error', 4);
+    await ask(200);
+    await ask('http-server-error', 4);
+    expect(await outcome()).toBe('http-server-error');
+  });
+
+  it.each<Answer>([
+    404,
+    'checksum-mismatch',
+    'not-a-zip',
+    'zip-truncated',
+    'interrupted',
+    'rate-limited',
+    'wait-too-long',
+    'http-refused',
+    'bug',
+  ])('does not count %s as a failure of the host', async (what) => {
+    const { ask, outcome } = guarded();
+    await ask(200);
+    await ask(what, 20);
+    expect(String(await outcome())).not.toMatch(/breaker-open|unreachable/);
+  });
+
+  it('does not begin anew after a refused content or an abort', async () => {
+    const { ask, outcome } = guarded();
+    await ask('http-server-error', 4);
+    await ask('checksum-mismatch');
+    await ask('interrupted');
+    await ask('http-server-error');
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('keeps hosts apart', async () => {
+    const { ask, outcome, host } = guarded();
+    await ask('http-server-error', 5);
+    host.says = 200;
+    expect(await outcome(OTHER_HOST)).toBe(200);
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('closes again after a probe that was answered', async () => {
+    const { clock, host, ask, outcome } = guarded();
+    await ask('http-server-error', 5);
+    await clock.advance(OPEN_MS);
+    expect(await outcome()).toBe('http-server-error');
+    await clock.advance(OPEN_MS);
+    host.says = 200;
+    expect(await outcome()).toBe(200);
+    await ask('http-server-error', 4);
+    expect(await outcome()).toBe('http-server-error');
+  });
+
+  it('opens again, for the whole time, after one failed probe', async () => {
+    const { clock, ask, outcome } = guarded();
+    await ask('http-server-error', 5);
+    await clock.advance(OPEN_MS);
+    await ask('http-server-error');
+    expect(await outcome()).toBe('breaker-open');
+    await clock.advance(OPEN_MS - 1);
+    expect(await outcome()).toBe('breaker-open');
+    await clock.advance(1);
+    expect(await outcome()).toBe('http-server-error');
+  });
+
+  it('is not kept open longer by requests that were under way when it opened', async () => {
+    const { clock, flying, start, fail } = held();
+    for (let request = 0; request < 10; request += 1) start();
+    for (let failure = 0; failure < 5; failure += 1) await fail('connection-lost');
+    await clock.advance(OPEN_MS / 2);
+    while (flying.length > 0) await fail('connection-lost');
+    await clock.advance(OPEN_MS / 2);
+    start();
+    expect(flying).toHaveLength(1);
+  });
+
+  it('lets three probes through when half-open, however they interleave and end (B8)', async () => {
+    type Step = 'start' | 'failed' | 'aborted' | 'refused' | 'time';
+    const step = fc.oneof(
+      { weight: 4, arbitrary: fc.constant<Step>('start') },
+      fc.constantFrom<Step>('failed', 'aborted', 'refused', 'time'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { clock, flying, start, fail, trip } = held();
+        await trip();
+        let openUntil = clock.monotonic() + OPEN_MS;
+        for (const what of [...steps, ...(['time', 'time'] as const)]) {
+          const before = flying.length;
+          if (what === 'start') start();
+          if (what === 'time') await clock.advance(OPEN_MS / 2);
+          if (what === 'aborted') await fail('interrupted');
+          if (what === 'refused') await fail('checksum-mismatch');
+          if (what === 'failed' && flying.length > 0) {
+            await fail('http-server-error');
+            openUntil = clock.monotonic() + OPEN_MS;
+          }
+          expect(flying.length).toBeLessThanOrEqual(3);
+          if (flying.length > before) expect(clock.monotonic()).toBeGreaterThanOrEqual(openUntil);
+        }
+        while (flying.length > 0) await fail('interrupted');
+        await clock.advance(OPEN_MS);
+        for (let probe = 0; probe < 5; probe += 1) start();
+        expect(flying).toHaveLength(3);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('ends the run as unreachable while no host ever answered: it is our own network', async () => {
+    const { ask, outcome, fetch } = guarded();
+    await ask('connect-failed', 2);
+    await ask('dns-failed', 1, OTHER_HOST);
+    await ask('connect-timeout', 3);
+    expect(await outcome()).toBe('unreachable');
+    const error = await refusal(fetch(REQUEST, context()));
+    expect(error.fatal).toBe(true);
+    expect(error.message).toContain('archive.test');
+  });
+
+  it.each<Answer>([404, 'connection-lost', 'http-forbidden', 'tls-failed', 'not-a-zip'])(
+    'only waits when some host has answered before, were it with %s',
+    async (what) => {
+      const { ask, outcome } = guarded();
+      await ask(what, 1, OTHER_HOST);
+      await ask('connect-failed', 5);
+      expect(await outcome()).toBe('breaker-open');
+    },
+  );
+});

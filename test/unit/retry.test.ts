@@ -1,0 +1,240 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../src/fetch.js';
+import type { RetryEvent } from '../../src/errors.js';
+import { breaker } from '../../src/retry/breaker.js';
+import { retry } from '../../src/retry/retry.js';
+import type { RetryOptions } from '../../src/retry/retry.js';
+import { throttle } from '../../src/throttle/throttle.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const DAY_MS = 86_400_000;
+
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly retryAfterMs?: number;
+}
+type Script = (ErrorCode | Refusal | 200 | 404)[];
+
+/** A retry layer in front of a host that follows a script, its last line for ever. */
+function retried(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> = {}) {
+  const clock = new VirtualClock();
+  const asked: { request: FetchRequest; context: FetchContext; at: number }[] = [];
+  const events: RetryEvent[] = [];
+  const started = clock.monotonic();
+  const host: Fetch = (request, inner) => {
+    const line = script[Math.min(asked.length, script.length - 1)];
+    asked.push({ request, context: inner, at: clock.monotonic() - started });
+    if (line === 200 || line === 404) return Promise.resolve(answer('', line));
+    const { code, ...details } = typeof line === 'object' ? line : { code: line ?? 'bug' };
+    return Promise.reject(new CryptodlError(code, 'said by the test', details));
+  };
+  const options: RetryOptions = {
+    clock,
+    retries: 3,
+    baseDelayMs: 100,
+    factor: 2,
+    maxDelayMs: 1000,
+    maxWaitMs: 60_000,
+    onRetry: (event) => events.push(event),
+    ...changes,
+  };
+  return { clock, asked, events, host, options, fetch: retry(options)(host) };
+}
+
+/** Runs one request to its end, however long it takes. */
+async function run(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> = {}) {
+  const made = retried(script, changes);
+  const response = made.fetch(REQUEST, context());
+  response.catch(() => undefined);
+  await made.clock.advance(DAY_MS);
+  return { ...made, response };
+}
+
+describe('retry', () => {
+  it('waits somewhere between nothing and the exponential step, which has a cap (A1, A2, K11)', async () => {
+    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    const numbers = fc.tuple(
+      random,
+      fc.integer({ min: 1, max: 5000 }),
+      fc.double({ min: 1, max: 3, noNaN: true }),
+    );
+    await fc.assert(
+      fc.asyncProperty(numbers, async ([share, baseDelayMs, factor]) => {
+        const { clock, fetch, events } = retried(['http-server-error'], { retries: 8, baseDelayMs, factor });
+        clock.randoms = [share];
+        const ended = refusal(fetch(REQUEST, context()));
+        await clock.advance(DAY_MS);
+        await ended;
+        const steps = events.map((_, retries) => Math.min(1000, baseDelayMs * factor ** retries));
+        expect(steps).toHaveLength(8);
+        for (const [index, { delayMs }] of events.entries())
+          expect(delayMs).toBeCloseTo(share * (steps[index] ?? Number.NaN), 6);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('asks as often as there are retries and one, at the announced times, and the error says how often (Q4)', async () => {
+    const { response, asked, events } = await run(['connection-lost']);
+    const error = await refusal(response);
+    expect(error.code).toBe('connection-lost');
+    expect(error.attempts).toBe(4);
+    expect(asked.map(({ context: { attempt } }) => attempt)).toEqual([1, 2, 3, 4]);
+    expect(asked.map(({ at }) => at)).toEqual([0, 50, 150, 350]);
+    expect(events.map(({ retry: number }) => number)).toEqual([1, 2, 3]);
+    expect(new Set(asked.map(({ context: { traceId } }) => traceId)).size).toBe(1);
+  });
+
+  it('ends with the first answer', async () => {
+    const { response, asked } = await run(['headers-timeout', 'http-server-error', 200]);
+    expect((await response).status).toBe(200);
+    expect(asked).toHaveLength(3);
+  });
+
+  it('asks once when there are no retries', async () => {
+    const { response, asked } = await run(['connection-lost'], { retries: 0 });
+    await refusal(response);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('takes a 404 for an answer (N21)', async () => {
+    const { response, asked } = await run([404]);
+    expect((await response).status).toBe(404);
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each<ErrorCode>([
+    'http-refused',
+    'tls-failed',
+    'redirect-refused',
+    'zip-bomb',
+    'wait-too-long',
+    'interrupted',
+    'unreachable',
+    'bug',
+  ])('does not ask again after %s', async (code) => {
+    const { response, asked } = await run([code, 200]);
+    expect((await refusal(response)).code).toBe(code);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('does not ask again after an error that nobody knows: it is a bug', async () => {
+    const { options } = retried([]);
+    let calls = 0;
+    const broken: Fetch = () => {
+      calls += 1;
+      return Promise.reject(new TypeError('x is not a function'));
+    };
+    await expect(retry(options)(broken)(REQUEST, context())).rejects.toThrow(TypeError);
+    expect(calls).toBe(1);
+  });
+
+  it.each<ErrorCode>(['rate-limited', 'breaker-open'])('spends no retry on %s', async (code) => {
+    const { response, asked } = await run([...Array<ErrorCode>(20).fill(code), 'connection-lost', 200], {
+      retries: 1,
+    });
+    expect((await response).status).toBe(200);
+    expect(asked.at(-1)?.context.attempt).toBe(2);
+  });
+
+  it('waits out an open breaker as long as it says (Q7)', async () => {
+    const { asked } = await run([{ code: 'breaker-open', retryAfterMs: 20_000 }, 200]);
+    expect(asked[1]?.at).toBe(20_050);
+  });
+
+  it.each<ErrorCode>(['rate-limited', 'breaker-open'])(
+    'gives up after --max-wait when it gets nothing but %s (K11)',
+    async (code) => {
+      const { response, asked } = await run([{ code, retryAfterMs: 7000 }]);
+      const error = await refusal(response);
+      expect(error.code).toBe('wait-too-long');
+      expect(error.message).toContain('60s');
+      expect(error.hint).toContain('--max-wait');
+      expect(error.attempts).toBe(1);
+      const last = asked.at(-1)?.at ?? Number.NaN;
+      expect(last).toBeGreaterThan(50_000);
+      expect(last).toBeLessThanOrEqual(60_000);
+    },
+  );
+
+  it('lets the bucket pace the requests after a 429, and retries each when the pause is over (N24)', async () => {
+    const { clock, host, asked, options } = retried([
+      { code: 'rate-limited', retryAfterMs: 5000 },
+      { code: 'rate-limited', retryAfterMs: 5000 },
+      200,
+    ]);
+    const buckets = { archive: { permitsPerSecond: 1000, burst: 1000 } };
+    const paced = retry(options)(throttle({ clock, buckets, maxWaitMs: 60_000 })(host));
+    const response = paced(REQUEST, context());
+    await clock.advance(DAY_MS);
+    expect((await response).status).toBe(200);
+    expect(asked.map(({ at }) => at)).toEqual([0, 5000, 10_000]);
+  });
+
+  it('outlives an outage that opens the breaker, with one attempt of the wire for each probe (N35)', async () => {
+    const outageMs = 30_000;
+    const { clock, host, asked, options } = retried([200], { retries: 10 });
+    const started = clock.monotonic();
+    const isDown = (): boolean => clock.monotonic() - started < outageMs;
+    const down: Fetch = (request, inner) =>
+      isDown() ? Promise.reject(new CryptodlError('http-server-error', 'down')) : host(request, inner);
+    const guarded = retry(options)(breaker({ clock, openMs: 10_000 })(down));
+    const response = guarded(REQUEST, context());
+    await clock.advance(DAY_MS);
+    expect((await response).status).toBe(200);
+    expect(asked[0]?.at).toBeLessThan(outageMs + 11_000);
+    expect(asked[0]?.context.attempt).toBeLessThanOrEqual(9);
+  });
+
+  it.each<ErrorCode>(['checksum-mismatch', 'zip-truncated', 'not-a-zip'])(
+    'asks twice more past all caches after %s, however few retries there are',
+    async (code) => {
+      const { response, asked } = await run([code], { retries: 0 });
+      const error = await refusal(response);
+      expect(error.code).toBe(code);
+      expect(error.attempts).toBe(3);
+      expect(asked.map(({ request }) => request.bypassCache ?? false)).toEqual([false, true, true]);
+    },
+  );
+
+  it('asks at most twice more after a mismatch, however many retries there are', async () => {
+    const { asked } = await run(['checksum-mismatch'], { retries: 50 });
+    expect(asked).toHaveLength(3);
+  });
+
+  it('does not go past caches because the wire failed', async () => {
+    const { asked } = await run(['connection-lost', 200]);
+    expect(asked.map(({ request }) => request.bypassCache ?? false)).toEqual([false, false]);
+  });
+
+  it('ends at once when it is aborted while it waits', async () => {
+    const { clock, fetch, asked } = retried([{ code: 'http-server-error', retryAfterMs: 50_000 }]);
+    const stop = new AbortController();
+    const ended = refusal(fetch(REQUEST, context(stop.signal)));
+    await clock.advance(1000);
+    stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+    expect((await ended).code).toBe('interrupted');
+    expect(asked).toHaveLength(1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('waits at least as long as the Retry-After of a 503 says, and spends a retry (N23)', async () => {
+    const { asked } = await run([
+      { code: 'http-server-error', retryAfterMs: 8000 },
+      'http-server-error',
+      200,
+    ]);
+    expect(asked.map(({ at }) => at)).toEqual([0, 8000, 8100]);
+    expect(asked.at(-1)?.context.attempt).toBe(3);
+  });
+
+  it('does not wait for a Retry-After beyond --max-wait (N25)', async () => {
+    const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_001 }]);
+    expect((await refusal(response)).code).toBe('wait-too-long');
+    expect(asked).toHaveLength(1);
+  });
+});

@@ -1,0 +1,161 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeZip } from '../../scripts/make-zip.js';
+import { CryptodlError } from '../../src/errors.js';
+import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import { verify } from '../../src/transport/verify.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+
+const folder = scratchFolder();
+const ZIP = makeZip([{ name: 'a.csv', data: '1704067200000,42283.58\n'.repeat(50) }]);
+const CUT = ZIP.subarray(0, ZIP.length - 30);
+const HTML = Buffer.from('<html><title>Error</title></html>');
+const { sha256: SHA256, md5: MD5 } = answer(ZIP);
+const OTHER = '0'.repeat(64);
+
+type Kind = 'memory' | 'file';
+
+function responseOf(bytes: Buffer, kind: Kind): FetchResponse {
+  if (kind === 'memory') return answer(bytes);
+  const path = join(folder, 'body.zip');
+  writeFileSync(path, bytes);
+  return answer(bytes, 200, { kind, path, size: bytes.length });
+}
+
+function check(response: FetchResponse, expectation: Expectation, more: Partial<FetchRequest> = {}) {
+  const next: Fetch = () => Promise.resolve(response);
+  return verify(next)({ ...REQUEST, ...more, expect: expectation }, context());
+}
+
+const published = (digest: string | undefined) => (): Promise<string | undefined> => Promise.resolve(digest);
+
+describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) => {
+  const good = responseOf(ZIP, kind);
+
+  it('passes what its sidecar promises, whatever size the listing said', async () => {
+    expect(await check(responseOf(ZIP, kind), { zip: true, bytes: 1, sha256: published(SHA256) })).toEqual(
+      good,
+    );
+  });
+
+  it('passes what its ETag promises, and asks for no sidecar', async () => {
+    expect(await check(responseOf(ZIP, kind), { zip: true, md5: String(MD5) })).toEqual(good);
+  });
+
+  it('refuses what its sidecar contradicts, with both digests and the bytes as evidence', async () => {
+    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, sha256: published(OTHER) }));
+    expect(error.code).toBe('checksum-mismatch');
+    expect(error.message).toContain(SHA256);
+    expect(error.message).toContain(OTHER);
+    expect(error.evidence).toEqual(good);
+  });
+
+  it('refuses what its ETag contradicts', async () => {
+    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, md5: '0'.repeat(32) }));
+    expect(error.code).toBe('checksum-mismatch');
+    expect(error.message).toContain(String(MD5));
+  });
+
+  it('falls back on the size from the listing when no digest is published (N7)', async () => {
+    const none = { zip: true, sha256: published(undefined) };
+    const { length } = ZIP;
+    expect(await check(responseOf(ZIP, kind), { ...none, bytes: length })).toEqual(good);
+    const error = await refusal(check(responseOf(ZIP, kind), { ...none, bytes: length + 1 }));
+    expect(error.code).toBe('length-mismatch');
+    expect(error.message).toContain(`${length} bytes`);
+    expect(error.message).toContain(String(length + 1));
+  });
+
+  it('passes a zip of which nothing is known', async () => {
+    expect(await check(responseOf(ZIP, kind), { zip: true })).toEqual(good);
+  });
+
+  it('refuses a page with status 200, before it minds digests, and shows how it begins (N16)', async () => {
+    const error = await refusal(check(responseOf(HTML, kind), { zip: true, sha256: published(SHA256) }));
+    expect(error.code).toBe('not-a-zip');
+    expect(error.message).toContain('<html><title>Error');
+    expect(error.evidence?.status).toBe(200);
+  });
+
+  it('refuses an empty body', async () => {
+    const error = await refusal(check(responseOf(Buffer.alloc(0), kind), { zip: true }));
+    expect(error.code).toBe('not-a-zip');
+  });
+
+  it('tells a zip that was cut from one that was replaced (N8)', async () => {
+    for (const known of [{ sha256: published(SHA256) }, { bytes: ZIP.length }]) {
+      const error = await refusal(check(responseOf(CUT, kind), { zip: true, ...known }));
+      expect(error.code).toBe('zip-truncated');
+    }
+  });
+
+  it('finds the end of a zip behind the longest comment', async () => {
+    const long = makeZip([{ name: 'a.csv', data: '1\n' }], { comment: 'x'.repeat(65_535) });
+    const error = await refusal(check(responseOf(long, kind), { zip: true, sha256: published(OTHER) }));
+    expect(error.code).toBe('checksum-mismatch');
+  });
+});
+
+describe('verify', () => {
+  it('accepts an empty zip: it is for the unpacking to say what is in it', async () => {
+    const empty = makeZip([]);
+    expect((await check(answer(empty), { zip: true, bytes: empty.length })).status).toBe(200);
+  });
+
+  it('does not mind what a 404 looks like', async () => {
+    const missing = answer(HTML, 404);
+    expect(await check(missing, { zip: true, bytes: 5, sha256: published(SHA256) })).toEqual(missing);
+  });
+
+  it('minds nothing when nothing is expected', async () => {
+    const next: Fetch = () => Promise.resolve(answer(HTML));
+    expect((await verify(next)(REQUEST, context())).status).toBe(200);
+  });
+
+  it('asks for the digest past caches when the object is asked for past caches', async () => {
+    const asked: boolean[] = [];
+    const sha256 = (bypassCache: boolean): Promise<string> => {
+      asked.push(bypassCache);
+      return Promise.resolve(SHA256);
+    };
+    await check(answer(ZIP), { zip: true, sha256 });
+    await check(answer(ZIP), { zip: true, sha256 }, { bypassCache: true });
+    expect(asked).toEqual([false, true]);
+  });
+
+  it('asks for the digest while the object is on its way', async () => {
+    const order: string[] = [];
+    const next: Fetch = async () => {
+      order.push('object asked');
+      await Promise.resolve();
+      order.push('object here');
+      return answer(ZIP);
+    };
+    const sha256 = (): Promise<string> => {
+      order.push('digest asked');
+      return Promise.resolve(SHA256);
+    };
+    await verify(next)({ ...REQUEST, expect: { zip: true, sha256 } }, context());
+    expect(order).toEqual(['digest asked', 'object asked', 'object here']);
+  });
+
+  it('fails with the failure of the object, and does not leave that of the digest unhandled', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const next: Fetch = () => Promise.reject(new CryptodlError('connection-lost', 'object'));
+    const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
+    const error = await refusal(verify(next)({ ...REQUEST, expect: { zip: true, sha256 } }, context()));
+    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect(error.code).toBe('connection-lost');
+    expect(unhandled).toEqual([]);
+  });
+
+  it('does not pass an object whose digest could not be had', async () => {
+    const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
+    expect((await refusal(check(answer(ZIP), { zip: true, sha256 }))).code).toBe('headers-timeout');
+  });
+});
