@@ -1,0 +1,99 @@
+/** A run queue whose work is done by the test, and which writes down what it is told. */
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import type { DeferredPlans } from '../../src/queue/deferrals.js';
+import { RunQueue } from '../../src/queue/run-queue.js';
+import type { QueueWork } from '../../src/queue/run-queue.js';
+import type { PartitionPlan, Task } from '../../src/task.js';
+
+const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
+
+export function task(key: string, kind: 'fetch' | 'skip' = 'fetch'): Task {
+  return {
+    series: SERIES,
+    object: { key, period: { cadence: 'daily', from: 0, to: 1 } },
+    action: { kind },
+  };
+}
+
+export function plan(label: string, tasks: readonly Task[]): PartitionPlan {
+  const settings = {
+    format: 'parquet',
+    partition: 'month',
+    cadence: 'auto',
+    numbers: 'double',
+    timestamps: 'us',
+    asPublished: false,
+  } as const;
+  return { series: SERIES, settings, label, tasks };
+}
+
+class MemorySpool implements DeferredPlans {
+  readonly #plans: PartitionPlan[] = [];
+  isClosed = false;
+  add(deferred: PartitionPlan): Promise<void> {
+    this.#plans.push(deferred);
+    return Promise.resolve();
+  }
+  plans(): AsyncIterable<PartitionPlan> {
+    return iterate(this.#plans);
+  }
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+}
+
+interface Write {
+  readonly label: string;
+  readonly received: readonly string[];
+  readonly absent: readonly string[];
+  readonly rebuild: string | undefined;
+}
+
+/** A queue whose downloads say their own key, unless the test gives other work; everything told is written down. */
+export function queueOf(changes: Partial<QueueWork<string>> = {}, downloads = 4, writers = 2) {
+  const writes: Write[] = [];
+  const failed: [string, ErrorCode][] = [];
+  const settled: [string, string][] = [];
+  const rounds: number[] = [];
+  const spools: MemorySpool[] = [];
+  const stop = new AbortController();
+  const work: QueueWork<string> = {
+    prepare: (wanted) => Promise.resolve(wanted),
+    download: (_, { object }) => Promise.resolve(object.key),
+    bytesOf: () => 1,
+    write: (written, received, absent) => {
+      writes.push({ label: written.label, received, absent: [...absent], rebuild: written.rebuild });
+      return Promise.resolve(new Map());
+    },
+    onFailed: (_, { object }, error) => {
+      failed.push([object.key, error.code]);
+      return Promise.resolve();
+    },
+    onSettled: (_, { object, action }) => settled.push([object.key, action.kind]),
+    ...changes,
+  };
+  const queue = new RunQueue(work, {
+    downloads,
+    writers,
+    stop,
+    createSpool: () => {
+      const spool = new MemorySpool();
+      spools.push(spool);
+      return spool;
+    },
+    beforeRound: (round) => {
+      rounds.push(round);
+      return Promise.resolve();
+    },
+  });
+  const run = (plans: readonly PartitionPlan[]): Promise<void> => queue.run(iterate(plans));
+  return { queue, run, stop, writes, failed, settled, rounds, spools };
+}
+
+async function* iterate(plans: Iterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+  for (const next of plans) yield await Promise.resolve(next);
+}
+
+export const fails = (code: ErrorCode): CryptodlError => new CryptodlError(code, 'said by the test');

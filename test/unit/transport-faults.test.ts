@@ -1,0 +1,241 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import { mapWireError } from '../../src/transport/error-map.js';
+import { createPools } from '../../src/transport/pool.js';
+import { createTransport } from '../../src/transport/transport.js';
+import { answer, context, refusal } from '../helpers/requests.js';
+import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+
+function transport() {
+  const pools = createPools({ connections: 1, connectTimeoutMs: 5000 });
+  onTestFinished(() => pools.close());
+  const fetch = createTransport(pools);
+  return (url: string) => fetch({ url, bucket: 'archive' }, context());
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const OK = 'HTTP/1.1 200 OK\r\n';
+
+describe('transport, when the host misbehaves', () => {
+  it.each<[string, string | Buffer, 'fin' | 'reset' | 'stay', ErrorCode[]]>([
+    ['N2: a reset before the headers', '', 'reset', ['connection-lost']],
+    ['N3: an end before the headers', '', 'fin', ['connection-lost']],
+    ['an end within the headers', `${OK}Content-Le`, 'fin', ['connection-lost']],
+    ['N4: a reset within the body', `${OK}Content-Length: 9\r\n\r\nhalf`, 'reset', ['connection-lost']],
+    ['N5: an end within the body', `${OK}Content-Length: 9\r\n\r\nhalf`, 'fin', ['connection-lost']],
+    ['an end at once after the headers', `${OK}Content-Length: 9\r\n\r\n`, 'fin', ['connection-lost']],
+    [
+      'N6: chunks without the last one',
+      `${OK}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n`,
+      'fin',
+      ['connection-lost'],
+    ],
+    [
+      'a length of a chunk that is none',
+      `${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n`,
+      'stay',
+      ['http-protocol'],
+    ],
+    [
+      'N9: a length that is more than the body',
+      httpAnswer(200, 'abc', ['Content-Length: 1000']),
+      'fin',
+      ['connection-lost'],
+    ],
+    ['N10: a negative length', `${OK}Content-Length: -1\r\n\r\n`, 'stay', ['http-protocol']],
+    ['N10: a length that is no number', `${OK}Content-Length: many\r\n\r\n`, 'stay', ['http-protocol']],
+    [
+      'N10: two lengths',
+      `${OK}Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd`,
+      'stay',
+      ['http-protocol', 'length-mismatch'],
+    ],
+    [
+      'N10: a length and chunks',
+      `${OK}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
+      'stay',
+      ['http-protocol', 'length-mismatch'],
+    ],
+    [
+      'N15: a header of 100 KB',
+      httpAnswer(200, 'x', [`X-Long: ${'x'.repeat(100_000)}`]),
+      'stay',
+      ['http-protocol'],
+    ],
+    ['N15: something that is not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'stay', ['http-protocol']],
+    [
+      'an upgrade that nobody asked for',
+      'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+      'stay',
+      ['connection-lost'],
+    ],
+  ])('calls it retryable and a fault of the host: %s', async (_, bytes, then, codes) => {
+    const { url } = await wireServer((socket) => {
+      socket.write(bytes, () => {
+        if (then === 'fin') socket.end();
+        // Let the bytes arrive before the reset overtakes them.
+        if (then === 'reset') setImmediate(() => socket.resetAndDestroy());
+      });
+      if (bytes.length === 0 && then === 'reset') socket.resetAndDestroy();
+      if (bytes.length === 0 && then === 'fin') socket.end();
+    });
+    const error = await refusal(transport()(url));
+    expect(codes).toContain(error.code);
+    expect(error.retryable).toBe(true);
+    expect(error.hostFault).toBe(true);
+    expect(error.message).toContain(new URL(url).host);
+  });
+
+  it('calls a port where nobody listens connect-failed (N1)', async () => {
+    const port = await freePort();
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const error = await refusal(transport()(`http://${host}:${port}/a.zip`));
+      expect(error.code).toBe('connect-failed');
+      expect(error.message).toContain('ECONNREFUSED');
+    }
+  });
+
+  it('calls plain HTTP behind an https URL tls-failed, which no retry mends (N32)', async () => {
+    const { url, sockets } = await wireServer(() => undefined);
+    const pending = refusal(transport()(url.replace('http:', 'https:')));
+    while (sockets.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    sockets[0]?.end(httpAnswer(400, 'plain HTTP only'));
+    const error = await pending;
+    expect(error.code).toBe('tls-failed');
+    expect(error.retryable).toBe(false);
+  });
+
+  it('does not take the surplus of a body for the next answer (N8)', async () => {
+    let requests = 0;
+    const { url } = await wireServer((socket) => {
+      requests += 1;
+      socket.write(
+        requests === 1 ? httpAnswer(200, 'abcdefgh', ['Content-Length: 3']) : httpAnswer(200, 'the second'),
+      );
+    });
+    const fetch = transport();
+    // Cut short, or refused: never the wrong bytes for good.
+    const first = await fetch(url).catch(() => undefined);
+    expect([undefined, answer('abc').sha256]).toContain(first?.sha256);
+    expect((await fetch(url)).sha256).toBe(answer('the second').sha256);
+  });
+
+  it('goes on after a connection that the host closed while it was idle (N34)', async () => {
+    const { url, sockets } = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));
+    const fetch = transport();
+    await fetch(url);
+    const [idle] = sockets;
+    await new Promise<void>((resolve) => {
+      idle?.once('close', () => {
+        resolve();
+      });
+      idle?.end();
+    });
+    expect((await fetch(url)).status).toBe(200);
+    expect(sockets).toHaveLength(2);
+  });
+
+  it.each<[number, ErrorCode]>([
+    [204, 'http-protocol'],
+    [206, 'http-protocol'],
+    [301, 'redirect-refused'],
+    [302, 'redirect-refused'],
+    [304, 'http-protocol'],
+    [400, 'http-refused'],
+    [401, 'http-refused'],
+    [403, 'http-forbidden'],
+    [408, 'http-server-error'],
+    [418, 'rate-limited'],
+    [429, 'rate-limited'],
+    [451, 'http-refused'],
+    [500, 'http-server-error'],
+    [502, 'http-server-error'],
+    [503, 'http-server-error'],
+    [504, 'http-server-error'],
+  ])('calls the status %i %s (N19, N20, N23, N24)', async (status, code) => {
+    const isEmpty = status === 204 || status === 304;
+    const location = ['Location: https://elsewhere.test/'];
+    const { url, heads } = await wireServer((socket) =>
+      socket.write(isEmpty ? `HTTP/1.1 ${status} Said\r\n\r\n` : httpAnswer(status, '', location)),
+    );
+    const error = await refusal(transport()(url));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(`answered ${status}`);
+    expect(heads).toHaveLength(1);
+  });
+
+  it('says in one line what the document of an error says', async () => {
+    const slowDown = '<?xml version="1.0"?>\n<Error><Code>SlowDown</Code><Message>Please</Message></Error>';
+    const first = await wireServer((socket) => socket.write(httpAnswer(503, slowDown)));
+    expect((await refusal(transport()(first.url))).message).toMatch(/answered 503: SlowDown$/);
+    const page = `<html><title>Bad\n gateway</title>${'x'.repeat(500_000)}</html>`;
+    const second = await wireServer((socket) => socket.write(httpAnswer(502, page)));
+    expect((await refusal(transport()(second.url))).message).toMatch(/answered 502: Bad gateway$/);
+    const third = await wireServer((socket) =>
+      socket.write(httpAnswer(500, `oh\r\n  no ${'!'.repeat(300)}`)),
+    );
+    expect((await refusal(transport()(third.url))).message).toMatch(/answered 500: oh no !{70,80}$/);
+  });
+
+  it('carries the Retry-After of a refusal (N24)', async () => {
+    const { url } = await wireServer((socket) => socket.write(httpAnswer(429, '', ['Retry-After: 7'])));
+    expect((await refusal(transport()(url))).retryAfterMs).toBe(7000);
+  });
+
+  it('refuses an encoded body, which would never match its digest (N18)', async () => {
+    const { url } = await wireServer((socket) =>
+      socket.write(httpAnswer(200, 'x', ['Content-Encoding: gzip'])),
+    );
+    const error = await refusal(transport()(url));
+    expect(error.code).toBe('body-encoded');
+    expect(error.message).toContain('gzip');
+  });
+});
+
+describe('mapWireError', () => {
+  const failure = (code: string, syscall: string): Error =>
+    Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
+  const mapped = (error: Error): unknown => mapWireError(error, 'https://archive.test/a.zip');
+
+  it.each<[string, string, ErrorCode]>([
+    ['ENOTFOUND', 'getaddrinfo', 'dns-failed'],
+    ['EAI_AGAIN', 'getaddrinfo', 'dns-failed'],
+    ['EAI_FAIL', 'getaddrinfo', 'dns-failed'],
+    ['ENETUNREACH', 'connect', 'connect-failed'],
+    ['ENETDOWN', 'connect', 'connect-failed'],
+    ['EHOSTDOWN', 'connect', 'connect-failed'],
+    ['EPERM', 'connect', 'connect-failed'],
+    ['EACCES', 'connect', 'connect-failed'],
+    ['ETIMEDOUT', 'connect', 'connect-timeout'],
+    ['ECONNRESET', 'read', 'connection-lost'],
+    ['ECONNABORTED', 'read', 'connection-lost'],
+    ['ENETRESET', 'read', 'connection-lost'],
+    ['CERT_HAS_EXPIRED', '', 'tls-failed'],
+    ['CERT_NOT_YET_VALID', '', 'tls-failed'],
+    ['UNABLE_TO_GET_ISSUER_CERT', '', 'tls-failed'],
+    ['WHATEVER_COMES', 'read', 'connection-lost'],
+  ])('calls %s from %s by its own name, not a bug or the disk', (code, syscall, expected) => {
+    expect(mapped(failure(code, syscall))).toMatchObject({ code: expected });
+  });
+
+  it.each([
+    new TypeError('oops'),
+    new Error('no code'),
+    failure('UND_ERR_INVALID_ARG', ''),
+    new CryptodlError('body-encoded', 'ours'),
+  ])('leaves alone what did not happen on the wire: %s', (error) => {
+    expect(mapped(error)).toBe(error);
+  });
+});

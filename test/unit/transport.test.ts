@@ -1,0 +1,225 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { CryptodlError, toCryptodlError } from '../../src/errors.js';
+import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import { createPools } from '../../src/transport/pool.js';
+import { createTransport } from '../../src/transport/transport.js';
+import { keyPath } from '../../src/venue/keys.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { answer, context, refusal } from '../helpers/requests.js';
+import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+
+const folder = scratchFolder();
+const MIB = 1024 * 1024;
+/** Every megabyte different, so that a lost or swapped piece shows. */
+const LARGE = Buffer.from(
+  Uint8Array.from({ length: 5 * MIB }, (_, index) => (index * 31 + (index >> 20) * 7) % 251),
+);
+
+/** The real wire: `connections` sockets at most, closed when the test is over. */
+function transport(connections = 4) {
+  const pools = createPools({ connections, connectTimeoutMs: 5000 });
+  onTestFinished(() => pools.close());
+  const fetch = createTransport(pools);
+  return (
+    url: string,
+    more: Partial<FetchRequest> = {},
+    how: FetchContext = context(),
+  ): Promise<FetchResponse> => fetch({ url, bucket: 'archive', ...more }, how);
+}
+
+const answering =
+  (...given: Parameters<typeof httpAnswer>) =>
+  (socket: Socket): void =>
+    void socket.write(httpAnswer(...given));
+
+describe('transport, when the host answers', () => {
+  it('resolves with the body, its digests and the headers', async () => {
+    const { url, heads } = await wireServer(
+      answering(200, 'hello', ['ETag: "abc"', 'X-Many: a', 'X-Many: b']),
+    );
+    const response = await transport()(`${url}/a.zip?x=1`, { expect: { zip: false, md5: 'asked for' } });
+    const { sha256, md5 } = answer('hello');
+    expect(response).toMatchObject({ status: 200, sha256, md5, body: { kind: 'memory' } });
+    expect(response.body).toEqual({ kind: 'memory', bytes: Buffer.from('hello') });
+    expect(response.headers).toMatchObject({ etag: '"abc"', 'x-many': 'a, b' });
+    expect(heads[0]).toMatch(/^GET \/a\.zip\?x=1 HTTP\/1\.1\r\n/);
+    expect(heads[0]).toContain('accept-encoding: identity');
+  });
+
+  it('asks caches to revalidate only when told to', async () => {
+    const { url, heads } = await wireServer(answering(200, ''));
+    const fetch = transport();
+    await fetch(url);
+    await fetch(url, { bypassCache: true });
+    expect(heads[0]).not.toContain('no-cache');
+    expect(heads[1]).toContain('cache-control: no-cache');
+  });
+
+  it('sends keys that are not ASCII percent-encoded', async () => {
+    const { url, heads } = await wireServer(answering(200, ''));
+    await transport()(`${url}/${keyPath('data/spot/币安人生USDT/a b+c.zip')}`);
+    const path = heads[0]?.split(' ')[1] ?? '';
+    expect(path).toMatch(/^[\u0021-\u007e]+$/);
+    expect(decodeURIComponent(path)).toBe('/data/spot/币安人生USDT/a b+c.zip');
+  });
+
+  it('takes a 404 for an answer (N21)', async () => {
+    const { url } = await wireServer(answering(404, '<Error><Code>NoSuchKey</Code></Error>'));
+    expect((await transport()(url)).status).toBe(404);
+  });
+
+  it('reads chunked bodies and bodies that end with the connection', async () => {
+    const chunked = await wireServer(
+      answering(200, '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n', ['Transfer-Encoding: chunked']),
+    );
+    expect((await transport()(chunked.url)).sha256).toBe(answer('abcde').sha256);
+    const closing = await wireServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nabcde'));
+    expect((await transport()(closing.url)).sha256).toBe(answer('abcde').sha256);
+  });
+
+  it('uses one connection again and again, and no more of them than allowed', async () => {
+    const { url, sockets, heads } = await wireServer(answering(200, 'x'));
+    const fetch = transport(2);
+    await Promise.all(Array.from({ length: 20 }, () => fetch(url)));
+    for (let time = 0; time < 5; time += 1) await fetch(url);
+    expect(sockets).toHaveLength(2);
+    expect(heads).toHaveLength(25);
+  });
+
+  it('tells of every sign of life, in order', async () => {
+    const { url } = await wireServer(answering(200, 'x'));
+    const signs: string[] = [];
+    await transport()(url, {}, { ...context(), onActivity: (what) => signs.push(what) });
+    expect(signs).toEqual(['sent', 'headers', 'bytes']);
+  });
+});
+
+describe('transport, with a large body', () => {
+  it('spools it to a file, whole and with the right digests', async () => {
+    const { url } = await wireServer(answering(200, LARGE));
+    const spoolPath = join(folder, 'large.zip');
+    const more = { spoolPath, spoolAboveBytes: 2 * MIB, expect: { zip: false, md5: 'asked for' } };
+    const response = await transport()(url, more);
+    const { sha256, md5 } = answer(LARGE);
+    expect(response.body).toEqual({ kind: 'file', path: spoolPath, size: LARGE.length });
+    expect(response).toMatchObject({ sha256, md5 });
+    expect(readFileSync(spoolPath).equals(LARGE)).toBe(true);
+  });
+
+  it('begins the file anew when a cut attempt left one', async () => {
+    let requests = 0;
+    const { url } = await wireServer((socket) => {
+      requests += 1;
+      const whole = httpAnswer(200, LARGE);
+      if (requests === 1) socket.end(whole.subarray(0, 4 * MIB));
+      else socket.write(httpAnswer(200, LARGE.subarray(0, 3 * MIB)));
+    });
+    const spoolPath = join(folder, 'again.zip');
+    const fetch = transport();
+    const more = { spoolPath, spoolAboveBytes: MIB };
+    expect((await refusal(fetch(url, more))).code).toBe('connection-lost');
+    const response = await fetch(url, more);
+    expect(response.sha256).toBe(answer(LARGE.subarray(0, 3 * MIB)).sha256);
+    expect(readFileSync(spoolPath).equals(LARGE.subarray(0, 3 * MIB))).toBe(true);
+  });
+
+  it('keeps a body below the limit, or without a path, in memory', async () => {
+    const { url } = await wireServer(answering(200, LARGE));
+    const fetch = transport();
+    const spoolPath = join(folder, 'small.zip');
+    expect((await fetch(url, { spoolPath, spoolAboveBytes: 6 * MIB })).body.kind).toBe('memory');
+    expect(existsSync(spoolPath)).toBe(false);
+    const { body, sha256 } = await fetch(url, { spoolAboveBytes: 1 });
+    expect(body.kind).toBe('memory');
+    expect(sha256).toBe(answer(LARGE).sha256);
+  });
+
+  it('fails with the error of the disk, which is no fault of the host, and hangs up', async () => {
+    const { url, sockets } = await wireServer(answering(200, LARGE));
+    const more = { spoolPath: join(folder, 'no such folder', 'a.zip'), spoolAboveBytes: 1 };
+    const error: unknown = await transport()(url, more).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ENOENT' });
+    expect(toCryptodlError(error).code).toBe('disk');
+    await gone(sockets[0]);
+  });
+
+  it('refuses more bytes than allowed, before all of them have come (B4)', async () => {
+    const { url, sockets } = await wireServer((socket) => {
+      socket.write(httpAnswer(200, 'x'.repeat(2000), ['Content-Length: 1000000000']));
+    });
+    const error = await refusal(transport()(url, { maxBytes: 1999 }));
+    expect(error.code).toBe('length-mismatch');
+    expect(error.message).toContain('more than 1999 bytes');
+    await gone(sockets[0]);
+  });
+
+  it('allows exactly as many bytes as allowed', async () => {
+    const { url } = await wireServer(answering(200, 'x'.repeat(2000)));
+    expect((await transport()(url, { maxBytes: 2000 })).status).toBe(200);
+  });
+});
+
+describe('transport, when it is aborted (A5)', () => {
+  const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
+
+  it.each([
+    ['before the headers', ''],
+    ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
+  ])('fails with the reason and closes the socket, as the server sees, %s', async (_, bytes) => {
+    const stop = new AbortController();
+    let progress = (): void => undefined;
+    const underWay = new Promise<void>((resolve) => {
+      progress = resolve;
+    });
+    const { url, sockets } = await wireServer((socket) => {
+      if (bytes === '') progress();
+      else socket.write(bytes);
+    });
+    const onActivity = (what: string): void => {
+      if (what === 'bytes') progress();
+    };
+    const ended = refusal(transport()(url, {}, { ...context(stop.signal), onActivity }));
+    await underWay;
+    stop.abort(interrupted);
+    expect(await ended).toBe(interrupted);
+    await gone(sockets[0]);
+  });
+
+  it('never sends a request that was aborted while it waited for a socket', async () => {
+    const stop = new AbortController();
+    const { url, heads, sockets } = await wireServer((socket) => {
+      if (heads.length > 1) socket.write(httpAnswer(200, 'x'));
+    });
+    const fetch = transport(1);
+    const first = fetch(`${url}/first`);
+    const waiting = refusal(fetch(`${url}/waiting`, {}, context(stop.signal)));
+    const last = fetch(`${url}/last`);
+    while (heads.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    stop.abort(interrupted);
+    expect(await waiting).toBe(interrupted);
+    sockets[0]?.write(httpAnswer(200, 'x'));
+    await Promise.all([first, last]);
+    expect(heads.map((head) => head.split(' ')[1])).toEqual(['/first', '/last']);
+  });
+
+  it('sends nothing when it is aborted already', async () => {
+    const { url, heads } = await wireServer(answering(200, 'x'));
+    const fetch = transport(1);
+    const path = `/${randomUUID()}`;
+    expect(await refusal(fetch(url + path, {}, context(AbortSignal.abort(interrupted))))).toBe(interrupted);
+    await fetch(`${url}/next`);
+    expect(heads.map((head) => head.split(' ')[1])).toEqual(['/next']);
+  });
+});
+
+/** The server has seen the connection end. */
+async function gone(socket: Socket | undefined): Promise<void> {
+  expect(socket).toBeDefined();
+  if (socket === undefined || socket.destroyed) return;
+  // Not events.once: a reset is as good an end as any.
+  await new Promise((resolve) => socket.once('close', resolve));
+}
