@@ -1,0 +1,119 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { PartitionPlan } from '../../src/task.js';
+import { plan, queueOf, task } from '../helpers/run-queue.js';
+
+describe('RunQueue, as a bound on what is alive', () => {
+  it('keeps a few times the concurrency alive, were the plan ten million objects long', async () => {
+    const concurrency = 8;
+    const keys: string[] = [];
+    let planned = 0;
+    let done = 0;
+    let most = 0;
+    let inFlight = 0;
+    let mostInFlight = 0;
+    const { queue, writes } = queueOf(
+      {
+        download: async (_, { object }) => {
+          inFlight += 1;
+          mostInFlight = Math.max(mostInFlight, inFlight);
+          await turn();
+          inFlight -= 1;
+          return object.key;
+        },
+        write: async (written, received) => {
+          await turn();
+          keys.push(...received);
+          done += written.tasks.length;
+          return new Map();
+        },
+      },
+      concurrency,
+    );
+    async function* manyPlans(): AsyncGenerator<PartitionPlan> {
+      for (let label = 0; label < 10_000; label += 1) {
+        await Promise.resolve();
+        planned += 1;
+        most = Math.max(most, planned - done);
+        yield plan(String(label), [task(String(label))]);
+      }
+    }
+    await queue.run(manyPlans());
+    expect(new Set(keys).size).toBe(10_000);
+    expect(keys).toHaveLength(10_000);
+    expect(writes).toEqual([]);
+    expect(mostInFlight).toBe(concurrency);
+    expect(most).toBeLessThanOrEqual(concurrency * 4);
+  });
+
+  it('does not pile up partitions in front of slow writers', async () => {
+    let received = 0;
+    let written = 0;
+    let most = 0;
+    const { run } = queueOf({
+      download: (_, { object }) => {
+        received += 1;
+        most = Math.max(most, received - written);
+        return Promise.resolve(object.key);
+      },
+      write: async () => {
+        for (let wait = 0; wait < 20; wait += 1) await turn();
+        written += 1;
+        return new Map();
+      },
+    });
+    await run(Array.from({ length: 200 }, (_, label) => plan(String(label), [task(String(label))])));
+    expect(written).toBe(200);
+    expect(most).toBeLessThanOrEqual(20);
+  });
+
+  it('follows a new limit while it runs', async () => {
+    let inFlight = 0;
+    const seen: number[] = [];
+    const made = queueOf({
+      download: async (_, { object }) => {
+        inFlight += 1;
+        seen.push(inFlight);
+        if (seen.length === 20) made.queue.setDownloads(1);
+        await turn();
+        inFlight -= 1;
+        return object.key;
+      },
+    });
+    await made.run(Array.from({ length: 60 }, (_, label) => plan(String(label), [task(String(label))])));
+    expect(Math.max(...seen.slice(0, 20))).toBe(4);
+    expect(Math.max(...seen.slice(30))).toBe(1);
+  });
+
+  it('keeps few large bodies alive at once, and still writes a partition that alone is larger', async () => {
+    let alive = 0;
+    let most = 0;
+    const { run } = queueOf(
+      {
+        bytesOf: () => 200 * 1024 * 1024,
+        download: async (_, { object: { key } }) => {
+          alive += 1;
+          most = Math.max(most, alive);
+          await turn();
+          return key;
+        },
+        write: async (_, received) => {
+          await turn();
+          alive -= received.length;
+          return new Map();
+        },
+      },
+      16,
+    );
+    await run(Array.from({ length: 30 }, (_, label) => plan(String(label), [task(String(label))])));
+    expect(alive).toBe(0);
+    expect(most).toBe(2);
+    await run([
+      plan(
+        '2024-01',
+        Array.from({ length: 31 }, (_, day) => task(String(day))),
+      ),
+    ]);
+    expect(alive).toBe(0);
+  });
+});

@@ -1,0 +1,185 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { CryptodlError, ErrorCode } from '../../src/errors.js';
+import { FURTHER_ROUNDS } from '../../src/queue/run-queue.js';
+import type { PartitionPlan } from '../../src/task.js';
+import { refusal } from '../helpers/requests.js';
+import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
+
+describe('RunQueue', () => {
+  it('writes a partition when all its objects are there, and names the absent ones', async () => {
+    const { run, writes, failed, settled } = queueOf({
+      download: (_, { object: { key } }) => {
+        if (key === 'absent') return Promise.resolve(undefined);
+        return key === 'bad' ? Promise.reject(fails('zip-broken')) : Promise.resolve(key);
+      },
+    });
+    await run([plan('2024-01', [task('a'), task('absent'), task('bad'), task('held', 'skip'), task('b')])]);
+    expect(writes).toEqual([
+      { label: '2024-01', received: ['a', 'b'], absent: ['absent'], rebuild: undefined },
+    ]);
+    expect(failed).toEqual([['bad', 'zip-broken']]);
+    expect(settled).toEqual([
+      ['held', 'skip'],
+      ['absent', 'absent'],
+    ]);
+  });
+
+  it('writes nothing when nothing came', async () => {
+    const { run, writes, settled } = queueOf({ download: () => Promise.resolve(undefined) });
+    await run([plan('2024-01', [task('a'), task('b')]), plan('2024-02', [task('c', 'skip')])]);
+    expect(writes).toEqual([]);
+    expect(settled.map(([key]) => key).sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('does what the writer prepared, and prepares only what needs fetching', async () => {
+    const prepared: string[] = [];
+    const { run, writes } = queueOf({
+      prepare: (wanted) => {
+        prepared.push(wanted.label);
+        return Promise.resolve({ ...wanted, tasks: [...wanted.tasks, task('old')], rebuild: 'damaged' });
+      },
+    });
+    await run([plan('2024-01', [task('held', 'skip')]), plan('2024-02', [task('new')])]);
+    expect(prepared).toEqual(['2024-02']);
+    expect(writes).toEqual([{ label: '2024-02', received: ['new', 'old'], absent: [], rebuild: 'damaged' }]);
+  });
+
+  it('tries a failure that may pass again in further rounds at the end, and only then calls it failed', async () => {
+    const asked: string[] = [];
+    const { run, failed, rounds, spools } = queueOf({
+      download: (_, { object: { key } }) => {
+        asked.push(key);
+        return key === 'bad' ? Promise.reject(fails('http-server-error')) : Promise.resolve(key);
+      },
+    });
+    await run([plan('2024-01', [task('bad'), task('a')]), plan('2024-02', [task('b')])]);
+    expect(asked).toEqual(['bad', 'a', 'b', ...Array<string>(FURTHER_ROUNDS).fill('bad')]);
+    expect(rounds).toEqual([1, 2, 3]);
+    expect(failed).toEqual([['bad', 'http-server-error']]);
+    expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+
+  it('adds in a further round what came late, instead of making the file anew from it alone', async () => {
+    let calls = 0;
+    const { run, writes, failed } = queueOf({
+      download: (_, { object: { key } }) => {
+        calls += 1;
+        return key === 'late' && calls < 3 ? Promise.reject(fails('connection-lost')) : Promise.resolve(key);
+      },
+    });
+    await run([{ ...plan('2024-01', [task('late'), task('a')]), rebuild: 'forced' }]);
+    expect(writes).toEqual([
+      { label: '2024-01', received: ['a'], absent: [], rebuild: 'forced' },
+      { label: '2024-01', received: ['late'], absent: [], rebuild: undefined },
+    ]);
+    expect(failed).toEqual([]);
+  });
+
+  it.each<ErrorCode>(['checksum-mismatch', 'http-refused', 'wait-too-long'])(
+    'has no further round for %s',
+    async (code) => {
+      const { run, failed, rounds } = queueOf({ download: () => Promise.reject(fails(code)) });
+      await run([plan('2024-01', [task('bad')])]);
+      expect(rounds).toEqual([]);
+      expect(failed).toEqual([['bad', code]]);
+    },
+  );
+
+  it('calls failed what the write refused, or tries it again when that may help', async () => {
+    let writes = 0;
+    const { run, failed, rounds } = queueOf({
+      write: () => {
+        writes += 1;
+        const broken: [string, CryptodlError][] = [
+          ['broken', fails('row-malformed')],
+          ['lonely', fails('partition-incomplete')],
+        ];
+        return Promise.resolve(new Map(writes === 1 ? broken : []));
+      },
+    });
+    await run([plan('2024-01', [task('broken'), task('lonely'), task('good')])]);
+    expect(failed).toEqual([['broken', 'row-malformed']]);
+    expect(rounds).toEqual([1]);
+    expect(writes).toBe(2);
+  });
+
+  it('ends the run with a fatal error and asks for nothing more', async () => {
+    const asked: string[] = [];
+    const { run, stop, failed } = queueOf({
+      download: async (_, { object: { key } }) => {
+        asked.push(key);
+        await turn();
+        if (key === '3') throw fails('disk-full');
+        return key;
+      },
+    });
+    const plans = Array.from({ length: 1000 }, (_, label) => plan(String(label), [task(String(label))]));
+    expect((await refusal(run(plans))).code).toBe('disk-full');
+    expect(stop.signal.aborted).toBe(true);
+    expect(asked.length).toBeLessThan(20);
+    expect(failed).toEqual([]);
+  });
+
+  it.each([
+    ['a write', { write: () => Promise.reject(new TypeError('oops')) }],
+    ['a preparation', { prepare: () => Promise.reject(new TypeError('oops')) }],
+    ['a download', { download: () => Promise.reject(new TypeError('oops')) }],
+    ['a plan', undefined],
+  ])('ends the run with a bug when %s throws what nobody knows', async (_, changes) => {
+    const { queue } = queueOf(changes);
+    async function* plans(): AsyncGenerator<PartitionPlan> {
+      yield plan('2024-01', [task('a')]);
+      await turn();
+      if (changes === undefined) throw new TypeError('oops');
+    }
+    const error = await refusal(queue.run(plans()));
+    expect(error.code).toBe('bug');
+    expect(error.message).toContain('oops');
+  });
+
+  it('stops at an abort: what was not asked for is not, and nothing of it is called failed', async () => {
+    const asked: string[] = [];
+    const made = queueOf({
+      download: async (_, { object: { key } }) => {
+        asked.push(key);
+        if (key === '5') made.stop.abort(fails('interrupted'));
+        await turn();
+        return key;
+      },
+    });
+    const plans = Array.from({ length: 1000 }, (_, label) => plan(String(label), [task(String(label))]));
+    expect((await refusal(made.run(plans))).code).toBe('interrupted');
+    expect(asked.length).toBeLessThan(20);
+    expect(made.failed).toEqual([]);
+    expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+
+  it('does not make a file anew from the half that came before an abort', async () => {
+    const days = Array.from({ length: 31 }, (_, day) => task(`day ${day}`));
+    const made = queueOf({
+      download: async (_, { object: { key } }) => {
+        if (key === 'day 9') made.stop.abort(fails('interrupted'));
+        await turn();
+        return key;
+      },
+    });
+    await refusal(made.run([{ ...plan('2024-01', days), rebuild: 'forced' }]));
+    expect(made.writes).toEqual([]);
+  });
+
+  it('calls failed what waits for a round that an abort prevents, with why it waits', async () => {
+    const made = queueOf({
+      download: (_, { object: { key } }) => {
+        if (key === 'last') made.stop.abort(fails('interrupted'));
+        return key === 'bad' ? Promise.reject(fails('http-server-error')) : Promise.resolve(key);
+      },
+    });
+    const last = plan('2024-02', [task('last')]);
+    expect((await refusal(made.run([plan('2024-01', [task('bad'), task('a')]), last]))).code).toBe(
+      'interrupted',
+    );
+    expect(made.failed).toEqual([['bad', 'http-server-error']]);
+    expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+});
