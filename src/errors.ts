@@ -87,6 +87,8 @@ export class CryptodlError extends Error {
   readonly evidence: FetchResponse | undefined;
   /** Attempts that were made on the wire before this error was given up on. */
   attempts = 1;
+  /** Set when a retry layer gave up: whoever waits for this request as a part of another does not retry it again. */
+  isGivenUp = false;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });

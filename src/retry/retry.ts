@@ -34,8 +34,7 @@ export function retry(options: RetryOptions): Layer {
       try {
         return await next(current, { ...context, attempt });
       } catch (error) {
-        if (!(error instanceof CryptodlError) || !error.retryable || error.code === 'wait-too-long')
-          throw error;
+        if (!isRetried(error)) throw error;
         error.attempts = attempt;
         let delayMs: number;
         if (WAITS.has(error.code)) {
@@ -45,13 +44,13 @@ export function retry(options: RetryOptions): Layer {
           if (waitedMs > options.maxWaitMs) throw tooLong(error, options.maxWaitMs, attempt);
         } else if (ASK_AGAIN.has(error.code)) {
           refusals += 1;
-          if (refusals > ASK_AGAIN_TIMES) throw error;
+          if (refusals > ASK_AGAIN_TIMES) throw givenUp(error);
           delayMs = backoffMs(refusals, options);
           attempt += 1;
           current = { ...request, bypassCache: true };
         } else {
           failures += 1;
-          if (failures > options.retries) throw error;
+          if (failures > options.retries) throw givenUp(error);
           delayMs = Math.max(backoffMs(failures, options), error.retryAfterMs ?? 0);
           if (delayMs > options.maxWaitMs) throw tooLong(error, options.maxWaitMs, attempt);
           attempt += 1;
@@ -68,6 +67,17 @@ export function retry(options: RetryOptions): Layer {
       }
     }
   };
+}
+
+function isRetried(error: unknown): error is CryptodlError {
+  return (
+    error instanceof CryptodlError && error.retryable && error.code !== 'wait-too-long' && !error.isGivenUp
+  );
+}
+
+function givenUp(error: CryptodlError): CryptodlError {
+  error.isGivenUp = true;
+  return error;
 }
 
 /** Full jitter: uniform between nothing and the exponential step (AWS, "Exponential backoff and jitter"). */

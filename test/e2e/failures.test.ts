@@ -206,6 +206,20 @@ describe('a month with five bad objects', () => {
     expect(result.stderr).toContain('30 no checksum published');
   });
 
+  it('a sidecar that fails for good does not have its zip downloaded for every try', async () => {
+    archive.requests.length = 0;
+    archive.fault = (path, _request, response) => {
+      if (path !== `/${WRONG_SUM}.CHECKSUM`) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await run(join(scratch, 'failing-sidecar'));
+    archive.fault = undefined;
+    expect(result.code).toBe(3);
+    // One per round: the first and three further ones.
+    expect(archive.requests.filter((path) => path === `/${WRONG_SUM}`)).toHaveLength(4);
+  });
+
   it('--verify etag asks for no sidecar and still refuses changed bytes', async () => {
     archive.requests.length = 0;
     archive.fault = (path, _request, response) => {
