@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -10,4 +10,17 @@ export function scratchFolder(): string {
     rmSync(folder, { recursive: true, force: true });
   });
   return folder;
+}
+
+/** Files below the folder that this process holds open, as Linux tells. */
+export function openFiles(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      const path = readlinkSync(join('/proc/self/fd', descriptor));
+      return path.startsWith(folder) ? [path] : [];
+    } catch {
+      // Closed since it was listed.
+      return [];
+    }
+  });
 }

@@ -154,11 +154,12 @@ describe('breaker', () => {
   it('lets three probes through when half-open, however they interleave and end (B8)', async () => {
     type Step = 'start' | 'failed' | 'aborted' | 'refused' | 'time';
     const step = fc.oneof(
-      { weight: 4, arbitrary: fc.constant<Step>('start') },
-      fc.constantFrom<Step>('failed', 'aborted', 'refused', 'time'),
+      { weight: 6, arbitrary: fc.constant<Step>('start') },
+      { weight: 2, arbitrary: fc.constant<Step>('time') },
+      { weight: 3, arbitrary: fc.constantFrom<Step>('failed', 'aborted', 'refused') },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         const { clock, flying, start, fail, trip } = held();
         await trip();
         let openUntil = clock.monotonic() + OPEN_MS;
@@ -182,6 +183,19 @@ describe('breaker', () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it('is not opened again by a late probe when another one has closed it', async () => {
+    const { clock, flying, start, fail, trip } = held();
+    await trip();
+    await clock.advance(OPEN_MS);
+    start();
+    start();
+    flying.shift()?.resolve(answer());
+    await clock.advance(0);
+    await fail('http-server-error');
+    start();
+    expect(flying).toHaveLength(1);
   });
 
   it('ends the run as unreachable while no host ever answered: it is our own network', async () => {

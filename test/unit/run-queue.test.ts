@@ -138,19 +138,33 @@ describe('RunQueue', () => {
     expect(error.message).toContain('oops');
   });
 
-  it('stops at an abort: what was not asked for is not, and nothing of it is called failed', async () => {
-    const asked: string[] = [];
+  it('stops at an abort: nothing more is planned, prepared or asked for, or called failed', async () => {
+    const late: string[] = [];
+    let planned = 0;
+    const note = (what: string): void => {
+      if (made.stop.signal.aborted) late.push(what);
+    };
     const made = queueOf({
+      prepare: (wanted) => {
+        note(`prepared ${wanted.label}`);
+        return Promise.resolve(wanted);
+      },
       download: async (_, { object: { key } }) => {
-        asked.push(key);
-        if (key === '5') made.stop.abort(fails('interrupted'));
+        note(`asked ${key}`);
         await turn();
+        if (key === '5') made.stop.abort(fails('interrupted'));
         return key;
       },
     });
-    const plans = Array.from({ length: 1000 }, (_, label) => plan(String(label), [task(String(label))]));
-    expect((await refusal(made.run(plans))).code).toBe('interrupted');
-    expect(asked.length).toBeLessThan(20);
+    async function* plans(): AsyncGenerator<PartitionPlan> {
+      for (let label = 0; label < 1000; label += 1) {
+        planned += 1;
+        yield await Promise.resolve(plan(String(label), [task(String(label))]));
+      }
+    }
+    expect((await refusal(made.queue.run(plans()))).code).toBe('interrupted');
+    expect(late).toEqual([]);
+    expect(planned).toBeLessThan(30);
     expect(made.failed).toEqual([]);
     expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
   });

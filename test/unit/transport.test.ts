@@ -8,7 +8,7 @@ import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.
 import { createPools } from '../../src/transport/pool.js';
 import { createTransport } from '../../src/transport/transport.js';
 import { keyPath } from '../../src/venue/keys.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
@@ -122,6 +122,7 @@ describe('transport, with a large body', () => {
     const fetch = transport();
     const more = { spoolPath, spoolAboveBytes: MIB };
     expect((await refusal(fetch(url, more))).code).toBe('connection-lost');
+    if (process.platform === 'linux') expect(openFiles(folder)).toEqual([]);
     const response = await fetch(url, more);
     expect(response.sha256).toBe(answer(LARGE.subarray(0, 3 * MIB)).sha256);
     expect(readFileSync(spoolPath).equals(LARGE.subarray(0, 3 * MIB))).toBe(true);

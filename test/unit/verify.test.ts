@@ -5,7 +5,7 @@ import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/errors.js';
 import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
 import { verify } from '../../src/transport/verify.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 
 const folder = scratchFolder();
@@ -95,6 +95,23 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     const long = makeZip([{ name: 'a.csv', data: '1\n' }], { comment: 'x'.repeat(65_535) });
     const error = await refusal(check(responseOf(long, kind), { zip: true, sha256: published(OTHER) }));
     expect(error.code).toBe('checksum-mismatch');
+  });
+});
+
+describe('verify, with a large body in a file', () => {
+  const large = makeZip([{ name: 'a.csv', data: Buffer.alloc(200_000, '1'), method: 0 }]);
+
+  it('finds its end where it is', async () => {
+    const contradicted = { zip: true, sha256: published(OTHER) };
+    expect((await refusal(check(responseOf(large, 'file'), contradicted))).code).toBe('checksum-mismatch');
+    const cut = responseOf(large.subarray(0, 150_000), 'file');
+    expect((await refusal(check(cut, contradicted))).code).toBe('zip-truncated');
+  });
+
+  it.runIf(process.platform === 'linux')('does not keep it open, passed or refused', async () => {
+    await check(responseOf(large, 'file'), { zip: true });
+    await refusal(check(responseOf(large, 'file'), { zip: true, sha256: published(OTHER) }));
+    expect(openFiles(folder)).toEqual([]);
   });
 });
 
