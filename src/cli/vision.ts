@@ -1,11 +1,13 @@
 /** `cryptodl vision`: what is wanted, what there is, and then the run. */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { errnoOf, usage } from '../errors.js';
 import { executePlan } from '../execute-plan.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
+import { fileSize } from '../lake/publish.js';
 import { openLake } from '../open-lake.js';
 import type { RawValues } from '../options/resolve.js';
 import type { Plan } from '../plan/plan.js';
@@ -70,7 +72,7 @@ async function refuseBadReport(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   try {
     await mkdir(dirname(path), { recursive: true });
-    await (await open(path, 'a')).close();
+    await access((await fileSize(path)) === undefined ? dirname(path) : path, constants.W_OK);
   } catch (error) {
     throw usage(
       `--failures ${path} cannot be written (${errnoOf(error)})`,

@@ -334,6 +334,25 @@ describe('bad input', () => {
     expect(archive.objectRequests()).toEqual([]);
   });
 
+  it('a run that is refused makes no failure report', async () => {
+    const failures = join(scratch, 'never-made.jsonl');
+    const flags = ['--symbols', 'BTCUSDT', '--max-bytes', '1', '--failures', failures];
+    const result = await cryptodl([
+      'vision',
+      ...BASE,
+      ...flags,
+      '--archive-url',
+      archive.url,
+      '--now',
+      NOW,
+      '--out',
+      join(scratch, 'no-report'),
+      ...FAST,
+    ]);
+    expect(result.code).toBe(2);
+    expect(existsSync(failures)).toBe(false);
+  });
+
   it('nobody there ends with 1 and says what to check', async () => {
     const result = await cryptodl([
       'vision',
