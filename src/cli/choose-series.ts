@@ -80,9 +80,9 @@ function chooseDatasets(session: Session): ChosenDataset[] {
 
 function withCadences(session: Session, dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset {
   const { cadence, market } = session.options;
-  const exist = cadencesOf(dataset.spec, dataset.interval);
-  const cadences = cadence === 'auto' ? exist : exist.filter((candidate) => candidate === cadence);
+  const cadences = cadencesOf(dataset.spec, dataset.interval, cadence);
   if (cadences.length > 0) return { ...dataset, cadences };
+  const exist = cadencesOf(dataset.spec, dataset.interval);
   const what = [market, dataset.name, dataset.interval].filter((part) => part !== undefined).join(' ');
   throw usage(
     `--cadence ${cadence}: ${what} exists only ${exist.join(' and ')}`,

@@ -10,6 +10,7 @@ import { heldSeries } from '../plan/held-series.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
+import { hasQuote } from '../plan/symbols.js';
 import type { Session } from '../session.js';
 import type { Series, Settings } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
@@ -66,10 +67,7 @@ function isChosen(series: Series, session: Session, given: ReadonlySet<string>):
   if (given.has('dataset') && !options.dataset.includes(series.dataset)) return false;
   if (given.has('interval') && series.interval !== undefined && !options.interval.includes(series.interval))
     return false;
-  return (
-    options.quote === undefined ||
-    options.quote.some((quote) => (series.symbol.split('_')[0] ?? '').endsWith(quote))
-  );
+  return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 
 async function continuations(
@@ -91,9 +89,7 @@ async function continuations(
       const last = manifest[format].lines().at(-1);
       const asked = settingsOf(session, spec, cadencesOf(spec, series.interval));
       const settings = keepHeld(asked, last?.settings ?? asked, given);
-      const exist = cadencesOf(spec, series.interval);
-      const cadences =
-        settings.cadence === 'auto' ? exist : exist.filter((cadence) => cadence === settings.cadence);
+      const cadences = cadencesOf(spec, series.interval, settings.cadence);
       const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder);
       const from =
         isRangeGiven(options) || gap === undefined

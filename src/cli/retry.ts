@@ -80,9 +80,7 @@ function requestsOf(session: Session, path: string, entries: readonly ReportEntr
       );
     }
     const { settings } = entry;
-    const cadences = cadencesOf(spec, entry.interval).filter(
-      (cadence) => settings.cadence === 'auto' || settings.cadence === cadence,
-    );
+    const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings]);
     const request = requests.get(id) ?? { series, settings, cadences, ranges: [] };
     request.ranges.push({ from: period.from, to: period.to });

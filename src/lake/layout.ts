@@ -6,7 +6,7 @@ export const MANIFEST = '_manifest.jsonl';
 
 /** Device names of Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
-// eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const UNSAFE = /[\u0000-\u001f\u007f/\\:*?"<>|%]/g;
 
 /**

@@ -1,6 +1,7 @@
 import { usage } from '../errors.js';
 import { seriesName } from '../task.js';
 import type { Format, Series, Settings } from '../task.js';
+import type { ObjectLine } from './manifest.js';
 
 /** What makes files of a format differ. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -15,11 +16,14 @@ export interface Difference {
   readonly asked: string;
 }
 
-/** Settings that make files differ and in which these two do; empty when the same file can hold both. */
-export function differingSettings(held: Settings, asked: Settings): Difference[] {
-  return RELEVANT[asked.format]
-    .filter((name) => held[name] !== asked[name])
-    .map((name) => ({ name: flagName(name), held: String(held[name]), asked: String(asked[name]) }));
+/** Settings in which the first line that differs does so; empty when the series can take these files in. */
+export function differingSettings(lines: readonly ObjectLine[], asked: Settings): Difference[] {
+  const names = RELEVANT[asked.format];
+  const other = lines.find((line) => names.some((name) => line.settings[name] !== asked[name]))?.settings;
+  if (other === undefined) return [];
+  return names
+    .filter((name) => other[name] !== asked[name])
+    .map((name) => ({ name: flagName(name), held: String(other[name]), asked: String(asked[name]) }));
 }
 
 /** Throws the usage error that names the folder. */

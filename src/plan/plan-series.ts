@@ -35,11 +35,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const { series, settings } = request;
   const folder = join(context.root, seriesFolder(context.venue.name, series));
   const held = (await readManifest(folder))[settings.format];
-  const differences =
-    held
-      .lines()
-      .map((line) => differingSettings(line.settings, settings))
-      .find((found) => found.length > 0) ?? [];
+  const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   const ranges = differences.length > 0 ? withHeldDays(request.ranges, held) : request.ranges;
   const partitions = await chooseObjects(

@@ -57,7 +57,7 @@ function isGlob(word: string): boolean {
 }
 
 function refuseUnsafe(word: string): void {
-  // eslint-disable-next-line no-control-regex
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u0020\u007f/\\%]/.test(word) || /^!?\.+$/.test(word) || word === '!' || word.length > 100) {
     throw usage(
       `--symbols: ${JSON.stringify(word)} is not a symbol`,
@@ -115,7 +115,7 @@ function matcher(globs: readonly string[]): (symbol: string) => boolean {
 }
 
 /** `BTCUSDT_240329`, `BTCUSD_PERP` and `ICPUSDT_SETTLED` have their quote before the underscore. */
-function hasQuote(symbol: string, quote: string): boolean {
+export function hasQuote(symbol: string, quote: string): boolean {
   const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
   return pair.endsWith(quote) && pair.length > quote.length;
 }

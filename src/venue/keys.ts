@@ -55,9 +55,16 @@ export function keyPath(key: string): string {
   return key.split('/').map(encodeURIComponent).join('/');
 }
 
-/** Cadences in which this dataset exists for this interval. */
-export function cadencesOf(spec: DatasetSpec, interval: string | undefined): readonly Cadence[] {
-  if (spec.intervals === undefined || interval === undefined) return spec.cadences;
-  const intervals = spec.intervals;
-  return spec.cadences.filter((cadence) => intervals[cadence].includes(interval));
+/** Cadences in which this dataset exists for this interval, and which `--cadence` allows. */
+export function cadencesOf(
+  spec: DatasetSpec,
+  interval: string | undefined,
+  allowed: 'auto' | Cadence = 'auto',
+): readonly Cadence[] {
+  const { intervals } = spec;
+  return spec.cadences.filter(
+    (cadence) =>
+      (allowed === 'auto' || cadence === allowed) &&
+      (intervals === undefined || interval === undefined || intervals[cadence].includes(interval)),
+  );
 }

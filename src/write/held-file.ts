@@ -53,10 +53,8 @@ export async function withRebuild(
 
 /** The planner has looked already; a failure report may be older than what the series holds now. */
 function refuseDifferences({ held, folder }: HeldFile, plan: PartitionPlan): void {
-  for (const line of held.lines()) {
-    const differences = differingSettings(line.settings, plan.settings);
-    if (differences.length > 0) refuseOtherSettings(plan.series, folder, differences);
-  }
+  const differences = differingSettings(held.lines(), plan.settings);
+  if (differences.length > 0) refuseOtherSettings(plan.series, folder, differences);
 }
 
 /**
