@@ -55,13 +55,17 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
   const options: Partial<Record<FlagName, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
+  const rangeSource = layers
+    .filter((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined))
+    .slice(0, 1);
   for (const name of FLAG_NAMES) {
-    const sources = known.has(name) || verb === 'retry' ? [...layers, DEFAULT_LAYER] : [DEFAULT_LAYER];
-    const layer = RANGE.has(name)
-      ? [layers.find((source) => [...RANGE].some((kind) => source.values[kind] !== undefined))].find(
-          (source) => source?.values[name] !== undefined,
-        )
-      : sources.find((source) => source.values[name] !== undefined);
+    const sources =
+      known.has(name) || verb === 'retry'
+        ? RANGE.has(name)
+          ? rangeSource
+          : [...layers, DEFAULT_LAYER]
+        : [DEFAULT_LAYER];
+    const layer = sources.find((source) => source.values[name] !== undefined);
     origins[name] = layer?.origin ?? 'default';
     options[name] = layer === undefined ? undefined : parseValue(name, layer);
     if (layer?.values[name] !== undefined && layer !== DEFAULT_LAYER) texts[name] = layer.values[name];
