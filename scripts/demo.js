@@ -42,9 +42,11 @@ try {
     lake,
   ];
   console.log(`$ cryptodl ${command.join(' ')}`);
-  const code = await run(command);
+  const first = await run(command);
+  console.log(`\n$ cryptodl ${command.join(' ')}   # again`);
+  const second = await run(command);
   server.kill('SIGTERM');
-  if (code !== 0) throw new Error(`the run ended with exit code ${code}`);
+  if (first !== 0 || second !== 0) throw new Error(`the runs ended with exit codes ${first} and ${second}`);
   await show(
     `SELECT symbol, open_time, open, high, low, close, volume
      FROM read_parquet('${lake}/binance/um/klines/**/*.parquet', hive_partitioning = true)

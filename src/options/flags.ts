@@ -1,4 +1,4 @@
-/** The one flag table: parsing, help, environment twins, config keys, --print-options and the README come from it. */
+/** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
 import { loadRetryPresets, loadVenue, MARKETS } from '../venue/venue.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';

@@ -8,7 +8,7 @@ export interface DeferredPlans {
   close(): Promise<void>;
 }
 
-/** Errors kept in memory; what is beyond has a general one. */
+/** Errors kept in memory. What is beyond is not in the report when the run is ended before its round comes. */
 const ERRORS_KEPT = 10_000;
 
 export class Deferrals {
