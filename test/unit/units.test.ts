@@ -38,12 +38,24 @@ describe('durations', () => {
     expect(durationText(ms)).toBe(text);
   });
 
-  it('are never written with 60 seconds or 60 minutes', () => {
+  it('are written in the largest unit below 120 of it, and never carry 60 seconds or minutes beside it', () => {
     fc.assert(
-      fc.property(fc.double({ min: 0, max: 8e6, noNaN: true }), (ms) => {
-        expect(durationText(ms)).not.toMatch(/\b60s|\b60m|\b1000ms|\b120s/);
+      // Integers: doubles would hardly ever fall near a minute or an hour.
+      fc.property(fc.integer({ min: 0, max: 8_000_000 }), (ms) => {
+        const match = /^(?:(\d+)ms|(\d+(?:\.\d)?)s|(\d+)m(?: (\d+)s)?|(\d+)h (\d+)m)$/.exec(durationText(ms));
+        const [msPart = 0, seconds = 0, minutes = 0, besideMinutes = 0, hours = 0, besideHours = 0] =
+          match?.slice(1).map((part: string | undefined) => Number(part ?? 0)) ?? [];
+        expect(match).not.toBeNull();
+        expect(msPart).toBeLessThan(1000);
+        expect(seconds).toBeLessThan(120);
+        expect(minutes).toBeLessThan(120);
+        expect(Math.max(besideMinutes, besideHours)).toBeLessThan(60);
+        const said =
+          msPart + (seconds + minutes * 60 + besideMinutes + hours * 3600 + besideHours * 60) * 1000;
+        const unitMs = hours > 0 ? 60_000 : minutes > 0 ? 1000 : 100;
+        expect(Math.abs(said - ms)).toBeLessThanOrEqual(unitMs);
       }),
-      { numRuns: 2000 },
+      { numRuns: 5000 },
     );
   });
 });
