@@ -28,7 +28,8 @@ import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 import { verify } from './transport/verify.js';
 import { keyPath, SIDECAR } from './venue/keys.js';
-import { loadRetryPresets, loadVenue } from './venue/venue.js';
+import { loadRetryPresets } from './venue/facts.js';
+import { loadVenue } from './venue/venue.js';
 import type { Venue } from './venue/venue.js';
 
 export interface Session {

@@ -13,7 +13,7 @@ import type { Session } from '../session.js';
 import { shownPath } from '../shown-path.js';
 import type { Cadence, Format } from '../task.js';
 import { cadencesOf, datasetPrefix } from '../venue/keys.js';
-import { findDataset } from '../venue/venue.js';
+import { findDataset, intervalsOf } from '../venue/venue.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { continueLake } from './continue-lake.js';
 import { settingsOf } from './settings-of.js';
@@ -66,7 +66,7 @@ function chooseDatasets(session: Session): ChosenDataset[] {
     }
     if (spec.intervals === undefined) return [withCadences(session, { name, spec })];
     return intervals.map((interval) => {
-      const all = [...new Set([...(spec.intervals?.daily ?? []), ...(spec.intervals?.monthly ?? [])])];
+      const all = intervalsOf(spec) ?? [];
       if (!all.includes(interval)) {
         throw usage(
           `--interval: ${market} ${name} has no "${interval}"; it has ${all.join(', ')}`,
@@ -149,7 +149,7 @@ function requestOf(session: Session, dataset: ChosenDataset, symbol: string, ran
   const interval = dataset.interval === undefined ? {} : { interval: dataset.interval };
   return {
     series: { market: options.market, dataset: dataset.name, ...interval, symbol },
-    settings: settingsOf(session, dataset.spec, cadencesOf(dataset.spec, dataset.interval)),
+    settings: settingsOf(session, dataset.spec, dataset.interval),
     cadences: dataset.cadences,
     ranges: [{ from: range.from, to: range.to }],
   };

@@ -87,7 +87,7 @@ async function continuations(
   return Promise.all(
     formats.map(async (format) => {
       const last = manifest[format].lines().at(-1);
-      const asked = settingsOf(session, spec, cadencesOf(spec, series.interval));
+      const asked = settingsOf(session, spec, series.interval);
       const settings = keepHeld(asked, last?.settings ?? asked, given);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
       const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder);

@@ -1,5 +1,6 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
-import { loadRetryPresets, loadVenue, MARKETS } from '../venue/venue.js';
+import { loadRetryPresets } from '../venue/facts.js';
+import { loadVenue, MARKETS } from '../venue/venue.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 

@@ -1,79 +1,136 @@
-/** The venue's facts: config/binance.json, validated when it is read. */
-import { readFileSync } from 'node:fs';
-import * as v from 'valibot';
-import type { Market } from '../task.js';
+/** What the venue's archive has: markets, datasets, columns. Made from the facts of config/. */
+import { parsePeriod } from '../calendar.js';
+import type { Cadence, Grain, Market, Period } from '../task.js';
+import { readDatasetFacts, readVenueFacts } from './facts.js';
+import type { ColumnSpec, DatasetFacts, OfferFacts, VenueFacts } from './facts.js';
 
-/** `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `symbol`: checked and dropped. */
-const Column = v.strictObject({
-  name: v.string(),
-  type: v.picklist(['time', 'datetime', 'number', 'integer', 'symbol']),
-  nullable: v.optional(v.boolean(), false),
-  unit: v.optional(v.string()),
-  doc: v.string(),
-});
+/** Periods from the first to the last known one; undefined: not known, or published to this day. */
+export interface Span {
+  readonly first?: Period;
+  readonly last?: Period;
+}
 
-const DatasetSchema = v.strictObject({
-  title: v.string(),
-  cadences: v.pipe(v.array(v.picklist(['daily', 'monthly'])), v.minLength(1)),
+/** A dataset as one market has it. */
+export interface DatasetSpec {
+  readonly name: string;
+  readonly title: string;
+  readonly aliases: readonly string[];
+  readonly cadences: readonly Cadence[];
+  readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
+  readonly removed: boolean;
+  readonly header: OfferFacts['header'];
   /** Present for datasets with an interval layer in their keys. */
-  intervals: v.optional(v.strictObject({ daily: v.array(v.string()), monthly: v.array(v.string()) })),
-  /** Seconds from row to row, where that is fixed and not told by the interval. */
-  rowSeconds: v.optional(v.number()),
-  /** Leading columns of the total order; the remaining columns break ties. */
-  sort: v.pipe(v.array(v.string()), v.minLength(1)),
-  partition: v.picklist(['day', 'month']),
-  columns: v.pipe(v.array(Column), v.minLength(1)),
-});
-
-const MarketSchema = v.strictObject({
-  path: v.string(),
-  datasets: v.record(v.string(), DatasetSchema),
-});
-
-const Bucket = v.strictObject({ permitsPerSecond: v.number(), burst: v.number() });
-
-const VenueSchema = v.strictObject({
-  name: v.string(),
-  /** Before the first object of any series: where a range that reaches further back starts. */
-  firstDay: v.pipe(v.string(), v.isoDate()),
-  hosts: v.strictObject({ archive: v.string(), listing: v.string() }),
-  buckets: v.strictObject({ archive: Bucket, listing: Bucket }),
-  markets: v.strictObject({ spot: MarketSchema, um: MarketSchema, cm: MarketSchema, option: MarketSchema }),
-});
-
-export type ColumnSpec = v.InferOutput<typeof Column>;
-export type DatasetSpec = v.InferOutput<typeof DatasetSchema>;
-export type Venue = v.InferOutput<typeof VenueSchema>;
-
-const RetryPreset = v.strictObject({
-  retries: v.number(),
-  baseDelayMs: v.number(),
-  factor: v.number(),
-  maxDelayMs: v.number(),
-});
-const RetryPresets = v.strictObject({ vision: RetryPreset });
-
-const CONFIG = new URL('../../config/', import.meta.url);
-
-function readConfig(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
+  readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
+  readonly symbols?: 'pair';
+  readonly rowSeconds?: number;
+  readonly sort: readonly string[];
+  readonly partition: Grain;
+  readonly dayPartitionIntervals: readonly string[];
+  readonly columns: readonly ColumnSpec[];
+  readonly notes: readonly string[];
 }
 
-/** Throws when the shipped file does not fit its schema: a bug of the package, not of the user. */
-export function loadVenue(): Venue {
-  return v.parse(VenueSchema, readConfig('binance.json'));
+export interface MarketSpec {
+  readonly path: string;
+  readonly title: string;
+  readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
-export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
-  return v.parse(RetryPresets, readConfig('retry-presets.json'));
+export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'hosts' | 'buckets'> {
+  readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
 export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
 
+/** Throws when config/ contradicts itself: a bug of the package, not of the user. */
+export function loadVenue(): Venue {
+  const { intervals, markets, ...venue } = readVenueFacts();
+  const datasets = readDatasetFacts();
+  const marketOf = (market: Market): MarketSpec => {
+    const { path, title } = markets[market];
+    const specs = Object.entries(markets[market].datasets).map(([name, offer]) => {
+      const facts = datasets[name];
+      if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
+      return [name, specOf(name, facts, offer, intervals)] as const;
+    });
+    return { path, title, datasets: Object.fromEntries(specs) };
+  };
+  return {
+    ...venue,
+    markets: {
+      spot: marketOf('spot'),
+      um: marketOf('um'),
+      cm: marketOf('cm'),
+      option: marketOf('option'),
+    },
+  };
+}
+
+function specOf(
+  name: string,
+  facts: DatasetFacts,
+  offer: OfferFacts,
+  lists: VenueFacts['intervals'],
+): DatasetSpec {
+  const { rowSeconds: seconds, columns: _, notes, ...shared } = facts;
+  const columns = columnsOf(name, facts, offer);
+  const missing = facts.sort.find((sort) => columns.every((column) => column.name !== sort));
+  if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing} to sort by`);
+  const list = (cadence: Cadence, of: Readonly<Record<Cadence, string>>): readonly string[] => {
+    const found = lists[of[cadence]];
+    if (found === undefined) throw new RangeError(`config: no intervals ${of[cadence]}`);
+    return found;
+  };
+  const { intervals } = offer;
+  const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
+  return {
+    name,
+    ...shared,
+    cadences,
+    spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
+    removed: offer.removed,
+    header: offer.header,
+    columns,
+    notes: [...offer.notes, ...notes],
+    ...(seconds === undefined ? {} : { rowSeconds: seconds }),
+    ...(offer.symbols === undefined ? {} : { symbols: offer.symbols }),
+    ...(intervals === undefined
+      ? {}
+      : { intervals: { daily: list('daily', intervals), monthly: list('monthly', intervals) } }),
+  };
+}
+
+/** The dataset's columns with what this market has differently. */
+function columnsOf(name: string, facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
+  const known = new Set(facts.columns.map((column) => column.name));
+  const unknown = [...offer.omit, ...Object.keys(offer.columns)].find((column) => !known.has(column));
+  if (unknown !== undefined) throw new RangeError(`config: ${name} has no column ${unknown}`);
+  return facts.columns
+    .filter((column) => !offer.omit.includes(column.name))
+    .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);
+}
+
+function spanOf(offer: OfferFacts, cadence: Cadence): Span {
+  const { first, last } = offer.cadences[cadence] ?? {};
+  const from = first === undefined ? undefined : parsePeriod(cadence, first);
+  const to = last === undefined ? undefined : parsePeriod(cadence, last);
+  return { ...(from === undefined ? {} : { first: from }), ...(to === undefined ? {} : { last: to }) };
+}
+
 /** Undefined when the market has no such dataset. */
 export function findDataset(venue: Venue, market: Market, dataset: string): DatasetSpec | undefined {
-  const datasets = venue.markets[market].datasets;
+  const { datasets } = venue.markets[market];
   return Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
+}
+
+/** Every interval of a dataset, in whatever cadence; undefined for datasets without an interval layer. */
+export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
+  return intervals === undefined ? undefined : [...new Set([...intervals.daily, ...intervals.monthly])];
+}
+
+/** What one file holds when nobody says otherwise. */
+export function defaultPartition(spec: DatasetSpec, interval: string | undefined): Grain {
+  return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
 }
 
 const INTERVAL_UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

@@ -3,11 +3,15 @@
  * or when a file holds characters that the fast path would take too lightly.
  */
 import { CryptodlError } from '../errors.js';
-import type { ColumnSpec, DatasetSpec } from '../venue/venue.js';
+import type { ColumnSpec } from '../venue/facts.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
 
 const NUMBER = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *$/;
 const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
+const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
+const FLAG = /^ *(?:true|false) *$/i;
+const LAST_HOUR = 23;
 
 export interface CheckedFile {
   /** Name of the CSV, for messages. */
@@ -64,18 +68,26 @@ function unquoted(cell: string): string {
 const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
   time: 'an epoch time in ms or us',
   datetime: 'a UTC date and time',
+  date: 'a date',
+  hour: 'an hour from 0 to 23',
+  flag: 'true or false',
+  text: 'a text',
   integer: 'a whole number',
   number: 'a finite number',
   symbol: 'the symbol',
 };
 
 function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string): boolean {
+  if (type === 'text') return cell !== '';
+  if (type === 'flag') return FLAG.test(cell);
+  if (type === 'date') return DATE.test(cell) && isDatetime(cell);
   if (type === 'datetime') return isDatetime(cell);
   const value = Number(cell);
   if (!NUMBER.test(cell) || !Number.isFinite(value)) return false;
   if (type === 'number') return true;
   if (!Number.isInteger(value)) return false;
   if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  if (type === 'hour') return value >= 0 && value <= LAST_HOUR;
   return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
 }
 

@@ -1,6 +1,7 @@
 /** How each declared column is read, checked, converted and written. */
-import type { Format, Settings } from '../task.js';
-import type { ColumnSpec, DatasetSpec } from '../venue/venue.js';
+import type { Settings } from '../task.js';
+import type { ColumnSpec } from '../venue/facts.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import { quoteName, quoteText } from './sql.js';
 
 /** Epoch values that can be told apart: 13 digits are milliseconds, 16 are microseconds. */
@@ -9,7 +10,8 @@ export const US_RANGE = [1e15, 1e16] as const;
 /** Integers up to here survive a double. */
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 /** DuckDB's own cast also takes `2024/01/15`, short years and zones. */
-const DATETIME = '2\\d{3}-\\d{2}-\\d{2}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?';
+const DATE = '2\\d{3}-\\d{2}-\\d{2}';
+const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
 
 /** Whether numbers keep their published text. */
 function keepsText(settings: Settings): boolean {
@@ -23,9 +25,41 @@ export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
 
 /** SQL type in which the CSV reader takes a cell. Integers come as doubles: its own integers round `1.5` to 2. */
 export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
-  if (column.type === 'time') return 'DOUBLE';
-  if (column.type === 'symbol' || column.type === 'datetime' || keepsText(settings)) return 'VARCHAR';
-  return 'DOUBLE';
+  switch (column.type) {
+    case 'time':
+      return 'DOUBLE';
+    case 'number':
+    case 'integer':
+    case 'hour':
+      return keepsText(settings) ? 'VARCHAR' : 'DOUBLE';
+    case 'datetime':
+    case 'date':
+    case 'flag':
+    case 'text':
+    case 'symbol':
+      return 'VARCHAR';
+  }
+}
+
+/** Type of a column in a Parquet file. */
+export function parquetType(column: ColumnSpec, numbers: Settings['numbers']): string {
+  switch (column.type) {
+    case 'time':
+    case 'datetime':
+      return 'TIMESTAMP';
+    case 'date':
+      return 'DATE';
+    case 'hour':
+    case 'integer':
+      return 'BIGINT';
+    case 'number':
+      return numbers === 'string' ? 'VARCHAR' : 'DOUBLE';
+    case 'flag':
+      return 'BOOLEAN';
+    case 'text':
+    case 'symbol':
+      return 'VARCHAR';
+  }
 }
 
 /** Expression of the value as it is held and, for Parquet, written. */
@@ -36,11 +70,17 @@ export function converted(column: ColumnSpec, settings: Settings): string {
       return `make_timestamp(CAST(CASE WHEN ${name} >= ${US_RANGE[0]} THEN ${name} ELSE ${name} * 1000 END AS BIGINT))`;
     case 'datetime':
       return `TRY_CAST(trim(${name}) AS TIMESTAMP)`;
+    case 'date':
+      return `TRY_CAST(trim(${name}) AS DATE)`;
     case 'integer':
+    case 'hour':
       if (settings.format === 'csv') return `trim(${name})`;
       return `CAST(TRY_CAST(${name} AS DOUBLE) AS BIGINT)`;
     case 'number':
       return keepsText(settings) ? `trim(${name})` : name;
+    case 'flag':
+      return `(lower(trim(${name})) = 'true')`;
+    case 'text':
     case 'symbol':
       return name;
   }
@@ -50,11 +90,16 @@ export function converted(column: ColumnSpec, settings: Settings): string {
 export function isLegal(column: ColumnSpec, symbol: string): string {
   const name = quoteName(column.name);
   const number = `TRY_CAST(${name} AS DOUBLE)`;
+  const whole = `isfinite(${number}) AND ${number} = floor(${number})`;
   const whenPresent = {
     time: `((${name} >= ${MS_RANGE[0]} AND ${name} < ${MS_RANGE[1]}) OR (${name} >= ${US_RANGE[0]} AND ${name} < ${US_RANGE[1]})) AND ${name} = floor(${name})`,
     datetime: `TRY_CAST(trim(${name}) AS TIMESTAMP) IS NOT NULL AND regexp_full_match(trim(${name}), ${quoteText(DATETIME)})`,
-    integer: `isfinite(${number}) AND ${number} = floor(${number}) AND abs(${number}) <= ${MAX_INTEGER}`,
+    date: `TRY_CAST(trim(${name}) AS DATE) IS NOT NULL AND regexp_full_match(trim(${name}), ${quoteText(DATE)})`,
+    hour: `${whole} AND ${number} BETWEEN 0 AND 23`,
+    integer: `${whole} AND abs(${number}) <= ${MAX_INTEGER}`,
     number: `isfinite(${number})`,
+    flag: `lower(trim(${name})) IN ('true', 'false')`,
+    text: `${name} IS NOT NULL`,
     symbol: `${name} = ${quoteText(symbol)}`,
   }[column.type];
   return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;
@@ -63,7 +108,22 @@ export function isLegal(column: ColumnSpec, symbol: string): string {
 /** Expression by which rows are ordered: by value, also where text is kept. */
 export function sortable(column: ColumnSpec): string {
   const name = quoteName(column.name);
-  return column.type === 'integer' ? `CAST(${name} AS BIGINT)` : name;
+  if (column.type === 'integer' || column.type === 'hour') return `CAST(${name} AS BIGINT)`;
+  return column.type === 'number' ? `CAST(${name} AS DOUBLE)` : name;
+}
+
+/** Expression of a row's instant, made of the converted columns. */
+export function instantOf(spec: DatasetSpec): string {
+  const of = (...types: ColumnSpec['type'][]): string | undefined => {
+    const column = spec.columns.find(({ type }) => types.includes(type));
+    return column === undefined ? undefined : quoteName(column.name);
+  };
+  const instant = of('time', 'datetime');
+  if (instant !== undefined) return instant;
+  const date = of('date');
+  if (date === undefined) throw new RangeError(`${spec.name} has no column that says when`);
+  const hour = of('hour');
+  return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
 }
 
 /** Expression of the written value: only CSV renders times. */
@@ -76,18 +136,14 @@ export function rendered(column: ColumnSpec, settings: Settings): string {
   return `strftime(${name}, '%Y-%m-%dT%H:%M:%S.%fZ') AS ${name}`;
 }
 
-/** The inverse, for merging: a file of ours back into held values. */
+/** The inverse, for merging: a value of a file of ours back into a held one. */
 export function reread(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
-  const isTime = column.type === 'time' || column.type === 'datetime';
-  if (settings.format !== 'csv' || !isTime) return name;
+  if (settings.format !== 'csv') return name;
+  if (column.type === 'date') return `CAST(${name} AS DATE) AS ${name}`;
+  if (column.type === 'flag') return `CAST(${name} AS BOOLEAN) AS ${name}`;
+  if (column.type !== 'time' && column.type !== 'datetime') return name;
   if (settings.timestamps === 'us') return `make_timestamp(CAST(${name} AS BIGINT)) AS ${name}`;
   if (settings.timestamps === 'ms') return `make_timestamp(CAST(${name} AS BIGINT) * 1000) AS ${name}`;
   return `CAST(rtrim(${name}, 'Z') AS TIMESTAMP) AS ${name}`;
-}
-
-export function readOurs(file: string, format: Format, spec: DatasetSpec): string {
-  if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
-  const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
-  return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }

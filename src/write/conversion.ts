@@ -12,8 +12,11 @@ export interface Conversion {
   readonly received: readonly ReceivedObject[];
   /** An existing file that stays in, and the objects that are in it, in period order. */
   readonly kept?: { readonly file: string; readonly lines: readonly ObjectLine[] };
+  /** Scratch of the input; other names start with it. */
   readonly csvPath: string;
   readonly targetPath: string;
+  /** More text than this is not parsed into memory but straight into a file. */
+  readonly memoryCsvBytes: number;
   /** JSON for the file's key-value metadata. */
   readonly provenance: (written: readonly ReceivedObject[]) => string;
 }

@@ -1,20 +1,14 @@
 /** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
-import { open } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { firstWrongLine } from './check-rows.js';
-import { appendCsv, rowLines } from './csv-input.js';
-import type { Appended, ReceivedObject } from './csv-input.js';
+import { rowLines } from './csv-input.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from './duckdb.js';
-import {
-  copyStatement,
-  createKept,
-  createRows,
-  totalsQuery,
-  distinctQuery,
-  statsQuery,
-} from './statements.js';
+import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
+import type { Gathered, Input } from './load-rows.js';
+import { copyStatement, createKept, totalsQuery, distinctQuery, statsQuery } from './statements.js';
 
 export interface ObjectFacts {
   /** Rows in the file. */
@@ -34,45 +28,60 @@ export interface ConversionResult {
   readonly duplicatesAcross: number;
 }
 
-interface Input {
-  readonly received: ReceivedObject;
-  readonly appended: Appended;
-}
-
 /**
  * Writes `targetPath` from every object that is right; a wrong one is left out and named in `failed` with its line.
  * When nothing is right there is no file and `rows` is 0. Rejects on disk errors and bugs.
  */
 export async function convert(session: Session, conversion: Conversion): Promise<ConversionResult> {
+  const scratch = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
+  try {
+    return await convertRight(session, conversion);
+  } finally {
+    const left = [conversion.csvPath, ...scratch, stagedPath(conversion)];
+    await Promise.all(left.map((path) => rm(path, { force: true })));
+  }
+}
+
+async function convertRight(session: Session, conversion: Conversion): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
   for (;;) {
     const remaining = conversion.received.filter(({ object }) => !failed.has(object.key));
-    const inputs = await writeInput(conversion, remaining, failed);
+    const large = isLarge(conversion, remaining);
+    const gathered = await (large ? gatherLarge : gatherSmall)(conversion, remaining, failed);
+    const { inputs } = gathered;
     await failSuspicious(conversion, inputs, failed);
     if (inputs.length === 0) return { written: new Map(), failed, rows: 0, duplicatesAcross: 0 };
     if (inputs.some(({ received }) => failed.has(received.object.key))) continue;
     if (inputs.length < remaining.length) continue;
     const ordinals = ordinalsOf(inputs, conversion.kept?.lines ?? []);
-    const stats = await readRows(session, conversion, inputs, ordinals.received, failed);
-    if (stats !== undefined)
-      return { ...(await writeRows(session, conversion, inputs, stats, ordinals.kept)), failed };
+    const how = { ordinals: ordinals.received, isLarge: large };
+    const rows = await readRows(session, conversion, gathered, how, failed);
+    if (rows !== undefined)
+      return { ...(await writeRows(session, conversion, inputs, rows, ordinals.kept)), failed };
   }
 }
 
-/** Statistics of every object, or undefined when some were found wrong and put into `failed`. */
+interface ReadRows {
+  /** One row per object. */
+  readonly stats: readonly Row[];
+  /** Where the rows lie, when they are not in memory. */
+  readonly staged: string | undefined;
+}
+
+/** Undefined when some objects were found wrong and put into `failed`. */
 async function readRows(
   session: Session,
   conversion: Conversion,
-  inputs: readonly Input[],
-  ordinals: readonly number[],
+  gathered: Gathered,
+  how: { ordinals: readonly number[]; isLarge: boolean },
   failed: Map<string, CryptodlError>,
-): Promise<Row[] | undefined> {
+): Promise<ReadRows | undefined> {
+  const { inputs } = gathered;
   try {
-    const counts = inputs.map(({ appended }) => appended.rows);
-    await session.run(createRows(conversion, counts, ordinals));
+    const staged = await loadRows(session, conversion, gathered, how);
     const stats = await session.rows(statsQuery(conversion));
     refuseWrong(stats, inputs);
-    return stats;
+    return { stats, staged };
   } catch (error) {
     const known = toCryptodlError(error);
     if (known.fatal && known.code !== 'bug') throw error;
@@ -89,38 +98,12 @@ async function readRows(
   }
 }
 
-async function writeInput(
-  conversion: Conversion,
-  objects: readonly ReceivedObject[],
-  failed: Map<string, CryptodlError>,
-): Promise<Input[]> {
-  const file = await open(conversion.csvPath, 'w');
-  const inputs: Input[] = [];
-  try {
-    for (const received of objects) {
-      try {
-        inputs.push({
-          received,
-          appended: await appendCsv(file, received, conversion.spec, conversion.series.symbol),
-        });
-      } catch (error) {
-        const known = toCryptodlError(error);
-        if (known.fatal) throw error;
-        failed.set(received.object.key, known);
-      }
-    }
-  } finally {
-    await file.close();
-  }
-  return inputs;
-}
-
 async function failSuspicious(
   conversion: Conversion,
   inputs: readonly Input[],
   failed: Map<string, CryptodlError>,
 ): Promise<void> {
-  const suspicious = inputs.filter(({ appended }) => appended.needsCheck);
+  const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
   if (suspicious.length > 0) await locate(conversion, suspicious, failed);
 }
 
@@ -131,9 +114,10 @@ async function locate(
   failed: Map<string, CryptodlError>,
 ): Promise<boolean> {
   let found = false;
-  for (const { received, appended } of inputs) {
-    const file = { name: received.name, symbol: conversion.series.symbol, headerLines: appended.headerLines };
-    const wrong = await firstWrongLine(conversion.spec, file, rowLines(received, appended.headerLines));
+  for (const { received, inspected } of inputs) {
+    const { headerLines } = inspected;
+    const file = { name: received.name, symbol: conversion.series.symbol, headerLines };
+    const wrong = await firstWrongLine(conversion.spec, file, rowLines(received, headerLines));
     if (wrong === undefined) continue;
     failed.set(received.object.key, wrong);
     found = true;
@@ -145,10 +129,10 @@ async function writeRows(
   session: Session,
   conversion: Conversion,
   inputs: readonly Input[],
-  stats: readonly Row[],
+  { stats, staged }: ReadRows,
   keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
-  const { settings, kept } = conversion;
+  const { settings, kept, targetPath } = conversion;
   if (kept !== undefined) await session.run(createKept(conversion, kept, keptOrdinals));
   const isOrdered = kept === undefined && stats.every((row) => Number(row['unordered']) === 0);
   const unique = isOrdered || settings.asPublished ? undefined : await distinctRows(session, conversion);
@@ -163,15 +147,14 @@ async function writeRows(
       duplicates: Number(row['rows']) - rows,
     });
   }
-  await session.run(
-    copyStatement(conversion, {
-      isOrdered,
-      provenance: conversion.provenance(inputs.map(({ received }) => received)),
-    }),
-  );
-  const [totals] = isOrdered
-    ? [{ rows: [...written.values()].reduce((sum, facts) => sum + facts.rows, 0), across: 0 }]
-    : await session.rows(totalsQuery(conversion));
+  const provenance = conversion.provenance(inputs.map(({ received }) => received));
+  if (isOrdered && staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
+  else await session.run(copyStatement(conversion, { isOrdered, provenance }));
+  const isAlone = kept === undefined && inputs.length === 1;
+  const [totals] =
+    isOrdered || isAlone
+      ? [{ rows: [...written.values()].reduce((sum, facts) => sum + facts.rows, 0), across: 0 }]
+      : await session.rows(totalsQuery(conversion));
   return { written, rows: Number(totals?.['rows']), duplicatesAcross: Number(totals?.['across']) };
 }
 
@@ -197,8 +180,8 @@ function refuseWrong(stats: readonly Row[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
     inputs.every(
-      ({ appended }, index) =>
-        Number(stats[index]?.['rows']) === appended.rows && Number(stats[index]?.['wrong']) === 0,
+      ({ inspected }, index) =>
+        Number(stats[index]?.['rows']) === inspected.rows && Number(stats[index]?.['wrong']) === 0,
     );
   if (!isRight) throw new CryptodlError('row-malformed', 'a cell is not what its column declares');
 }

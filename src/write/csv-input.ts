@@ -22,11 +22,13 @@ export interface ReceivedObject {
   readonly verified: 'sidecar' | 'etag' | 'crc';
 }
 
-export interface Appended {
+export interface Inspected {
   readonly rows: number;
   readonly headerLines: number;
   /** Holds what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
   readonly needsCheck: boolean;
+  /** No byte order mark and no carriage return: the fast reader may read it where it is. */
+  readonly isPlain: boolean;
 }
 
 const NEWLINE = 0x0a;
@@ -36,25 +38,34 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
 /** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes, cells too many. */
-const ODD: readonly (number | string)[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, '+', '" ', ' "', ',\n', ',""\n'];
+const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
+const ODD_TEXTS: readonly Buffer[] = ['" ', ' "', ',\n', ',""\n'].map((text) => Buffer.from(text));
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Throws `header-unknown` and `file-empty`. The header is told by its first byte (facts, section 1.4). */
-export async function appendCsv(
-  target: FileHandle,
+/**
+ * Reads a published CSV from start to end. `sink` gets its rows without header, byte order mark and carriage returns,
+ * the last one ended by a line feed. Throws `header-unknown` and `file-empty`. The header is told by its first byte
+ * (facts, section 1.4).
+ */
+export async function inspectCsv(
   received: ReceivedObject,
   spec: DatasetSpec,
   symbol: string,
-): Promise<Appended> {
+  sink?: Pick<FileHandle, 'appendFile'>,
+): Promise<Inspected> {
   const counts = { rows: 0, underscores: 0, spaces: 0 };
   let isOdd = false;
+  let isPlain = true;
   let headerLines = 0;
   let last = NEWLINE;
   let isFirst = true;
   for await (let chunk of chunksOf(received.csv)) {
     if (isFirst) {
       isFirst = false;
-      if (chunk.subarray(0, 3).equals(BOM)) chunk = chunk.subarray(3);
+      if (chunk.subarray(0, 3).equals(BOM)) {
+        chunk = chunk.subarray(3);
+        isPlain = false;
+      }
       if (startsWithLetter(chunk)) {
         const end = chunk.indexOf(NEWLINE);
         checkHeader(chunk.subarray(0, end < 0 ? chunk.length : end), spec, received.name);
@@ -63,23 +74,28 @@ export async function appendCsv(
       }
     }
     if (chunk.length === 0) continue;
-    if (chunk.includes(RETURN))
+    if (chunk.includes(RETURN)) {
       chunk = Buffer.from(chunk.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
+      isPlain = false;
+    }
     counts.rows += count(chunk, NEWLINE);
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
-    const bytes = chunk;
-    isOdd ||= ODD.some((odd) => bytes.includes(odd)) || isBlankEnd(last, chunk);
+    isOdd ||= isOddIn(chunk) || isBlankEnd(last, chunk);
     last = chunk.at(-1) ?? NEWLINE;
-    await target.appendFile(chunk);
+    await sink?.appendFile(chunk);
   }
   if (last !== NEWLINE) {
-    await target.appendFile('\n');
+    await sink?.appendFile('\n');
     counts.rows += 1;
     isOdd ||= last === COMMA || last === QUOTE;
   }
   if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
-  return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol) };
+  return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol), isPlain };
+}
+
+function isOddIn(chunk: Buffer): boolean {
+  return ODD_BYTES.some((byte) => chunk.includes(byte)) || ODD_TEXTS.some((text) => chunk.includes(text));
 }
 
 /** A line end that a read cut off from its blank last cell. */
@@ -104,7 +120,7 @@ function startsWithLetter(chunk: Buffer): boolean {
 
 function checkHeader(line: Buffer, spec: DatasetSpec, name: string): void {
   const names = line.toString('utf8').trim().replaceAll('"', '').split(',');
-  const expected = spec.columns.map((column) => column.name);
+  const expected = spec.columns.map((column) => column.published ?? column.name);
   if (names.length === expected.length && names.every((column, index) => column.trim() === expected[index]))
     return;
   const unknown = names.filter((column) => !expected.includes(column.trim()));

@@ -176,8 +176,6 @@ async function makeFile(
   } catch (error) {
     await rm(staged, { force: true });
     throw error;
-  } finally {
-    await rm(csvPath, { force: true });
   }
 }
 
@@ -186,6 +184,9 @@ function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
   if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
   return spec;
 }
+
+/** About a month of 1m bars. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 interface Inputs extends Part {
   readonly held: HeldFile;
@@ -208,6 +209,7 @@ async function convertPart(
     ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept } }),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
     provenance: (written) => provenance(context, plan, inputs.label, kept, written),
   });
 }

@@ -1,10 +1,12 @@
-/** The SQL of a conversion. Tables: `rows` (new), `kept` (from the file that is added to). */
+/** The SQL of a conversion. Relations: `rows` (new), `kept` (from the file that is added to). */
 import type { ObjectLine } from '../lake/manifest.js';
+import type { Format } from '../task.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import type { Conversion } from './conversion.js';
 import {
   converted,
+  instantOf,
   isLegal,
-  readOurs,
   readType,
   rendered,
   reread,
@@ -17,10 +19,24 @@ const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');
 const LEGAL = quoteName('.legal');
 
-type Declared = Pick<Conversion, 'spec' | 'settings' | 'series' | 'csvPath' | 'targetPath' | 'kept'>;
+type Declared = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
 
-/** Ordinal of an object by the number of its row, from the cumulated row counts. */
-function ordinalCase(rowCounts: readonly number[], ordinals: readonly number[]): string {
+/** A CSV as the fast reader gets it. */
+export interface CsvFile {
+  readonly path: string;
+  readonly headerLines: number;
+}
+
+/** Which object a row belongs to, told by its number. */
+export interface Origin {
+  /** Rows of each object, in the order in which they come. */
+  readonly rowCounts: readonly number[];
+  /** Position of each object in period order. */
+  readonly ordinals: readonly number[];
+}
+
+function ordinalCase({ rowCounts, ordinals }: Origin): string {
+  if (rowCounts.length === 1) return String(ordinals[0] ?? 0);
   let end = 0;
   const arms = rowCounts.map((rows, index) => {
     end += rows;
@@ -29,24 +45,50 @@ function ordinalCase(rowCounts: readonly number[], ordinals: readonly number[]):
   return `CASE ${arms.join(' ')} END`;
 }
 
-/** The CSV reader and `row_number` without a window order keep the order of the file. */
-export function createRows(
-  declared: Declared,
-  rowCounts: readonly number[],
-  ordinals: readonly number[],
-): string {
-  const { spec, settings, series } = declared;
+function readPublished({ spec, settings }: Declared, { path, headerLines }: CsvFile): string {
   const types = spec.columns
     .map((column) => `${quoteText(column.name)}: '${readType(column, settings)}'`)
     .join(', ');
-  const values = writtenColumns(spec).map(
-    (column) => `${converted(column, settings)} AS ${quoteName(column.name)}`,
-  );
-  const legal = spec.columns.map((column) => isLegal(column, series.symbol)).join(' AND ');
-  const reader = `read_csv(${quoteText(declared.csvPath)}, auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false, columns = {${types}})`;
+  return `read_csv(${quoteText(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false, columns = {${types}})`;
+}
+
+function convertedList({ spec, settings }: Declared): string {
+  return writtenColumns(spec)
+    .map((column) => `${converted(column, settings)} AS ${quoteName(column.name)}`)
+    .join(', ');
+}
+
+function legality({ spec, series }: Declared): string {
+  return spec.columns.map((column) => isLegal(column, series.symbol)).join(' AND ');
+}
+
+/** Parses one CSV into memory. The CSV reader and `row_number` without a window order keep the order of the file. */
+export function createRows(declared: Declared, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
-    SELECT ${values.join(', ')}, ${legal} AS ${LEGAL}, ${ordinalCase(rowCounts, ordinals)} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${reader})`;
+    SELECT ${convertedList(declared)}, ${legality(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(declared, csv)})`;
+}
+
+/** Parses CSVs of any size straight into a Parquet file, which stops at the first wrong cell. */
+export function stageRows(
+  declared: Declared,
+  csvs: readonly CsvFile[],
+  staged: { path: string; provenance: string },
+): string {
+  const parts = csvs.map(
+    (csv) =>
+      `SELECT ${convertedList(declared)} FROM ${readPublished(declared, csv)}
+       WHERE CASE WHEN ${legality(declared)} THEN true ELSE error('a cell is not what its column declares') END`,
+  );
+  return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
+}
+
+/** What `stageRows` wrote, as `rows`. */
+export function viewStaged(path: string, origin: Origin): string {
+  return `CREATE OR REPLACE TEMP VIEW rows AS
+    SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
+    FROM (SELECT * EXCLUDE file_row_number, file_row_number + 1 AS ${NUMBER}
+          FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
 export function createKept(
@@ -56,26 +98,31 @@ export function createKept(
 ): string {
   const { spec, settings } = declared;
   const values = writtenColumns(spec).map((column) => reread(column, settings));
-  const counts = kept.lines.map((line) => line.rows ?? 0);
-  return `CREATE OR REPLACE TEMP TABLE kept AS
-    SELECT ${values.join(', ')}, ${ordinalCase(counts, ordinals)} AS ${ORDINAL}, ${NUMBER}
+  const rowCounts = kept.lines.map((line) => line.rows ?? 0);
+  return `CREATE OR REPLACE TEMP VIEW kept AS
+    SELECT ${values.join(', ')}, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}, ${NUMBER}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readOurs(kept.file, settings.format, spec)})`;
+}
+
+/** A file of ours as it is; the values of a CSV are texts. */
+function readOurs(file: string, format: Format, spec: DatasetSpec): string {
+  if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
+  const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
+  return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
 /** Per object: rows, first and last time, wrong rows, and rows that do not come strictly after the row before. */
 export function statsQuery({ spec }: Declared): string {
-  const time = quoteName(
-    spec.columns.find((column) => column.type === 'time' || column.type === 'datetime')?.name ?? '',
-  );
   const keys = sortColumns(spec).map(sortable);
   const key = keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
-  return `SELECT ${ORDINAL} AS ord, count(*) AS rows, min(${time}) AS first, max(${time}) AS last,
-      count_if(NOT ${LEGAL}) AS wrong, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
-    FROM (SELECT *, lag(key) OVER () AS previous FROM (SELECT *, ${key} AS key FROM rows))
-    GROUP BY ${ORDINAL} ORDER BY min(${NUMBER})`;
+  return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
+      count_if(NOT legal) AS wrong, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
+    FROM (SELECT *, lag(key) OVER () AS previous
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantOf(spec)} AS instant, ${key} AS key FROM rows))
+    GROUP BY ord ORDER BY min(number)`;
 }
 
-function sortColumns(spec: Declared['spec']): Declared['spec']['columns'] {
+function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
   return spec.sort.map((name) => {
     const column = spec.columns.find((candidate) => candidate.name === name);
     if (column === undefined) throw new RangeError(`sort column ${name} is not declared`);
@@ -97,7 +144,7 @@ export function totalsQuery(declared: Declared): string {
   return `SELECT count(*) AS rows, ${distinct} AS across FROM (${all})`;
 }
 
-function names(spec: Declared['spec']): string {
+function names(spec: DatasetSpec): string {
   return writtenColumns(spec)
     .map((column) => quoteName(column.name))
     .join(', ');
@@ -111,12 +158,14 @@ function allRows({ spec, settings, kept }: Declared): string {
   return kept === undefined ? own : `${own} UNION ALL SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM kept`;
 }
 
-/** A total order: the sort columns, then every other column. */
+/** A total order: the sort columns by value, then every column as it is. */
 function totalOrder({ spec, settings }: Declared): string {
   if (settings.asPublished) return `${ORDINAL}, ${NUMBER}`;
-  const leading = sortColumns(spec);
-  const others = writtenColumns(spec).filter((column) => !leading.includes(column));
-  return [...leading, ...others].map((column) => `${sortable(column)} NULLS FIRST`).join(', ');
+  const leading = sortColumns(spec).map(sortable);
+  const others = writtenColumns(spec)
+    .map((column) => quoteName(column.name))
+    .filter((name) => !leading.includes(name));
+  return [...leading, ...others].map((expression) => `${expression} NULLS FIRST`).join(', ');
 }
 
 export function copyStatement(declared: Declared, how: { isOrdered: boolean; provenance: string }): string {
@@ -127,11 +176,12 @@ export function copyStatement(declared: Declared, how: { isOrdered: boolean; pro
   const source = how.isOrdered
     ? 'rows'
     : `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
-  const format =
-    settings.format === 'csv'
-      ? 'FORMAT csv, HEADER true'
-      : `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(how.provenance)}}`;
+  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(how.provenance);
   return `COPY (SELECT ${columns} FROM ${source}) TO ${quoteText(targetPath)} (${format})`;
+}
+
+function parquetFormat(provenance: string): string {
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
 }
 
 export function rowsInParquet(file: string): string {

@@ -42,7 +42,7 @@ describe('bad input', () => {
     {
       type: 'an unknown dataset',
       args: ['--dataset', 'kline', '--symbols', 'BTCUSDT'],
-      says: 'um has no "kline"; um has klines, metrics, fundingRate',
+      says: 'um has no "kline"; um has klines, aggTrades, trades,',
       hint: 'did you mean klines?',
     },
     {

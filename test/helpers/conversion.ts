@@ -61,6 +61,8 @@ export interface ConvertRequest {
   readonly series: Series;
   readonly settings?: Partial<Settings>;
   readonly received: readonly ReceivedObject[];
+  /** Converted like a large partition: through a file instead of memory. */
+  readonly staged?: boolean;
   /** The file that stays in, with the rows of each of its objects by label. */
   readonly kept?: { readonly file: string; readonly objects: Readonly<Record<string, number>> };
 }
@@ -89,6 +91,7 @@ export class Converter {
         received: request.received,
         csvPath: `${name}.input`,
         targetPath: file,
+        memoryCsvBytes: request.staged === true ? 0 : Number.POSITIVE_INFINITY,
         provenance: (written) => JSON.stringify({ keys: written.map(({ object }) => object.key) }),
         ...(kept === undefined ? {} : { kept: { file: kept.file, lines: linesOf(kept.objects, settings) } }),
       });

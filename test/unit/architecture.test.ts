@@ -76,7 +76,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['transport/pool.ts', 'transport/transport.ts'],
   // Two schemas of two formats, each beside its reader: the venue facts, and the failure report that comes back in.
-  valibot: ['report/failure-report.ts', 'venue/venue.ts'],
+  valibot: ['report/failure-report.ts', 'venue/facts.ts'],
   yaml: ['options/config-file.ts'],
   yauzl: ['unpack/zip-fallback.ts'],
 };

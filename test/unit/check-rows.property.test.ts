@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/errors.js';
 import type { Series, Settings } from '../../src/task.js';
-import type { ColumnSpec } from '../../src/venue/venue.js';
+import type { ColumnSpec } from '../../src/venue/facts.js';
 import { firstWrongLine } from '../../src/write/check-rows.js';
 import { rowLines } from '../../src/write/csv-input.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
@@ -249,7 +249,7 @@ async function compare(
   const neighbour = Buffer.from(`${ROWS[dataset]?.(9) ?? ''}\n`);
   const path = inFile ? join(folder, 'published.csv') : undefined;
   const objects = [received('2024-01-15', bytes, path), received('2024-01-16', neighbour)];
-  const made = await converter.convert({ series, settings, received: objects });
+  const made = await converter.convert({ series, settings, staged: inFile, received: objects });
   const right = outcomeThatIsRight(dataset, bytes, neighbour, keepsText);
   return { found: await outcomeOf(made, dataset), right };
 }

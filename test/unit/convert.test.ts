@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Series, Settings } from '../../src/task.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
@@ -38,6 +38,8 @@ function headerOf(series: Series): string {
     .join(',')}\n`;
 }
 
+let staged = false;
+
 async function make(
   objects: Readonly<Record<string, string>>,
   settings: Partial<Settings> = {},
@@ -46,6 +48,7 @@ async function make(
   return converter.convert({
     series,
     settings,
+    staged,
     received: Object.entries(objects).map(([label, content]) => received(label, content)),
   });
 }
@@ -54,225 +57,240 @@ async function rates(made: Made): Promise<unknown[]> {
   return (await readParquet(made.file)).map((row) => row['last_funding_rate']);
 }
 
-describe('the order of rows', () => {
-  it('sorts rows by time, across objects too', async () => {
+describe.each([
+  ['in memory', false],
+  ['through a file', true],
+])('%s', (...[, value]) => {
+  beforeAll(() => {
+    staged = value;
+  });
+
+  describe('the order of rows', () => {
+    it('sorts rows by time, across objects too', async () => {
+      const made = await make({
+        '2024-01-15': funding(3) + funding(1),
+        '2024-01-16': funding(2) + funding(0),
+      });
+      expect(await rates(made)).toEqual([0, 1, 2, 3]);
+      expect(made.written.get('2024-01-15.zip')).toEqual({
+        rows: 2,
+        first: '2024-01-15T00:01:00Z',
+        last: '2024-01-15T00:03:00Z',
+        duplicates: 0,
+      });
+    });
+
+    it('breaks ties of the time by the other columns, so that one input has one output', async () => {
+      const rows = [funding(1, 0.5), funding(1, -0.5), funding(1, 0.25), funding(0, 7)];
+      const made = await make({ '2024-01-15': rows.join('') });
+      const turned = await make({ '2024-01-15': rows.toReversed().join('') });
+      expect(await rates(made)).toEqual([7, -0.5, 0.25, 0.5]);
+      expect(readFileSync(turned.file).equals(readFileSync(made.file))).toBe(true);
+    });
+
+    it('sorts numbers that are kept as text by time all the same', async () => {
+      const made = await make({ '2024-01-15': funding(10, '9') + funding(9, '10') }, { numbers: 'string' });
+      expect(await rates(made)).toEqual(['10', '9']);
+    });
+
+    it('keeps the published order and its duplicates when asked to', async () => {
+      const made = await make(
+        { '2024-01-15': funding(3) + funding(1) + funding(3), '2024-01-16': funding(2) },
+        { asPublished: true },
+      );
+      expect(await rates(made)).toEqual([3, 1, 3, 2]);
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 3, duplicates: 0 });
+    });
+  });
+
+  describe('duplicates', () => {
+    it('are dropped and counted within one object', async () => {
+      const made = await make({
+        '2024-01-15': (funding(0) + funding(1)).repeat(2),
+        '2024-01-16': funding(2),
+      });
+      expect(await rates(made)).toEqual([0, 1, 2]);
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 2 });
+      expect(made.written.get('2024-01-16.zip')).toMatchObject({ rows: 1, duplicates: 0 });
+      expect(made).toMatchObject({ rows: 3, duplicatesAcross: 0 });
+    });
+
+    it('are kept and counted across objects', async () => {
+      const made = await make({
+        '2024-01-15': funding(0) + funding(1),
+        '2024-01-16': funding(1) + funding(2),
+      });
+      expect(await rates(made)).toEqual([0, 1, 1, 2]);
+      expect(made).toMatchObject({ rows: 4, duplicatesAcross: 1 });
+    });
+
+    it('differ when one cell differs', async () => {
+      const made = await make({ '2024-01-15': funding(0, '1.0') + funding(0, '1.00000001') });
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 0 });
+    });
+  });
+
+  /** Text of a CSV, rows of a Parquet file, in their order. */
+  async function contentOf(file: string): Promise<unknown> {
+    return file.endsWith('.csv') ? readFileSync(file, 'utf8') : readParquet(file);
+  }
+
+  const MERGES: readonly (readonly [string, Partial<Settings>])[] = [
+    ['Parquet', {}],
+    ['Parquet with digits', { numbers: 'string' }],
+    ['CSV in us', { format: 'csv', timestamps: 'us' }],
+    ['CSV in ms', { format: 'csv', timestamps: 'ms' }],
+    ['CSV in ISO', { format: 'csv', timestamps: 'iso' }],
+  ];
+
+  describe('adding to a file that is there', () => {
+    it.each(MERGES)('%s ends as if all had been written at once', async (_, settings) => {
+      const days = {
+        '2024-01-15': funding(0, '-1.8E-7') + funding(1, '1.50'),
+        '2024-01-16': funding(2) + funding(3),
+        '2024-01-17': funding(5) + funding(3),
+      };
+      const whole = await make(days, settings);
+      const first = await make(
+        { '2024-01-15': days['2024-01-15'], '2024-01-17': days['2024-01-17'] },
+        settings,
+      );
+      const merged = await converter.convert({
+        series: FUNDING,
+        settings,
+        received: [received('2024-01-16', days['2024-01-16'])],
+        kept: { file: first.file, objects: { '2024-01-15': 2, '2024-01-17': 2 } },
+      });
+      expect(await contentOf(merged.file)).toEqual(await contentOf(whole.file));
+      expect(merged).toMatchObject({ rows: 6, duplicatesAcross: 1 });
+      expect([...merged.written.keys()]).toEqual(['2024-01-16.zip']);
+    });
+
+    it.each(MERGES)('%s puts a day in between where it belongs, rows as published', async (_, settings) => {
+      const asPublished = { ...settings, asPublished: true };
+      const first = await make(
+        { '2024-01-15': funding(3) + funding(1), '2024-01-17': funding(0) },
+        asPublished,
+      );
+      const merged = await converter.convert({
+        series: FUNDING,
+        settings: asPublished,
+        received: [received('2024-01-16', funding(7) + funding(5) + funding(7))],
+        kept: { file: first.file, objects: { '2024-01-15': 2, '2024-01-17': 1 } },
+      });
+      const rows = settings.format === 'csv' ? readCsv(merged.file) : await readParquet(merged.file);
+      expect(rows.map((row) => Number(row['last_funding_rate']))).toEqual([3, 1, 7, 5, 7, 0]);
+    });
+  });
+
+  describe('headers', () => {
+    it.each([
+      ['none', ''],
+      ['the declared one', headerOf(FUNDING)],
+      ['a quoted one', headerOf(FUNDING).replaceAll(/\w+/g, '"$&"')],
+      ['one behind a byte order mark', `\uFEFF${headerOf(FUNDING)}`],
+      ['one with CRLF', headerOf(FUNDING).replace('\n', '\r\n')],
+    ])('%s is understood', async (_, header) => {
+      expect(await rates(await make({ '2024-01-15': header + funding(0) + funding(1) }))).toEqual([0, 1]);
+    });
+
+    it('with unknown, missing or exchanged columns fail the object by name', async () => {
+      const made = await make({
+        '2024-01-14': `calc_time,funding_interval_hours,mark_price\n${funding(0)}`,
+        '2024-01-15': `calc_time,last_funding_rate,funding_interval_hours\n${funding(0)}`,
+        '2024-01-16': funding(0),
+      });
+      const [unknown, exchanged] = ['2024-01-14.zip', '2024-01-15.zip'].map((key) => made.failed.get(key));
+      expect(unknown?.code).toBe('header-unknown');
+      expect(unknown?.message).toContain('2024-01-14.csv line 1');
+      expect(unknown?.message).toContain('unknown mark_price; missing last_funding_rate');
+      expect(exchanged?.message).toContain('the order of columns differs');
+      expect(made.written.size).toBe(1);
+    });
+
+    it.each(['', headerOf(FUNDING), headerOf(FUNDING).trim(), '\uFEFF'])(
+      'without any row below them are an empty file: %j',
+      async (content) => {
+        const made = await make({ '2024-01-15': content });
+        expect(made.failed.get('2024-01-15.zip')?.code).toBe('file-empty');
+        expect(made.rows).toBe(0);
+      },
+    );
+  });
+
+  describe('cells', () => {
+    it('tell milliseconds from microseconds by their size', async () => {
+      const us = T0 * 1000 + 60_000_000;
+      const content = bar(T0, T0 + 59_999) + bar(us, us + 59_999_999);
+      const made = await make({ '2024-01-15': content }, { format: 'csv', timestamps: 'iso' }, KLINES);
+      expect(readCsv(made.file).map((cells) => [cells['open_time'], cells['close_time']])).toEqual([
+        ['2024-01-15T00:00:00.000000Z', '2024-01-15T00:00:59.999000Z'],
+        ['2024-01-15T00:01:00.000000Z', '2024-01-15T00:01:59.999999Z'],
+      ]);
+    });
+
+    it('that are blank or "" become NULL where the column may be blank', async () => {
+      const content = `2024-01-15 00:05:00,BTCUSD_PERP,1,2,"",,"",4\n`;
+      const [row] = await readParquet((await make({ '2024-01-15': content }, {}, METRICS)).file);
+      expect(row?.['count_toptrader_long_short_ratio']).toBeNull();
+      expect(row?.['sum_toptrader_long_short_ratio']).toBeNull();
+      expect(row?.['sum_taker_long_short_vol_ratio']).toBe(4);
+      expect(Object.keys(row ?? {})).not.toContain('symbol');
+    });
+
+    it('with exponents are numbers, and keep their digits as text', async () => {
+      const content = funding(0, '-1.8E-7') + funding(1, '9.0E-7') + funding(2, '0E-8');
+      expect(await rates(await make({ '2024-01-15': content }))).toEqual([-1.8e-7, 9e-7, 0]);
+      const texts = await make({ '2024-01-15': content }, { numbers: 'string' });
+      expect(await rates(texts)).toEqual(['-1.8E-7', '9.0E-7', '0E-8']);
+    });
+
+    it('keep every digit in CSV', async () => {
+      const made = await make({ '2024-01-15': funding(0, '12345678901234.1234567800') }, { format: 'csv' });
+      expect(readCsv(made.file)[0]?.['last_funding_rate']).toBe('12345678901234.1234567800');
+    });
+
+    it('with another symbol fail the object', async () => {
+      const made = await make({ '2024-01-15': metric('BTCUSD_PERP') + metric('ETHUSD_PERP') }, {}, METRICS);
+      const error = made.failed.get('2024-01-15.zip');
+      expect(error?.code).toBe('symbol-mismatch');
+      expect(error?.message).toBe('2024-01-15.csv line 2: symbol is "ETHUSD_PERP", expected BTCUSD_PERP');
+    });
+  });
+
+  it('a wrong object leaves the right ones in the file', async () => {
     const made = await make({
-      '2024-01-15': funding(3) + funding(1),
-      '2024-01-16': funding(2) + funding(0),
+      '2024-01-14': funding(0),
+      '2024-01-15': headerOf(FUNDING) + funding(1) + funding(2, 'oops'),
+      '2024-01-16': '',
+      '2024-01-17': funding(4),
     });
-    expect(await rates(made)).toEqual([0, 1, 2, 3]);
-    expect(made.written.get('2024-01-15.zip')).toEqual({
-      rows: 2,
-      first: '2024-01-15T00:01:00Z',
-      last: '2024-01-15T00:03:00Z',
-      duplicates: 0,
-    });
-  });
-
-  it('breaks ties of the time by the other columns, so that one input has one output', async () => {
-    const rows = [funding(1, 0.5), funding(1, -0.5), funding(1, 0.25), funding(0, 7)];
-    const made = await make({ '2024-01-15': rows.join('') });
-    const turned = await make({ '2024-01-15': rows.toReversed().join('') });
-    expect(await rates(made)).toEqual([7, -0.5, 0.25, 0.5]);
-    expect(readFileSync(turned.file).equals(readFileSync(made.file))).toBe(true);
-  });
-
-  it('sorts numbers that are kept as text by time all the same', async () => {
-    const made = await make({ '2024-01-15': funding(10, '9') + funding(9, '10') }, { numbers: 'string' });
-    expect(await rates(made)).toEqual(['10', '9']);
-  });
-
-  it('keeps the published order and its duplicates when asked to', async () => {
-    const made = await make(
-      { '2024-01-15': funding(3) + funding(1) + funding(3), '2024-01-16': funding(2) },
-      { asPublished: true },
+    expect(await rates(made)).toEqual([0, 4]);
+    expect(made.failed.get('2024-01-15.zip')?.message).toBe(
+      '2024-01-15.csv line 3: last_funding_rate is "oops", not a finite number',
     );
-    expect(await rates(made)).toEqual([3, 1, 3, 2]);
-    expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 3, duplicates: 0 });
-  });
-});
-
-describe('duplicates', () => {
-  it('are dropped and counted within one object', async () => {
-    const made = await make({ '2024-01-15': (funding(0) + funding(1)).repeat(2), '2024-01-16': funding(2) });
-    expect(await rates(made)).toEqual([0, 1, 2]);
-    expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 2 });
-    expect(made.written.get('2024-01-16.zip')).toMatchObject({ rows: 1, duplicates: 0 });
-    expect(made).toMatchObject({ rows: 3, duplicatesAcross: 0 });
+    expect(made.failed.get('2024-01-16.zip')?.code).toBe('file-empty');
   });
 
-  it('are kept and counted across objects', async () => {
-    const made = await make({ '2024-01-15': funding(0) + funding(1), '2024-01-16': funding(1) + funding(2) });
-    expect(await rates(made)).toEqual([0, 1, 1, 2]);
-    expect(made).toMatchObject({ rows: 4, duplicatesAcross: 1 });
-  });
-
-  it('differ when one cell differs', async () => {
-    const made = await make({ '2024-01-15': funding(0, '1.0') + funding(0, '1.00000001') });
-    expect(made.written.get('2024-01-15.zip')).toMatchObject({ rows: 2, duplicates: 0 });
-  });
-});
-
-/** Text of a CSV, rows of a Parquet file, in their order. */
-async function contentOf(file: string): Promise<unknown> {
-  return file.endsWith('.csv') ? readFileSync(file, 'utf8') : readParquet(file);
-}
-
-const MERGES: readonly (readonly [string, Partial<Settings>])[] = [
-  ['Parquet', {}],
-  ['Parquet with digits', { numbers: 'string' }],
-  ['CSV in us', { format: 'csv', timestamps: 'us' }],
-  ['CSV in ms', { format: 'csv', timestamps: 'ms' }],
-  ['CSV in ISO', { format: 'csv', timestamps: 'iso' }],
-];
-
-describe('adding to a file that is there', () => {
-  it.each(MERGES)('%s ends as if all had been written at once', async (_, settings) => {
-    const days = {
-      '2024-01-15': funding(0, '-1.8E-7') + funding(1, '1.50'),
-      '2024-01-16': funding(2) + funding(3),
-      '2024-01-17': funding(5) + funding(3),
-    };
-    const whole = await make(days, settings);
-    const first = await make(
-      { '2024-01-15': days['2024-01-15'], '2024-01-17': days['2024-01-17'] },
-      settings,
-    );
-    const merged = await converter.convert({
-      series: FUNDING,
-      settings,
-      received: [received('2024-01-16', days['2024-01-16'])],
-      kept: { file: first.file, objects: { '2024-01-15': 2, '2024-01-17': 2 } },
-    });
-    expect(await contentOf(merged.file)).toEqual(await contentOf(whole.file));
-    expect(merged).toMatchObject({ rows: 6, duplicatesAcross: 1 });
-    expect([...merged.written.keys()]).toEqual(['2024-01-16.zip']);
-  });
-
-  it.each(MERGES)('%s puts a day in between where it belongs, rows as published', async (_, settings) => {
-    const asPublished = { ...settings, asPublished: true };
-    const first = await make(
-      { '2024-01-15': funding(3) + funding(1), '2024-01-17': funding(0) },
-      asPublished,
-    );
-    const merged = await converter.convert({
-      series: FUNDING,
-      settings: asPublished,
-      received: [received('2024-01-16', funding(7) + funding(5) + funding(7))],
-      kept: { file: first.file, objects: { '2024-01-15': 2, '2024-01-17': 1 } },
-    });
-    const rows = settings.format === 'csv' ? readCsv(merged.file) : await readParquet(merged.file);
-    expect(rows.map((row) => Number(row['last_funding_rate']))).toEqual([3, 1, 7, 5, 7, 0]);
-  });
-});
-
-describe('headers', () => {
-  it.each([
-    ['none', ''],
-    ['the declared one', headerOf(FUNDING)],
-    ['a quoted one', headerOf(FUNDING).replaceAll(/\w+/g, '"$&"')],
-    ['one behind a byte order mark', `\uFEFF${headerOf(FUNDING)}`],
-    ['one with CRLF', headerOf(FUNDING).replace('\n', '\r\n')],
-  ])('%s is understood', async (_, header) => {
-    expect(await rates(await make({ '2024-01-15': header + funding(0) + funding(1) }))).toEqual([0, 1]);
-  });
-
-  it('with unknown, missing or exchanged columns fail the object by name', async () => {
-    const made = await make({
-      '2024-01-14': `calc_time,funding_interval_hours,mark_price\n${funding(0)}`,
-      '2024-01-15': `calc_time,last_funding_rate,funding_interval_hours\n${funding(0)}`,
-      '2024-01-16': funding(0),
-    });
-    const [unknown, exchanged] = ['2024-01-14.zip', '2024-01-15.zip'].map((key) => made.failed.get(key));
-    expect(unknown?.code).toBe('header-unknown');
-    expect(unknown?.message).toContain('2024-01-14.csv line 1');
-    expect(unknown?.message).toContain('unknown mark_price; missing last_funding_rate');
-    expect(exchanged?.message).toContain('the order of columns differs');
-    expect(made.written.size).toBe(1);
-  });
-
-  it.each(['', headerOf(FUNDING), headerOf(FUNDING).trim(), '\uFEFF'])(
-    'without any row below them are an empty file: %j',
-    async (content) => {
-      const made = await make({ '2024-01-15': content });
-      expect(made.failed.get('2024-01-15.zip')?.code).toBe('file-empty');
-      expect(made.rows).toBe(0);
-    },
-  );
-});
-
-describe('cells', () => {
-  it('tell milliseconds from microseconds by their size', async () => {
-    const us = T0 * 1000 + 60_000_000;
-    const content = bar(T0, T0 + 59_999) + bar(us, us + 59_999_999);
-    const made = await make({ '2024-01-15': content }, { format: 'csv', timestamps: 'iso' }, KLINES);
-    expect(readCsv(made.file).map((cells) => [cells['open_time'], cells['close_time']])).toEqual([
-      ['2024-01-15T00:00:00.000000Z', '2024-01-15T00:00:59.999000Z'],
-      ['2024-01-15T00:01:00.000000Z', '2024-01-15T00:01:59.999999Z'],
+  it('the Parquet file has microsecond UTC-by-contract times, typed columns and its provenance', async () => {
+    const made = await make({ '2024-01-15': funding(0) });
+    const facts = await parquetMetadata(made.file);
+    const types = facts.schema.slice(1).map(({ name, type, converted_type: as }) => [name, as ?? type]);
+    expect(types).toEqual([
+      ['calc_time', 'TIMESTAMP_MICROS'],
+      ['funding_interval_hours', expect.stringMatching(/^INT_?64$/)],
+      ['last_funding_rate', 'DOUBLE'],
     ]);
+    expect(facts.schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: false });
+    const provenance = facts.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value;
+    expect(provenance).toBe('{"keys":["2024-01-15.zip"]}');
   });
 
-  it('that are blank or "" become NULL where the column may be blank', async () => {
-    const content = `2024-01-15 00:05:00,BTCUSD_PERP,1,2,"",,"",4\n`;
-    const [row] = await readParquet((await make({ '2024-01-15': content }, {}, METRICS)).file);
-    expect(row?.['count_toptrader_long_short_ratio']).toBeNull();
-    expect(row?.['sum_toptrader_long_short_ratio']).toBeNull();
-    expect(row?.['sum_taker_long_short_vol_ratio']).toBe(4);
-    expect(Object.keys(row ?? {})).not.toContain('symbol');
+  it('an unreadable file that is to be added to is an error, and no file appears', async () => {
+    const file = join(folder, 'torn.parquet');
+    writeFileSync(file, 'PAR1');
+    const request = { series: FUNDING, received: [received('2024-01-16', funding(0))] };
+    const adding = converter.convert({ ...request, kept: { file, objects: { '2024-01-15': 1 } } });
+    await expect(adding).rejects.toThrow('torn.parquet');
   });
-
-  it('with exponents are numbers, and keep their digits as text', async () => {
-    const content = funding(0, '-1.8E-7') + funding(1, '9.0E-7') + funding(2, '0E-8');
-    expect(await rates(await make({ '2024-01-15': content }))).toEqual([-1.8e-7, 9e-7, 0]);
-    const texts = await make({ '2024-01-15': content }, { numbers: 'string' });
-    expect(await rates(texts)).toEqual(['-1.8E-7', '9.0E-7', '0E-8']);
-  });
-
-  it('keep every digit in CSV', async () => {
-    const made = await make({ '2024-01-15': funding(0, '12345678901234.1234567800') }, { format: 'csv' });
-    expect(readCsv(made.file)[0]?.['last_funding_rate']).toBe('12345678901234.1234567800');
-  });
-
-  it('with another symbol fail the object', async () => {
-    const made = await make({ '2024-01-15': metric('BTCUSD_PERP') + metric('ETHUSD_PERP') }, {}, METRICS);
-    const error = made.failed.get('2024-01-15.zip');
-    expect(error?.code).toBe('symbol-mismatch');
-    expect(error?.message).toBe('2024-01-15.csv line 2: symbol is "ETHUSD_PERP", expected BTCUSD_PERP');
-  });
-});
-
-it('a wrong object leaves the right ones in the file', async () => {
-  const made = await make({
-    '2024-01-14': funding(0),
-    '2024-01-15': headerOf(FUNDING) + funding(1) + funding(2, 'oops'),
-    '2024-01-16': '',
-    '2024-01-17': funding(4),
-  });
-  expect(await rates(made)).toEqual([0, 4]);
-  expect(made.failed.get('2024-01-15.zip')?.message).toBe(
-    '2024-01-15.csv line 3: last_funding_rate is "oops", not a finite number',
-  );
-  expect(made.failed.get('2024-01-16.zip')?.code).toBe('file-empty');
-});
-
-it('the Parquet file has microsecond UTC-by-contract times, typed columns and its provenance', async () => {
-  const made = await make({ '2024-01-15': funding(0) });
-  const facts = await parquetMetadata(made.file);
-  const types = facts.schema.slice(1).map(({ name, type, converted_type: as }) => [name, as ?? type]);
-  expect(types).toEqual([
-    ['calc_time', 'TIMESTAMP_MICROS'],
-    ['funding_interval_hours', expect.stringMatching(/^INT_?64$/)],
-    ['last_funding_rate', 'DOUBLE'],
-  ]);
-  expect(facts.schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: false });
-  const provenance = facts.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value;
-  expect(provenance).toBe('{"keys":["2024-01-15.zip"]}');
-});
-
-it('an unreadable file that is to be added to is an error, and no file appears', async () => {
-  const file = join(folder, 'torn.parquet');
-  writeFileSync(file, 'PAR1');
-  const request = { series: FUNDING, received: [received('2024-01-16', funding(0))] };
-  const adding = converter.convert({ ...request, kept: { file, objects: { '2024-01-15': 1 } } });
-  await expect(adding).rejects.toThrow('torn.parquet');
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { loadRetryPresets } from '../../src/venue/facts.js';
 import { objectKey } from '../../src/venue/keys.js';
-import { findDataset, loadRetryPresets, loadVenue, MARKETS, rowSeconds } from '../../src/venue/venue.js';
+import { findDataset, loadVenue, MARKETS, rowSeconds } from '../../src/venue/venue.js';
 import { writtenColumns } from '../../src/write/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
@@ -23,10 +24,10 @@ describe.each(DATASETS)('$market $name', ({ market, name, spec }) => {
     for (const sort of spec.sort) expect(columns).toContain(sort);
   });
 
-  it('sorts first by its time, which is never blank', () => {
-    const [first] = spec.columns.filter((column) => column.type === 'time' || column.type === 'datetime');
-    expect(spec.sort[0]).toBe(first?.name);
-    expect(first?.nullable).toBe(false);
+  it('says when each row was, and sorts by columns that are never blank', () => {
+    expect(spec.columns.some(({ type }) => ['time', 'datetime', 'date'].includes(type))).toBe(true);
+    const sorting = spec.columns.filter((column) => spec.sort.includes(column.name));
+    expect(sorting.map((column) => column.nullable)).toEqual(sorting.map(() => false));
   });
 
   it('has cadences, and intervals in each of them where it has any', () => {

@@ -1,0 +1,118 @@
+/** Owner of the venue's schemas: config/binance.json (where and since when) and config/binance-datasets.json (what). */
+import { readFileSync } from 'node:fs';
+import * as v from 'valibot';
+
+/**
+ * `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `date` and `hour`: two parts of an instant;
+ * `flag`: true or false in any case; `symbol`: checked against the series and dropped.
+ */
+export const COLUMN_TYPES = [
+  'time',
+  'datetime',
+  'date',
+  'hour',
+  'number',
+  'integer',
+  'flag',
+  'text',
+  'symbol',
+] as const;
+
+const Column = v.strictObject({
+  name: v.string(),
+  /** Name in the archive's header, where ours differs. */
+  published: v.optional(v.string()),
+  type: v.picklist(COLUMN_TYPES),
+  nullable: v.optional(v.boolean(), false),
+  /** Of the value; of times, how they are published. */
+  unit: v.optional(v.string()),
+  doc: v.string(),
+});
+
+const Dataset = v.strictObject({
+  title: v.string(),
+  /** Other words under which people look for it. */
+  aliases: v.array(v.string()),
+  /** Seconds from row to row, where that is fixed and not told by the interval. */
+  rowSeconds: v.optional(v.number()),
+  /** Leading columns of the total order; the remaining columns break ties. */
+  sort: v.pipe(v.array(v.string()), v.minLength(1)),
+  partition: v.picklist(['day', 'month']),
+  /** Intervals whose files hold a day, where the others hold a month. */
+  dayPartitionIntervals: v.optional(v.array(v.string()), []),
+  columns: v.pipe(v.array(Column), v.minLength(1)),
+  notes: v.array(v.string()),
+});
+
+const Day = v.pipe(v.string(), v.isoDate());
+const Month = v.pipe(v.string(), v.regex(/^\d{4}-(0[1-9]|1[0-2])$/));
+/** First and last known period; without `last` it is published to this day. */
+const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
+  v.strictObject({ first: v.optional(period), last: v.optional(period) });
+
+const Offer = v.strictObject({
+  cadences: v.strictObject({ daily: v.optional(spanOf(Day)), monthly: v.optional(spanOf(Month)) }),
+  /** The venue took it out of the archive. */
+  removed: v.optional(v.boolean(), false),
+  /** Whether published files have a header line; every file is looked at all the same. */
+  header: v.picklist(['never', 'some', 'always']),
+  /** Names of interval lists, for datasets with an interval layer in their keys. */
+  intervals: v.optional(v.strictObject({ daily: v.string(), monthly: v.string() })),
+  /** `pair`: listed under `BTCUSD`, not under the contract `BTCUSD_PERP`. */
+  symbols: v.optional(v.literal('pair')),
+  /** Columns that this market's files do not have. */
+  omit: v.optional(v.array(v.string()), []),
+  /** By name: what is different in this market. */
+  columns: v.optional(v.record(v.string(), v.partial(Column)), {}),
+  notes: v.optional(v.array(v.string()), []),
+});
+
+const Market = v.strictObject({
+  path: v.string(),
+  title: v.string(),
+  datasets: v.record(v.string(), Offer),
+});
+
+const Bucket = v.strictObject({ permitsPerSecond: v.number(), burst: v.number() });
+
+const VenueFacts = v.strictObject({
+  name: v.string(),
+  /** Before the first object of any series: where a range that reaches further back starts. */
+  firstDay: Day,
+  hosts: v.strictObject({ archive: v.string(), listing: v.string() }),
+  buckets: v.strictObject({ archive: Bucket, listing: Bucket }),
+  intervals: v.record(v.string(), v.pipe(v.array(v.string()), v.minLength(1))),
+  markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
+});
+
+const RetryPreset = v.strictObject({
+  retries: v.number(),
+  baseDelayMs: v.number(),
+  factor: v.number(),
+  maxDelayMs: v.number(),
+});
+const RetryPresets = v.strictObject({ vision: RetryPreset });
+
+export type ColumnSpec = v.InferOutput<typeof Column>;
+export type DatasetFacts = v.InferOutput<typeof Dataset>;
+export type OfferFacts = v.InferOutput<typeof Offer>;
+export type VenueFacts = v.InferOutput<typeof VenueFacts>;
+
+const CONFIG = new URL('../../config/', import.meta.url);
+
+function readConfig(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
+}
+
+/** Throws when the shipped file does not fit its schema: a bug of the package, not of the user. */
+export function readVenueFacts(): VenueFacts {
+  return v.parse(VenueFacts, readConfig('binance.json'));
+}
+
+export function readDatasetFacts(): Readonly<Record<string, DatasetFacts>> {
+  return v.parse(v.record(v.string(), Dataset), readConfig('binance-datasets.json'));
+}
+
+export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
+  return v.parse(RetryPresets, readConfig('retry-presets.json'));
+}
