@@ -5,38 +5,106 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { makeZip } from './make-zip.js';
-import { fundingRows, klineRows, metricsRows } from './synthetic-rows.js';
+import { bvolRows, eohRows } from './synthetic-option.js';
 import { randomFrom } from './synthetic-random.js';
+import { fundingRows, klineRows, metricsRows, priceKlineRows } from './synthetic-rows.js';
+import {
+  aggTradeRows,
+  bookDepthRows,
+  bookTickerRows,
+  liquidationRows,
+  tradeRows,
+} from './synthetic-ticks.js';
 
-/** @import { CsvSpec, Dataset, Market } from './synthetic-rows.js' */
 /** @import { Random } from './synthetic-random.js' */
+/** @import { CsvSpec, Dataset, Job, Market } from './synthetic-rows.js' */
 
 /**
  * @typedef {object} ArchiveSpec
  * @property {Market} market
  * @property {Dataset} dataset
- * @property {string} [interval] klines only, default `1m`
- * @property {readonly string[]} symbols
+ * @property {string} [interval] the four kline datasets only, default `1m`
+ * @property {readonly string[]} symbols of EOHSummary the underlyings
  * @property {string} from first day, `YYYY-MM-DD`
  * @property {string} to last day, inclusive; a monthly archive holds every month the range touches, whole
  * @property {'daily' | 'monthly'} cadence
  * @property {number} [seed] default 1
- * @property {boolean} [header] default as in the real archive: spot no, others yes
- * @property {boolean} [shuffle] rows out of time order; default as in the real archive: metrics only
+ * @property {boolean} [header] default: spot no, others yes
+ * @property {boolean} [shuffle] rows out of time order; default as in the real archive: metrics and
+ *   EOHSummary only
+ * @property {number} [rowsPerDay] of the tick and option datasets, see CsvSpec
  * @property {boolean} [sidecars] write `.CHECKSUM` files, default true
  */
 
 const DAY_MS = 24 * 3600_000;
-const FOLDERS = { spot: 'spot', um: 'futures/um', cm: 'futures/cm' };
-const HEADERS = {
-  klines:
-    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
-  metrics:
-    'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,' +
-    'sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio',
-  fundingRate: 'calc_time,funding_interval_hours,last_funding_rate',
+const FOLDERS = { spot: 'spot', um: 'futures/um', cm: 'futures/cm', option: 'option' };
+
+const KLINES_HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore';
+const AGG_TRADES_HEADER =
+  'agg_trade_id,price,quantity,first_trade_id,last_trade_id,transact_time,is_buyer_maker';
+const KLINES = { header: KLINES_HEADER, rows: klineRows };
+
+/** @typedef {{ header: string, rows: (job: Job) => string[], unordered?: boolean }} Maker */
+
+/** @type {Partial<Record<Dataset, Maker>>} */
+const FUTURES = {
+  klines: KLINES,
+  indexPriceKlines: { header: KLINES_HEADER, rows: priceKlineRows },
+  markPriceKlines: { header: KLINES_HEADER, rows: priceKlineRows },
+  premiumIndexKlines: { header: KLINES_HEADER, rows: priceKlineRows },
+  aggTrades: { header: AGG_TRADES_HEADER, rows: aggTradeRows },
+  metrics: {
+    header:
+      'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,' +
+      'sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio',
+    rows: metricsRows,
+    unordered: true,
+  },
+  fundingRate: { header: 'calc_time,funding_interval_hours,last_funding_rate', rows: fundingRows },
+  bookDepth: { header: 'timestamp,percentage,depth,notional', rows: bookDepthRows },
+  bookTicker: {
+    header: 'update_id,best_bid_price,best_bid_qty,best_ask_price,best_ask_qty,transaction_time,event_time',
+    rows: bookTickerRows,
+  },
+  liquidationSnapshot: {
+    header:
+      'time,side,order_type,time_in_force,original_quantity,price,average_price,order_status,' +
+      'last_fill_quantity,accumulated_fill_quantity',
+    rows: liquidationRows,
+  },
 };
-const ROWS = { klines: klineRows, metrics: metricsRows, fundingRate: fundingRows };
+
+/**
+ * What there is (facts: vision-archive.md 1.1), and um's liquidationSnapshot, which is gone from the real archive.
+ * @type {Record<Market, Partial<Record<Dataset, Maker>>>}
+ */
+const MAKERS = {
+  spot: {
+    klines: KLINES,
+    aggTrades: { header: `${AGG_TRADES_HEADER},is_best_match`, rows: aggTradeRows },
+    trades: { header: 'id,price,qty,quote_qty,time,is_buyer_maker,is_best_match', rows: tradeRows },
+  },
+  um: {
+    ...FUTURES,
+    trades: { header: 'id,price,qty,quote_qty,time,is_buyer_maker', rows: tradeRows },
+  },
+  cm: {
+    ...FUTURES,
+    trades: { header: 'id,price,qty,base_qty,time,is_buyer_maker', rows: tradeRows },
+  },
+  option: {
+    BVOLIndex: { header: 'calc_time,symbol,base_asset,quote_asset,index_value', rows: bvolRows },
+    EOHSummary: {
+      header:
+        'date,hour,symbol,underlying,type,strike,open,high,low,close,volume_contracts,volume_usdt,' +
+        'best_bid_price,best_ask_price,best_bid_qty,best_ask_qty,best_buy_iv,best_sell_iv,mark_price,mark_iv,' +
+        'delta,gamma,vega,theta,openinterest_contracts,openinterest_usdt',
+      rows: eohRows,
+      unordered: true,
+    },
+  },
+};
 
 /**
  * Writes zips (and sidecars) under `<directory>/data/...`. `objects`, `rows` and `bytes` count the zips;
@@ -49,11 +117,12 @@ export function makeArchive(directory, spec) {
   const { market, dataset, cadence, interval = '1m' } = spec;
   const made = { objects: 0, rows: 0, bytes: 0, keys: /** @type {string[]} */ ([]) };
   for (const symbol of spec.symbols) {
-    const layer = dataset === 'klines' ? `/${interval}` : '';
+    const isBars = /klines$/i.test(dataset);
+    const layer = isBars ? `/${interval}` : '';
     const folder = `data/${FOLDERS[market]}/${cadence}/${dataset}/${symbol}${layer}`;
     mkdirSync(join(directory, folder), { recursive: true });
     for (const period of periodsOf(spec)) {
-      const stem = `${symbol}-${dataset === 'klines' ? interval : dataset}-${period}`;
+      const stem = `${symbol}-${isBars ? interval : dataset}-${period}`;
       const { csv, rows } = makeCsv({ ...spec, symbol, period });
       const zip = makeZip([{ name: `${stem}.csv`, data: csv }]);
       const key = `${folder}/${stem}.zip`;
@@ -72,17 +141,20 @@ export function makeArchive(directory, spec) {
 }
 
 /**
- * The CSV text of one archive object and its number of rows without the header.
+ * The CSV text of one archive object and its number of rows without the header. Throws for a dataset the
+ * market does not have.
  * @param {CsvSpec} spec
  * @returns {{ csv: string, rows: number }}
  */
 export function makeCsv(spec) {
   const { market, dataset, interval = '1m', symbol, period, seed = 1 } = spec;
+  const maker = MAKERS[market][dataset];
+  if (maker === undefined) throw new RangeError(`no ${dataset} in ${market}`);
   const [fromMs, toMs] = boundsOf(period);
   const random = randomFrom(`${seed}/${market}/${dataset}/${interval}/${symbol}/${period}`);
-  const rows = ROWS[dataset]({ spec, fromMs, toMs, random });
-  const ordered = (spec.shuffle ?? dataset === 'metrics') ? inRuns(rows, random) : rows;
-  const header = (spec.header ?? market !== 'spot') ? `${HEADERS[dataset]}\n` : '';
+  const rows = maker.rows({ spec, fromMs, toMs, random });
+  const ordered = (spec.shuffle ?? maker.unordered === true) ? inRuns(rows, random) : rows;
+  const header = (spec.header ?? market !== 'spot') ? `${maker.header}\n` : '';
   return { csv: header + ordered.join(''), rows: rows.length };
 }
 

@@ -2,6 +2,8 @@
 
 /** @typedef {() => number} Random uniform in [0, 1) */
 
+const DAY_MS = 24 * 3600_000;
+
 /**
  * FNV-1a, 32 bits.
  * @param {string} text
@@ -25,4 +27,15 @@ export function randomFrom(seed) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/**
+ * Price of a symbol in hundredths, moving slowly from period to period.
+ * @param {{ symbol: string, seed?: number }} spec
+ * @param {number} atMs
+ */
+export function levelOf({ symbol, seed = 1 }, atMs) {
+  const own = hash(`${seed}/${symbol}`);
+  const base = symbol.startsWith('BTC') ? 6_000_000 : 2000 + (own % 400_000);
+  return Math.round(base * (1 + 0.3 * Math.sin(atMs / DAY_MS / 50 + own)));
 }

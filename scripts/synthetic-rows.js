@@ -1,21 +1,27 @@
 // Rows of made-up market data with the columns, digits and times of the real archive (facts: vision-archive.md 1.3).
-import { hash } from './synthetic-random.js';
+import { hash, levelOf } from './synthetic-random.js';
+import { fixed, label, scientific, tailOf } from './synthetic-text.js';
 
 /** @import { Random } from './synthetic-random.js' */
 
-/** @typedef {'spot' | 'um' | 'cm'} Market */
-/** @typedef {'klines' | 'metrics' | 'fundingRate'} Dataset */
+/** @typedef {'spot' | 'um' | 'cm'} TradedMarket */
+/** @typedef {TradedMarket | 'option'} Market */
+/** @typedef {'klines' | 'indexPriceKlines' | 'markPriceKlines' | 'premiumIndexKlines'} BarDataset */
+/** @typedef {'aggTrades' | 'trades' | 'bookTicker' | 'bookDepth' | 'liquidationSnapshot'} TickDataset */
+/** @typedef {BarDataset | TickDataset | 'metrics' | 'fundingRate' | 'BVOLIndex' | 'EOHSummary'} Dataset */
 
 /**
  * @typedef {object} CsvSpec
  * @property {Market} market
  * @property {Dataset} dataset
- * @property {string} [interval] klines only, default `1m`
- * @property {string} symbol
+ * @property {string} [interval] the four kline datasets only, default `1m`
+ * @property {string} symbol of EOHSummary the underlying
  * @property {string} period `YYYY-MM-DD` or `YYYY-MM`
  * @property {number} [seed] default 1
  * @property {boolean} [header]
  * @property {boolean} [shuffle]
+ * @property {number} [rowsPerDay] of the tick and option datasets: bookDepth counts snapshots of 10 or 12 rows (default
+ *   48), liquidationSnapshot distinct rows, each of which comes twice; EOHSummary's default is 240, all others' 300
  */
 
 /** @typedef {{ spec: CsvSpec, fromMs: number, toMs: number, random: Random }} Job */
@@ -24,7 +30,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Spot times are microseconds from here on. */
-const SPOT_MICROSECONDS_FROM = Date.UTC(2025, 0, 1);
+export const SPOT_MICROSECONDS_FROM = Date.UTC(2025, 0, 1);
 /** um metrics rows are labelled with the end of their five minutes before, with the start from here on. */
 const UM_LABEL_SHIFT = Date.UTC(2026, 5, 25);
 /** cm metrics of these early years lack three of the four ratios. */
@@ -66,7 +72,7 @@ const KLINE_DIGITS = {
  * @returns {string[]}
  */
 export function klineRows({ spec, fromMs, toMs, random }) {
-  const digits = KLINE_DIGITS[spec.market];
+  const digits = KLINE_DIGITS[/** @type {TradedMarket} */ (spec.market)];
   const micros = spec.market === 'spot' && fromMs >= SPOT_MICROSECONDS_FROM;
   const [unit, tail] = micros ? ['000', '999'] : ['', ''];
   const bounds = barBounds(spec.interval ?? '1m', fromMs, toMs);
@@ -91,6 +97,35 @@ export function klineRows({ spec, fromMs, toMs, random }) {
     );
   }
   return rows;
+}
+
+/**
+ * Bars of an index, a mark price or a premium: nothing was traded, so only times and prices say something.
+ * @param {Job} job
+ * @returns {string[]}
+ */
+export function priceKlineRows({ spec, fromMs, toMs, random }) {
+  const isPremium = spec.dataset === 'premiumIndexKlines';
+  // In units of 1e-8. A premium wanders around zero, a price around its level.
+  const level = isPremium ? 0 : levelOf(spec, fromMs) * 1e6;
+  const step = isPremium ? 40_000 : level * 0.001;
+  const bounds = barBounds(spec.interval ?? '1m', fromMs, toMs);
+  const rows = [];
+  let close = level;
+  for (let i = 0; i + 1 < bounds.length; i += 1) {
+    const open = close;
+    close = Math.round(level + (open - level) * 0.9 + (random() - 0.5) * step);
+    const high = Math.max(open, close) + Math.floor((random() * step) / 4);
+    const low = Math.min(open, close) - Math.floor((random() * step) / 4);
+    const prices = [open, high, low, close].map(eightDecimals).join(',');
+    rows.push(`${bounds[i]},${prices},0,${(bounds[i + 1] ?? 0) - 1},0,0,0,0,0\n`);
+  }
+  return rows;
+}
+
+/** @param {number} units of 1e-8, also negative */
+function eightDecimals(units) {
+  return (units < 0 ? '-' : '') + fixed(Math.abs(units), 8);
 }
 
 /**
@@ -135,66 +170,4 @@ export function fundingRows({ spec, fromMs, toMs, random }) {
     rows.push(`${at + jitterMs},${hours},${scientific(Math.round((random() - 0.4) * scale))}\n`);
   }
   return rows;
-}
-
-/**
- * A count of 1e-8 as java.math.BigDecimal prints it: -3449 is -0.00003449, -18 is -1.8E-7.
- * @param {number} units
- */
-function scientific(units) {
-  const sign = units < 0 ? '-' : '';
-  const digits = String(Math.abs(units));
-  if (digits.length === 1) return `${sign}${digits}E-8`;
-  if (digits.length === 2) return `${sign}${digits[0]}.${digits[1]}E-7`;
-  return `${sign}${fixed(Math.abs(units), 8)}`;
-}
-
-/**
- * Price of a symbol in hundredths, moving slowly from period to period.
- * @param {CsvSpec} spec
- * @param {number} atMs
- */
-function levelOf({ symbol, seed = 1 }, atMs) {
-  const own = hash(`${seed}/${symbol}`);
-  const base = symbol.startsWith('BTC') ? 6_000_000 : 2000 + (own % 400_000);
-  return Math.round(base * (1 + 0.3 * Math.sin(atMs / DAY_MS / 50 + own)));
-}
-
-/** All zero-padded numbers of up to four digits: formatting is what takes the time, so it is done once. */
-const PADDED = [1, 2, 3, 4].map((width) =>
-  Array.from({ length: 10 ** width }, (_, n) => String(n).padStart(width, '0')),
-);
-
-/**
- * That many random digits.
- * @param {Random} random
- * @param {number} width
- * @returns {string}
- */
-function tailOf(random, width) {
-  if (width > 4) return tailOf(random, 4) + tailOf(random, width - 4);
-  const pool = PADDED[width - 1] ?? [];
-  return pool[Math.floor(random() * pool.length)] ?? '';
-}
-
-/**
- * A whole number of 10^-decimals as decimal text.
- * @param {number} units not negative
- * @param {number} decimals
- */
-function fixed(units, decimals) {
-  if (decimals === 0) return String(units);
-  const scale = 10 ** decimals;
-  const tail = units % scale;
-  const text = PADDED[decimals - 1]?.[tail] ?? String(tail).padStart(decimals, '0');
-  return `${Math.floor(units / scale)}.${text}`;
-}
-
-/**
- * `YYYY-MM-DD HH:MM:SS`.
- * @param {number} atMs
- */
-function label(atMs) {
-  const text = new Date(atMs).toISOString();
-  return `${text.slice(0, 10)} ${text.slice(11, 19)}`;
 }
