@@ -1,4 +1,4 @@
-import { closest, distance } from 'fastest-levenshtein';
+import { distance } from 'fastest-levenshtein';
 
 /** A hint that names the nearest candidate, when one is near enough to be a typo. */
 export function didYouMean(text: string, candidates: readonly string[]): string | undefined {
@@ -6,10 +6,20 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
   return near === undefined ? undefined : `did you mean ${near}?`;
 }
 
+/** Case does not count; of equally near ones that with the same letters, then the first. */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
-  if (candidates.length === 0 || text.length > 64) return undefined;
-  const folded = new Map(candidates.map((candidate) => [candidate.toLowerCase(), candidate]));
-  const best = closest(text.toLowerCase(), [...folded.keys()]);
+  if (text.length > 64) return undefined;
+  const typed = text.toLowerCase();
+  let best: { candidate: string; far: number } | undefined;
+  for (const candidate of candidates) {
+    const folded = candidate.toLowerCase();
+    const far = distance(typed, folded) - (letters(folded) === letters(typed) ? 0.5 : 0);
+    if (best === undefined || far < best.far) best = { candidate, far };
+  }
   const allowed = Math.max(1, Math.floor(text.length / 3));
-  return distance(text.toLowerCase(), best) <= allowed ? folded.get(best) : undefined;
+  return best !== undefined && best.far <= allowed ? best.candidate : undefined;
+}
+
+function letters(text: string): string {
+  return text.split('').sort().join('');
 }

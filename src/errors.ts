@@ -68,12 +68,27 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE;
 
+/** How the command line that was typed becomes one that works. */
+export interface Correction {
+  /** Flags with the values to give instead; null: leave the flag out. */
+  readonly flags?: Readonly<Record<string, string | null>>;
+  /** Other words with what to type in their place; null: leave the word out. */
+  readonly words?: Readonly<Record<string, string | null>>;
+  /** The command that was left out. */
+  readonly verb?: string;
+  /** Another command, to be typed with the same places. */
+  readonly command?: readonly string[];
+  /** A value in place of the refused one: whoever read the option knows of which flag. */
+  readonly value?: string;
+}
+
 interface Details {
   readonly cause?: unknown;
   /** How long the other side asked us to wait. */
   readonly retryAfterMs?: number;
   /** Command line or action that helps, printed on a line of its own. */
   readonly hint?: string;
+  readonly correction?: Correction;
   /** The bytes that were refused, for the quarantine. */
   readonly evidence?: FetchResponse;
 }
@@ -84,6 +99,7 @@ export class CryptodlError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
+  readonly correction: Correction | undefined;
   readonly evidence: FetchResponse | undefined;
   /** Attempts that were made on the wire before this error was given up on. */
   attempts = 1;
@@ -95,6 +111,7 @@ export class CryptodlError extends Error {
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
     this.hint = details.hint;
+    this.correction = details.correction;
     this.evidence = details.evidence;
   }
 
@@ -115,9 +132,12 @@ export class CryptodlError extends Error {
   }
 }
 
-/** Wrong input of the user: what was wrong and, as `hint`, what to type instead. Exit code 2. */
-export function usage(message: string, hint?: string): CryptodlError {
-  return new CryptodlError('usage', message, hint === undefined ? {} : { hint });
+/** Wrong input of the user: what was wrong, what helps, and how the command line would be right. Exit code 2. */
+export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {
+  return new CryptodlError('usage', message, {
+    ...(hint === undefined ? {} : { hint }),
+    ...(correction === undefined ? {} : { correction }),
+  });
 }
 
 /** An unknown exception is a bug of ours: fatal, never retried, and shown with its stack. */

@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.js';
 
 /** Everything that the exit code depends on. */
-export interface RunEnd {
+export interface RunStatus {
   /** What ended the run before its end, if anything did. */
   readonly ended: ErrorCode | undefined;
   readonly signal: 'SIGINT' | 'SIGTERM' | undefined;
@@ -17,7 +17,7 @@ export interface RunEnd {
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 6 | 7 | 130 | 143;
 
 /** The first that applies, in the order of the design, section 4. The only place that decides. */
-export function exitCode(end: RunEnd): ExitCode {
+export function exitCode(end: RunStatus): ExitCode {
   if (end.signal === 'SIGINT') return 130;
   if (end.signal === 'SIGTERM') return 143;
   if (end.ended === 'usage') return 2;

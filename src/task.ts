@@ -71,10 +71,6 @@ export interface PartitionPlan {
   readonly split?: true;
 }
 
-export type OutcomeKind = 'ok' | 'skipped' | 'absent' | 'partial' | 'failed';
-
-export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped', 'absent', 'failed'];
-
 /** What a plan comes to. */
 export interface PlanTotals {
   series: number;

@@ -1,49 +1,19 @@
 /** Owner of commander: the command line, made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
-import { didYouMean } from '../did-you-mean.js';
-import { usage } from '../errors.js';
 import type { Io } from '../io.js';
-import { flagSpec, flagsOf, GROUPS } from '../options/flags.js';
+import { flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../version.js';
+import { refuseArguments, refuseWord } from './refuse-arguments.js';
+import { VERB_TEXTS } from './verbs.js';
 
-/** What was typed. `file` is the operand of `retry` and `serve`. */
+/** What was typed. */
 export interface Invocation {
   readonly verb: Verb;
   readonly operand: string | undefined;
   readonly values: RawValues;
 }
-
-interface VerbText {
-  readonly operand?: string;
-  readonly doc: string;
-  readonly examples: readonly string[];
-}
-
-const VERBS: Readonly<Record<Verb, VerbText>> = {
-  vision: {
-    doc: 'download from the Binance Vision archive into the lake',
-    examples: [
-      'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
-      "cryptodl vision --market spot --interval 1m,1h --symbols '*USDT,!USDCUSDT' --from 2024-01-01 --to 2024-03-31",
-      'cryptodl vision --dataset metrics,fundingRate --symbols @universe.txt --months 6 --format csv',
-    ],
-  },
-  retry: {
-    operand: '<report>',
-    doc: 'run what a failure report lists; what succeeds leaves it',
-    examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
-  },
-  serve: {
-    operand: '<directory>',
-    doc: "serve a folder of archive keys in the archive's own protocol",
-    examples: [
-      'cryptodl serve ./raw --port 8090',
-      'cryptodl vision --archive-url http://127.0.0.1:8090 --symbols BTCUSDT --days 7',
-    ],
-  },
-};
 
 /** Undefined when help or the version was asked for and printed. Throws usage errors. */
 export function parseCommandLine(argv: readonly string[], io: Io): Invocation | undefined {
@@ -53,17 +23,14 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
     .version(TOOL_VERSION)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: () => undefined })
-    .showSuggestionAfterError(true)
+    .helpOption('-h, --help', 'show this help; cryptodl VERB --help shows the flags')
+    .helpCommand(false)
     .argument('[command]')
+    .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
     .action((word: string | undefined) => {
-      if (word === undefined)
-        throw usage('no command given', 'cryptodl vision --symbols BTCUSDT --days 1, or cryptodl --help');
-      throw usage(
-        `"${word}" is no command`,
-        didYouMean(word, Object.keys(VERBS)) ?? `commands are ${Object.keys(VERBS).join(', ')}`,
-      );
+      refuseWord(word);
     });
-  for (const verb of Object.keys(VERBS) as Verb[]) {
+  for (const verb of VERBS) {
     addVerb(program, verb, (operand, values) => {
       invocation = { verb, operand, values };
     });
@@ -73,9 +40,13 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
-    throw usageOf(error, argv);
+    throw refuseArguments(error, argv);
   }
   return invocation;
+}
+
+function examplesText(examples: readonly string[]): string {
+  return `Examples:\n${examples.map((line) => `  ${line}`).join('\n')}`;
 }
 
 function addVerb(
@@ -83,7 +54,7 @@ function addVerb(
   verb: Verb,
   act: (operand: string | undefined, values: RawValues) => void,
 ): void {
-  const { operand, doc, examples } = VERBS[verb];
+  const { operand, doc, examples } = VERB_TEXTS[verb];
   const command = program
     .command(verb)
     .description(doc)
@@ -95,13 +66,14 @@ function addVerb(
       command.addOption(optionOf(name));
   }
   if (flagsOf(verb).includes('progress')) command.addOption(new Option('--no-progress').hideHelp());
-  command.addHelpText(
-    'after',
-    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}\n\nEvery flag has an environment twin: --archive-url is CRYPTODL_ARCHIVE_URL.`,
-  );
+  const twins =
+    flagsOf(verb).length === 0
+      ? ''
+      : '\n\nEvery flag has an environment twin (--archive-url is CRYPTODL_ARCHIVE_URL) and a key in --config FILE.';
+  command.addHelpText('after', `\n${examplesText(examples)}${twins}`);
   command.action((...args: unknown[]) => {
-    const given = operand === undefined ? undefined : String(args[0]);
-    act(given, rawValues(command, verb));
+    const [given] = args;
+    act(operand !== undefined && typeof given === 'string' ? given : undefined, rawValues(command, verb));
   });
 }
 
@@ -132,27 +104,4 @@ function rawValues(command: Command, verb: Verb): RawValues {
 /** commander keeps `--dry-run` as `dryRun`. */
 function attribute(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** commander's message in our form: one line that says what was wrong, one that says what to type. */
-function usageOf(error: CommanderError, argv: readonly string[]): Error {
-  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
-  const suggestion = rest
-    .map((line) => line.replace(/^\(|\)$/g, ''))
-    .find((line) => line.startsWith('Did you mean'));
-  const verb = argv.find((word) => Object.hasOwn(VERBS, word));
-  if (error.code === 'commander.excessArguments' && verb === 'vision') {
-    const extra = argv.filter(
-      (word, index) => !word.startsWith('-') && word !== verb && !(argv[index - 1] ?? '').startsWith('--'),
-    );
-    return usage(
-      `vision takes no operand, "${extra[0] ?? ''}" is one too many`,
-      `cryptodl vision --symbols ${extra.join(',')}`,
-    );
-  }
-  return usage(
-    first,
-    suggestion?.replace('Did you mean', 'did you mean') ??
-      `cryptodl ${verb === undefined ? '' : `${verb} `}--help`,
-  );
 }

@@ -1,10 +1,11 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
 import { loadRetryPresets } from '../venue/facts.js';
-import { loadVenue, MARKETS } from '../venue/venue.js';
+import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 
-export type Verb = 'vision' | 'retry' | 'serve';
+export const VERBS = ['vision', 'retry', 'list', 'schema', 'serve', 'completion'] as const;
+export type Verb = (typeof VERBS)[number];
 
 export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
 
@@ -17,6 +18,12 @@ interface FlagSpec<T> {
   /** May be given several times; `comma` also splits each value at commas. */
   readonly list?: 'repeat' | 'comma';
   readonly parse: Parse<T>;
+  /** Every legal value, where they can be told: for completion and documents. */
+  readonly choices?: readonly string[];
+  /** A value to show, for flags without a default. */
+  readonly example?: string;
+  /** What other tools call it: only for hints. */
+  readonly aka?: readonly string[];
   /** Text that `parse` takes, so that help and code cannot differ. */
   readonly default?: string;
 }
@@ -34,85 +41,114 @@ const defaultedList = <T>(spec: Defaulted<T> & Listed): Defaulted<T> & Listed =>
 const venue = loadVenue();
 const preset = loadRetryPresets().vision;
 const DOWNLOADS: readonly Verb[] = ['vision', 'retry'];
+const ONLINE: readonly Verb[] = ['vision', 'retry', 'list'];
+const CHOOSING: readonly Verb[] = ['vision', 'list'];
+
+const DATASETS = [...new Set(MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets)))];
+const INTERVALS = [
+  ...new Set(
+    MARKETS.flatMap((market) =>
+      Object.values(venue.markets[market].datasets).flatMap((spec) => intervalsOf(spec) ?? []),
+    ),
+  ),
+];
+/** A parser and its values. */
+const oneOf = <const T extends string>(choices: readonly T[]) => ({ parse: parse.choice(choices), choices });
 
 const FLAGS = {
   market: defaulted({
     group: 'What',
-    verbs: ['vision'],
+    verbs: ['vision', 'list', 'schema'],
     value: 'MARKET',
     doc: 'spot, um, cm or option',
-    parse: parse.choice(MARKETS),
+    ...oneOf(MARKETS),
     default: 'um',
+    aka: ['exchange', 'type', 'asset-class'],
   }),
   dataset: defaultedList({
     group: 'What',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'LIST',
     list: 'comma',
     doc: 'datasets, with commas',
     parse: parse.text,
     default: 'klines',
+    choices: DATASETS,
+    aka: ['data', 'data-type', 'kind'],
   }),
   interval: defaultedList({
     group: 'What',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'LIST',
     list: 'comma',
     doc: 'intervals of kline datasets, with commas',
     parse: parse.text,
     default: '1m',
+    choices: INTERVALS,
+    aka: ['timeframe', 'granularity', 'freq', 'resolution'],
   }),
   symbols: optionalList({
     group: 'What',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'LIST',
     list: 'repeat',
     doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without it the series that the lake holds are continued",
     parse: parse.text,
+    example: 'BTCUSDT',
+    aka: ['symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins'],
   }),
   quote: optionalList({
     group: 'What',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'LIST',
     list: 'comma',
     doc: 'keep symbols with one of these quote assets',
     parse: parse.text,
+    example: 'USDT',
   }),
 
   days: optional({
     group: 'When',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'N',
     doc: 'the last N complete UTC days (1 when no range is given)',
     parse: parse.integer(1),
+    example: '7',
+    aka: ['last'],
   }),
   months: optional({
     group: 'When',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'N',
     doc: 'the last N complete months',
     parse: parse.integer(1),
+    example: '1',
   }),
   from: optional({
     group: 'When',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'DATE',
     doc: 'first day; without it the range starts where the series starts',
     parse: parse.day,
+    example: '2024-01-01',
+    aka: ['start', 'start-date', 'startDate', 'since', 'begin'],
   }),
   to: optional({
     group: 'When',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'DATE',
     doc: 'last day, included; without it the range ends yesterday',
     parse: parse.day,
+    example: '2024-01-31',
+    aka: ['end', 'end-date', 'endDate', 'until'],
   }),
   now: optional({
     group: 'When',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'ISO',
     doc: 'what "today" means, for replays and tests',
     parse: parse.instant,
+    example: '2026-11-21T08:00:00Z',
   }),
 
   out: defaulted({
@@ -122,28 +158,30 @@ const FLAGS = {
     doc: 'the lake',
     parse: parse.text,
     default: './data',
+    aka: ['output', 'output-dir', 'dir', 'directory', 'folder', 'path'],
   }),
   format: defaulted({
     group: 'Output',
     verbs: ['vision'],
     value: 'FORMAT',
     doc: "parquet, csv or zip (the archive's own files)",
-    parse: parse.choice(['parquet', 'csv', 'zip']),
+    ...oneOf(['parquet', 'csv', 'zip']),
     default: 'parquet',
+    aka: ['ext', 'output-format', 'csv', 'parquet'],
   }),
   partition: optional({
     group: 'Output',
     verbs: ['vision'],
     value: 'GRAIN',
     doc: 'day or month: what one file holds (default: by dataset)',
-    parse: parse.choice(['day', 'month']),
+    ...oneOf(['day', 'month']),
   }),
   cadence: defaulted({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: CHOOSING,
     value: 'CADENCE',
     doc: 'auto, daily or monthly objects',
-    parse: parse.choice(['auto', 'daily', 'monthly']),
+    ...oneOf(['auto', 'daily', 'monthly']),
     default: 'auto',
   }),
   numbers: defaulted({
@@ -151,7 +189,7 @@ const FLAGS = {
     verbs: ['vision'],
     value: 'KIND',
     doc: 'double, or string with every digit (Parquet)',
-    parse: parse.choice(['double', 'string']),
+    ...oneOf(['double', 'string']),
     default: 'double',
   }),
   timestamps: defaulted({
@@ -159,7 +197,7 @@ const FLAGS = {
     verbs: ['vision'],
     value: 'UNIT',
     doc: 'us, ms or iso (CSV)',
-    parse: parse.choice(['us', 'ms', 'iso']),
+    ...oneOf(['us', 'ms', 'iso']),
     default: 'us',
   }),
   'as-published': optional({
@@ -173,12 +211,14 @@ const FLAGS = {
     verbs: ['vision'],
     doc: 'fetch again and rebuild, also with other settings than the series holds',
     parse: parse.flag,
+    aka: ['overwrite', 'refresh'],
   }),
   'dry-run': optional({
     group: 'Output',
     verbs: DOWNLOADS,
     doc: 'print fetch|skip|absent, bytes and key per object, and do nothing',
     parse: parse.flag,
+    aka: ['plan', 'simulate', 'list'],
   }),
   failures: optional({
     group: 'Output',
@@ -186,6 +226,7 @@ const FLAGS = {
     value: 'FILE',
     doc: 'failure report (default: one per run under OUT/failures; retry: the file itself)',
     parse: parse.text,
+    example: 'failures.jsonl',
   }),
   'temp-dir': optional({
     group: 'Output',
@@ -193,6 +234,7 @@ const FLAGS = {
     value: 'DIR',
     doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp)',
     parse: parse.text,
+    example: '/tmp/spool',
   }),
 
   verify: defaulted({
@@ -200,7 +242,7 @@ const FLAGS = {
     verbs: ['vision', 'retry'],
     value: 'HOW',
     doc: 'sha256 (sidecar), etag (MD5 from the listing) or none',
-    parse: parse.choice(['sha256', 'etag', 'none']),
+    ...oneOf(['sha256', 'etag', 'none']),
     default: 'sha256',
   }),
   'max-bytes': optional({
@@ -209,6 +251,7 @@ const FLAGS = {
     value: 'SIZE',
     doc: 'refuse a plan that is larger, before the first byte',
     parse: parse.bytes,
+    example: '50GB',
   }),
   strict: optional({
     group: 'Safety',
@@ -219,23 +262,25 @@ const FLAGS = {
 
   concurrency: defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'N',
     doc: 'objects in flight: a number, auto or auto:MAX',
     parse: parse.concurrency,
     default: 'auto',
+    aka: ['workers', 'threads', 'jobs', 'parallel', 'max-workers'],
   }),
   retries: defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'N',
     doc: 'quick extra tries per request',
     parse: parse.integer(0),
     default: String(preset.retries),
+    aka: ['retry', 'max-retries', 'attempts'],
   }),
   'retry-delay': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'base of the jittered back-off',
     parse: parse.duration,
@@ -243,7 +288,7 @@ const FLAGS = {
   }),
   'breaker-open': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'how long a failing host is left alone',
     parse: parse.duration,
@@ -251,7 +296,7 @@ const FLAGS = {
   }),
   'connect-timeout': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'DNS, TCP and TLS',
     parse: parse.duration,
@@ -259,7 +304,7 @@ const FLAGS = {
   }),
   'headers-timeout': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'request sent to headers received',
     parse: parse.duration,
@@ -267,7 +312,7 @@ const FLAGS = {
   }),
   'idle-timeout': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'silence within a body',
     parse: parse.duration,
@@ -275,15 +320,16 @@ const FLAGS = {
   }),
   'total-timeout': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'one attempt; one second is added per 16 KiB of body',
     parse: parse.duration,
     default: '60s',
+    aka: ['timeout'],
   }),
   'max-wait': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'TIME',
     doc: 'longest wait for a limit or a failing host',
     parse: parse.duration,
@@ -291,18 +337,20 @@ const FLAGS = {
   }),
   'archive-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'URL',
     doc: 'where objects are',
     parse: parse.url,
     default: venue.hosts.archive,
+    aka: ['url', 'base-url', 'host-url'],
   }),
   'listing-url': optional({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     value: 'URL',
     doc: `where the listing is (default: ${venue.hosts.listing}, or --archive-url when that is given)`,
     parse: parse.url,
+    example: 'http://127.0.0.1:8090',
   }),
   host: defaulted({
     group: 'Network',
@@ -321,10 +369,16 @@ const FLAGS = {
     default: '8090',
   }),
 
+  long: optional({
+    group: 'Output',
+    verbs: ['list'],
+    doc: 'symbols with first and last period, objects and bytes (a few requests each)',
+    parse: parse.flag,
+  }),
   json: optional({
     group: 'Messages',
-    verbs: DOWNLOADS,
-    doc: 'NDJSON events on stdout, the summary last',
+    verbs: ['vision', 'retry', 'list', 'schema'],
+    doc: 'NDJSON on stdout: of a run its events, the summary last',
     parse: parse.flag,
   }),
   progress: defaulted({
@@ -332,14 +386,15 @@ const FLAGS = {
     verbs: DOWNLOADS,
     value: 'HOW',
     doc: 'auto, bar, plain or none (--no-progress)',
-    parse: parse.choice(['auto', 'bar', 'plain', 'none']),
+    ...oneOf(['auto', 'bar', 'plain', 'none']),
     default: 'auto',
   }),
   quiet: optional({
     group: 'Messages',
-    verbs: DOWNLOADS,
+    verbs: ONLINE,
     doc: 'say nothing when all is well',
     parse: parse.flag,
+    aka: ['silent'],
   }),
   'log-file': optional({
     group: 'Messages',
@@ -347,26 +402,28 @@ const FLAGS = {
     value: 'FILE',
     doc: 'structured log, appended',
     parse: parse.text,
+    example: 'cryptodl.log',
   }),
   'log-level': defaulted({
     group: 'Messages',
     verbs: DOWNLOADS,
     value: 'LEVEL',
     doc: 'trace, debug, info, warn or error; other than info and without --log-file the log goes to stderr',
-    parse: parse.choice(['trace', 'debug', 'info', 'warn', 'error']),
+    ...oneOf(['trace', 'debug', 'info', 'warn', 'error']),
     default: 'info',
   }),
 
   config: optional({
     group: 'Options',
-    verbs: ['vision', 'retry', 'serve'],
+    verbs: ['vision', 'retry', 'list', 'schema', 'serve'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
+    example: 'config/vision.example.yaml',
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: ['vision', 'retry', 'serve'],
+    verbs: ['vision', 'retry', 'list', 'schema', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),
@@ -398,4 +455,9 @@ export function flagsOf(verb: Verb): FlagName[] {
 
 export function environmentName(name: FlagName): string {
   return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** A switch has no value of its own. */
+export function isSwitch(name: FlagName): boolean {
+  return flagSpec(name).value === undefined;
 }

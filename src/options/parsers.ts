@@ -2,7 +2,7 @@
 import { usage } from '../errors.js';
 import { DAY_MS, parseDay } from '../calendar.js';
 import { parseBytes, parseDurationMs } from '../units.js';
-import { didYouMean } from '../did-you-mean.js';
+import { didYouMean, nearest } from '../did-you-mean.js';
 
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string) => T;
@@ -14,7 +14,10 @@ export function choice<const T extends string>(values: readonly T[]): Parse<T> {
   return (text, where) => {
     const found = values.find((value) => value === text);
     if (found !== undefined) return found;
-    throw usage(`${where}: "${text}" is not one of ${values.join(', ')}`, didYouMean(text, values));
+    const near = nearest(text, values);
+    throw usage(`${where}: "${text}" is not one of ${values.join(', ')}`, didYouMean(text, values), {
+      value: near ?? values[0] ?? '',
+    });
   };
 }
 
@@ -27,7 +30,7 @@ export const text: Parse<string> = (value, where) => {
 export const flag: Parse<boolean> = (value, where) => {
   if (['1', 'true', 'yes', 'on'].includes(value)) return true;
   if (['0', 'false', 'no', 'off'].includes(value)) return false;
-  throw usage(`${where}: "${value}" is neither true nor false`);
+  throw usage(`${where}: "${value}" is neither true nor false`, `${where} true`);
 };
 
 export function integer(least: number): Parse<number> {
@@ -37,6 +40,7 @@ export function integer(least: number): Parse<number> {
     throw usage(
       `${where}: "${value}" is not a whole number of at least ${least}`,
       `${where} ${Math.max(least, 7)}`,
+      { value: String(Math.max(least, 7)) },
     );
   };
 }
@@ -44,21 +48,37 @@ export function integer(least: number): Parse<number> {
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;
-  throw usage(`${where}: "${value}" is not a duration`, `${where} 500ms, ${where} 30s or ${where} 5m`);
+  throw usage(`${where}: "${value}" is not a duration`, `${where} 500ms, ${where} 30s or ${where} 5m`, {
+    value: /^\d+$/.test(value) ? `${value}s` : '30s',
+  });
 };
 
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
-  throw usage(`${where}: "${value}" is not a size`, `${where} 500MB or ${where} 2GiB`);
+  throw usage(`${where}: "${value}" is not a size`, `${where} 500MB or ${where} 2GiB`, {
+    value: '2GiB',
+  });
 };
 
 /** A bare UTC date → day number. */
 export const day: Parse<number> = (value, where) => {
   const number = parseDay(value);
   if (number !== undefined) return number;
-  throw usage(`${where}: "${value}" is not a date`, `${where} 2024-01-31`);
+  const meant = dateLike(value);
+  throw usage(`${where}: "${value}" is not a date`, `${where} ${meant ?? '2024-01-31'}`, {
+    value: meant ?? '2024-01-31',
+  });
 };
+
+/** `2024-1-5`, `2024/01/05`, `20240105`, `2024-01-05T00:00:00Z`, `2024-01`: day and month are never guessed apart. */
+function dateLike(value: string): string | undefined {
+  const match = /^(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?(?:[T ].*)?$/.exec(value);
+  if (match === null) return undefined;
+  const [, year = '', month = '', date = '1'] = match;
+  const written = `${year}-${month.padStart(2, '0')}-${date.padStart(2, '0')}`;
+  return parseDay(written) === undefined ? undefined : written;
+}
 
 /** ISO 8601 instant or date → epoch milliseconds. */
 export const instant: Parse<number> = (value, where) => {
@@ -66,7 +86,9 @@ export const instant: Parse<number> = (value, where) => {
   const isDate = parseDay(value.slice(0, 10)) !== undefined;
   const epochMs = withZone && isDate ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(epochMs) && epochMs >= DAY_MS) return epochMs;
-  throw usage(`${where}: "${value}" is not an instant in UTC`, `${where} 2026-11-21T08:00:00Z`);
+  throw usage(`${where}: "${value}" is not an instant in UTC`, `${where} 2026-11-21T08:00:00Z`, {
+    value: '2026-11-21T08:00:00Z',
+  });
 };
 
 export const url: Parse<string> = (value, where) => {
@@ -76,7 +98,12 @@ export const url: Parse<string> = (value, where) => {
       return value.replace(/\/+$/, '');
     }
   }
-  throw usage(`${where}: "${value}" is not an http(s) address`, `${where} http://127.0.0.1:8090`);
+  throw usage(`${where}: "${value}" is not an http(s) address`, `${where} http://127.0.0.1:8090`, {
+    value:
+      URL.canParse(`https://${value}`) && !value.includes('://')
+        ? `https://${value}`
+        : 'http://127.0.0.1:8090',
+  });
 };
 
 export const concurrency: Parse<Concurrency> = (value, where) => {
@@ -88,5 +115,6 @@ export const concurrency: Parse<Concurrency> = (value, where) => {
   throw usage(
     `${where}: "${value}" is not a number from 1 to 1024, auto or auto:MAX`,
     `${where} 50 or ${where} auto:64`,
+    { value: Number(value) > 1024 ? '1024' : 'auto' },
   );
 };

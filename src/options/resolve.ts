@@ -1,5 +1,5 @@
 /** Raw texts from several sources → one frozen Options. The only reader of the environment. */
-import { usage } from '../errors.js';
+import { CryptodlError, usage } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
@@ -78,16 +78,29 @@ function parseValue(name: FlagName, layer: RawLayer): unknown {
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
   const last = raw.at(-1) ?? '';
-  if (spec.list === undefined) return spec.parse(last, where);
+  if (spec.list === undefined) return corrected(name, last, [last], () => spec.parse(last, where));
   const items =
     spec.list === 'comma' ? raw.flatMap((text) => text.split(',').map((part) => part.trim())) : raw;
   if (spec.list === 'comma' && items.includes('')) {
     throw usage(
       `${where}: "${raw.join(',')}" has an empty entry`,
       `write ${where} with values between the commas`,
+      { flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) } },
     );
   }
-  return [...new Set(items.map((item) => spec.parse(item, where)))];
+  return [...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where))))];
+}
+
+/** Parses one item; a refusal that knows a better value tells how the flag would be right. */
+function corrected(name: FlagName, item: string, items: readonly string[], parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.correction?.value === undefined) throw error;
+    const { value } = error.correction;
+    const all = [...new Set(items.map((other) => (other === item ? value : other)))];
+    throw usage(error.message, error.hint, { flags: { [name]: all.join(',') } });
+  }
 }
 
 /** Config keys are flag names; a key that no flag has is refused. */

@@ -3,6 +3,7 @@ import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from 
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period } from '../task.js';
 import { absenceReason } from './series-listing.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import type { SeriesListing } from './series-listing.js';
 
 /** One wanted period: what the listing has of it, what the lake has of it, or why neither has. */
@@ -23,6 +24,8 @@ export interface ChooseContext {
   /** Walks the listing of one cadence, at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
+  /** First and last known periods of the dataset, in any of its series. */
+  readonly spans: DatasetSpec['spans'];
 }
 
 /** Half-open day ranges, ascending and disjoint; `from` undefined means from the start of the series. */
@@ -104,7 +107,10 @@ async function choose(context: ChooseContext, period: Period): Promise<Choice> {
   const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
   return {
     period,
-    absent: absenceReason(listing, period, context.today),
+    absent: absenceReason(listing, period, {
+      today: context.today,
+      span: context.spans[period.cadence],
+    }),
     ...(listed === undefined ? {} : { listed }),
     ...(held === undefined ? {} : { held }),
   };

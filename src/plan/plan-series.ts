@@ -5,6 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { Held, readManifest } from '../lake/manifest.js';
 import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
 import { objectKey } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
@@ -47,6 +48,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
       known: held,
       list: memoizedListing(context, series, ranges),
       today: context.today,
+      spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
     },
     ranges,
   );

@@ -32,6 +32,7 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
     throw usage(
       `${kinds.join(' and ')} are two kinds of range`,
       `keep one, for example ${kinds[0] ?? '--days'}`,
+      { flags: withoutOthers(options) },
     );
   if (options.months !== undefined) {
     const thisMonth = monthOf(today);
@@ -46,10 +47,16 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
     throw usage(
       `--from ${dayText(options.from)} is after --to ${dayText(options.to)}`,
       `--from ${dayText(options.to)} --to ${dayText(options.from)}`,
+      { flags: { from: dayText(options.to), to: dayText(options.from) } },
     );
   }
   const from = options.from === undefined ? undefined : Math.max(options.from, firstDay);
   return rangeOf(from, options.to === undefined ? today : options.to + 1);
+}
+
+/** The first kind that was given stays. */
+function withoutOthers({ days }: RangeOptions): Record<string, null> {
+  return days === undefined ? { from: null, to: null } : { months: null, from: null, to: null };
 }
 
 function refuseFuture(name: string, day: number | undefined, today: number): void {
@@ -58,6 +65,7 @@ function refuseFuture(name: string, day: number | undefined, today: number): voi
   throw usage(
     `${name} ${dayText(day)} is not over yet: the last complete UTC day is ${last}`,
     `${name} ${last}`,
+    { flags: { [name.slice('--'.length)]: last } },
   );
 }
 

@@ -2,7 +2,7 @@
 import { dayPeriod, monthOf, monthPeriod } from '../calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
 import { objectKey, periodOfKey, seriesPrefix } from '../venue/keys.js';
-import type { Venue } from '../venue/venue.js';
+import type { Span, Venue } from '../venue/venue.js';
 import type { Listing } from './listing.js';
 
 export interface SeriesListing {
@@ -86,10 +86,20 @@ async function firstPeriod(
   return undefined;
 }
 
-/** Why a period is not there. */
-export function absenceReason(listing: SeriesListing, period: Period, today: number): AbsenceReason {
-  if (listing.first === undefined || period.to <= listing.first.from) return 'not-listed-yet';
+/** Why a period is not there; `span` is what is known of the dataset as a whole. */
+export function absenceReason(
+  listing: SeriesListing,
+  period: Period,
+  context: { readonly today: number; readonly span: Span | undefined },
+): AbsenceReason {
+  const { today, span } = context;
+  if (listing.first === undefined || period.to <= listing.first.from) {
+    if (span?.first !== undefined && period.to <= span.first.from) return 'before-history';
+    if (span?.last !== undefined && period.from > span.last.from) return 'dataset-ended';
+    return 'not-listed-yet';
+  }
   if (listing.more || (listing.last !== undefined && period.from < listing.last.from)) return 'hole';
+  if (span?.last !== undefined && period.from > span.last.from) return 'dataset-ended';
   const late = today - LATE_DAYS[period.cadence];
   return listing.last !== undefined && listing.last.to >= late ? 'not-published-yet' : 'delisted';
 }

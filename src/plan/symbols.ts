@@ -1,6 +1,7 @@
 /** What `--symbols` and `--quote` mean. */
 import picomatch from 'picomatch';
 import { usage } from '../errors.js';
+import type { Correction } from '../errors.js';
 import { nearest } from '../did-you-mean.js';
 
 export interface SymbolPatterns {
@@ -33,7 +34,9 @@ export async function readPatterns(values: readonly string[], read: ReadList): P
   const chosen = words.filter((word) => !word.startsWith('!'));
   if (chosen.length === 0) {
     const what = words.length === 0 ? 'names no symbol' : 'has only exclusions';
-    throw usage(`--symbols ${what}`, "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'");
+    throw usage(`--symbols ${what}`, "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'", {
+      flags: { symbols: ['*', ...words].join(',') },
+    });
   }
   const patterns = chosen.map((word) => (word === 'all' ? '*' : word));
   for (const word of words) refuseUnsafe(word);
@@ -62,6 +65,7 @@ function refuseUnsafe(word: string): void {
     throw usage(
       `--symbols: ${JSON.stringify(word)} is not a symbol`,
       'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
+      { flags: { symbols: word.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase() || 'BTCUSDT' } },
     );
   }
 }
@@ -78,17 +82,19 @@ export function selectSymbols(
   patterns: SymbolPatterns,
   quotes: readonly string[],
   available: readonly string[],
+  what: string,
 ): Selection {
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
-  if (unknown.length > 0) throw unknownSymbols(unknown, available);
+  if (unknown.length > 0) throw unknownSymbols(patterns, unknown, available, what);
   const matchesGlob = matcher(patterns.globs);
   const names = new Set(patterns.names);
   const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
   if (chosen.length === 0) {
     throw usage(
-      `--symbols ${patterns.globs.join(',')} matches none of ${available.length} symbols`,
+      `--symbols ${patterns.globs.join(',')} matches none of the ${available.length} symbols of ${what}`,
       exampleOf(available),
+      exampleCorrection(available),
     );
   }
   const quoted =
@@ -97,17 +103,24 @@ export function selectSymbols(
     throw usage(
       `--quote ${quotes.join(',')} matches none of the ${chosen.length} chosen symbols`,
       exampleOf(chosen),
+      { flags: { quote: null } },
     );
   const isExcluded = matcher(patterns.exclusions);
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
   if (symbols.length === 0)
-    throw usage(`the exclusions of --symbols take away all ${quoted.length} chosen symbols`);
+    throw usage(
+      `the exclusions of --symbols take away all ${quoted.length} chosen symbols`,
+      undefined,
+      exampleCorrection(quoted),
+    );
   return { symbols, excluded: quoted.filter((symbol) => isExcluded(symbol)) };
 }
 
 /** Without a listing only exact names can be chosen. */
 export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): Selection | undefined {
-  return patterns.globs.length > 0 ? undefined : selectSymbols(patterns, quotes, patterns.names);
+  return patterns.globs.length > 0
+    ? undefined
+    : selectSymbols(patterns, quotes, patterns.names, 'the given ones');
 }
 
 function matcher(globs: readonly string[]): (symbol: string) => boolean {
@@ -120,13 +133,48 @@ export function hasQuote(symbol: string, quote: string): boolean {
   return pair.endsWith(quote) && pair.length > quote.length;
 }
 
-function unknownSymbols(unknown: readonly string[], available: readonly string[]): Error {
+function unknownSymbols(
+  patterns: SymbolPatterns,
+  unknown: readonly string[],
+  available: readonly string[],
+  what: string,
+): Error {
   const shown =
     unknown.slice(0, 5).join(', ') + (unknown.length > 5 ? ` and ${unknown.length - 5} more` : '');
-  const near = unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []);
+  const instead = new Map(unknown.map((name) => [name, symbolLike(name, available)]));
+  const near = [...new Set([...instead.values()].filter((name) => name !== undefined))].slice(0, 5);
+  const names = patterns.names.map((name) => (instead.has(name) ? instead.get(name) : name));
+  const words = [...names.filter((name) => name !== undefined), ...patterns.globs];
+  const all = [...new Set(words), ...patterns.exclusions.map((glob) => `!${glob}`)];
   return usage(
-    `the archive has no ${shown}`,
+    `the archive has no ${shown} in ${what}`,
     near.length > 0 ? `did you mean ${near.join(', ')}?` : exampleOf(available),
+    words.length === 0 || all.length > MOST_SHOWN
+      ? exampleCorrection(available)
+      : { flags: { symbols: all.join(',') } },
+  );
+}
+
+/** A longer list is not typed again. */
+const MOST_SHOWN = 20;
+const SEPARATORS = /[/\-_:. ]/g;
+
+/** What somebody may have meant: `btc-usdt`, `BTCUSDT` for `BTCUSD_PERP`, `BTC`, a typo. */
+function symbolLike(name: string, available: readonly string[]): string | undefined {
+  const plain = name.replaceAll(SEPARATORS, '').toUpperCase();
+  const pair = name.split('_')[0] ?? '';
+  const begin = (start: string): string | undefined =>
+    available
+      .filter((symbol) => symbol.startsWith(start))
+      .sort((a, b) => a.length - b.length)
+      .at(0);
+  return (
+    available.find((symbol) => symbol.replaceAll(SEPARATORS, '').toUpperCase() === plain) ??
+    available.find((symbol) => symbol === pair) ??
+    begin(`${name.replace(/USDT$/, 'USD')}_`) ??
+    nearest(name, available) ??
+    available.find((symbol) => symbol === `${plain}USDT`) ??
+    begin(plain)
   );
 }
 
@@ -134,4 +182,9 @@ function exampleOf(available: readonly string[]): string {
   return available.length === 0
     ? 'the archive lists no symbol there'
     : `for example ${available.slice(0, 3).join(', ')}`;
+}
+
+function exampleCorrection(available: readonly string[]): Correction | undefined {
+  const [first] = available;
+  return first === undefined ? undefined : { flags: { symbols: first } };
 }

@@ -21,7 +21,7 @@ export interface QueueWork<Received> {
   /** Memory that the object will take while its partition is under way. */
   readonly bytesOf: (task: Task) => number;
   /** Skipped and absent tasks. */
-  readonly onSettled: (plan: PartitionPlan, task: Task) => void;
+  readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
 }
 
 export interface QueueOptions {
@@ -103,7 +103,7 @@ export class RunQueue<Received> {
     const downloads: Promise<Arrival<Received>>[] = [];
     for (const task of prepared.tasks) {
       if (task.action.kind !== 'fetch') {
-        this.#work.onSettled(prepared, task);
+        await this.#work.onSettled(prepared, task);
         continue;
       }
       await this.#room(task);
@@ -168,7 +168,7 @@ export class RunQueue<Received> {
       }
     }
     for (const { task } of gone)
-      this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../errors.js';
 import { CryptodlError } from '../errors.js';
 import type { AbsenceReason } from '../task.js';
-import { OUTCOME_KINDS } from '../task.js';
+import { OUTCOME_KINDS } from '../outcome.js';
 import { bytesText, durationText } from '../units.js';
 import type { Tally } from './tally.js';
 

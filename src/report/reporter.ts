@@ -1,13 +1,14 @@
 /** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
 import type { Clock } from '../clock.js';
-import type { RetryEvent } from '../errors.js';
-import type { PartitionPlan, PlanTotals, Task } from '../task.js';
+import type { CryptodlError, RetryEvent } from '../errors.js';
+import type { Announcement, Observer } from '../observer.js';
+import type { TaskOutcome } from '../outcome.js';
+import type { PlanTotals } from '../task.js';
 import { durationText } from '../units.js';
 import type { Log } from './log.js';
+import { planBlock } from './plan-block.js';
 import type { Progress } from './progress.js';
 import { startProgress } from './progress.js';
-import type { Outcome } from './tally.js';
-import { Tally } from './tally.js';
 
 export interface ReporterOptions {
   readonly stdout: NodeJS.WritableStream;
@@ -22,9 +23,9 @@ export interface ReporterOptions {
 /** Waits shorter than this are not worth a line. */
 const LONG_WAIT_MS = 5000;
 
-export class Reporter {
-  readonly tally = new Tally();
+export class Reporter implements Observer {
   readonly #options: ReporterOptions;
+  readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
   #saidWaitAt = Number.NEGATIVE_INFINITY;
 
@@ -52,41 +53,37 @@ export class Reporter {
     if (this.#options.json) this.#options.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
   }
 
-  startProgress(totals: PlanTotals, inFlight: () => number): void {
-    const { tally } = this;
+  announce(announcement: Announcement): void {
+    this.say(planBlock(announcement));
+    this.event('plan', { ...announcement.totals, range: announcement.range });
+  }
+
+  start(totals: PlanTotals, inFlight: () => number): void {
     const { quiet, progress, stderr, clock } = this.#options;
     this.#progress = startProgress({
       mode: quiet ? 'none' : progress,
       stream: stderr,
       clock,
       state: () => ({
-        objects: tally.outcomes.ok + tally.outcomes.partial + tally.outcomes.failed,
+        ...this.#done,
         totalObjects: totals.fetch,
-        bytes: tally.bytes,
         totalBytes: totals.fetchBytes,
         inFlight: inFlight(),
-        retried: tally.retries,
-        failed: tally.outcomes.failed,
       }),
     });
   }
 
-  stopProgress(): void {
-    this.#progress?.stop();
-    this.#progress = undefined;
-  }
-
-  outcome(plan: PartitionPlan, task: Task, outcome: Outcome): void {
-    const { key } = task.object;
-    this.tally.count(key, outcome);
-    const facts = factsOf(outcome);
-    this.event('object', { outcome: outcome.kind, ...plan.series, key, ...facts });
-    const level = outcome.kind === 'failed' ? 'error' : 'debug';
-    this.#options.log.logger[level]({ key, ...facts }, outcome.kind);
+  outcome(outcome: TaskOutcome): void {
+    const { outcome: kind, ...facts } = outcome;
+    if (kind === 'ok' || kind === 'partial' || kind === 'failed') this.#done.objects += 1;
+    if (kind === 'ok' || kind === 'partial') this.#done.bytes += outcome.bytes;
+    if (kind === 'failed') this.#done.failed += 1;
+    this.event('object', outcome);
+    this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
   retry(event: RetryEvent): void {
-    if (event.usesAttempt) this.tally.retries += 1;
+    if (event.usesAttempt) this.#done.retried += 1;
     const { clock, log } = this.#options;
     const fields = {
       traceId: event.traceId,
@@ -103,18 +100,24 @@ export class Reporter {
     this.say([`waiting ${durationText(event.delayMs)}: ${event.error.message}`]);
   }
 
+  /** The last lines of a run; `error` is what ended it early. */
+  end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
+    this.#progress?.stop();
+    this.#progress = undefined;
+    const { error } = how;
+    if (error !== undefined)
+      this.alarm([`cryptodl: ${error.message}`, ...(error.hint === undefined ? [] : [`  ${error.hint}`])]);
+    if (how.isWell) this.say(lines);
+    else this.alarm(lines);
+  }
+
+  close(): void {
+    this.#progress?.stop();
+    this.#options.log.close();
+  }
+
   #print(lines: readonly string[]): void {
     this.#progress?.clear();
     this.#options.stderr.write(lines.map((line) => `${line}\n`).join(''));
   }
-}
-
-/** An outcome as plain fields. */
-function factsOf(outcome: Outcome): object {
-  if (outcome.kind === 'failed') {
-    const { code, retryable, attempts, message } = outcome.error;
-    return { code, retryable, attempts, message };
-  }
-  const { kind: _, ...facts } = outcome;
-  return facts;
 }

@@ -1,20 +1,7 @@
 /** The numbers of a run, counted once; closing block, JSON summary and exit code read them. */
 import type { CryptodlError, ErrorCode } from '../errors.js';
-import type { AbsenceReason, OutcomeKind } from '../task.js';
-
-/** What happened to one task. */
-export type Outcome =
-  | {
-      readonly kind: 'ok' | 'partial';
-      readonly rows?: number;
-      readonly expectedRows?: number;
-      readonly bytes: number;
-      readonly duplicates?: number;
-      readonly unverified: boolean;
-    }
-  | { readonly kind: 'skipped' }
-  | { readonly kind: 'absent'; readonly reason: AbsenceReason }
-  | { readonly kind: 'failed'; readonly error: CryptodlError };
+import type { Outcome, OutcomeKind } from '../outcome.js';
+import type { AbsenceReason } from '../task.js';
 
 /** Examples kept per kind, for the closing block; the whole truth is in the failure report. */
 const EXAMPLES = 5;

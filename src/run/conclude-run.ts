@@ -1,64 +1,91 @@
-/** The end of a run: exit code, closing block, summary event. */
-import type { CryptodlError } from './errors.js';
-import { exitCode } from './exit-code.js';
-import type { ExitCode } from './exit-code.js';
-import { closingBlock } from './report/closing-block.js';
+/** What a run came to. */
+import type { CryptodlError } from '../errors.js';
+import { exitCode } from '../exit-code.js';
+import type { ExitCode, RunStatus } from '../exit-code.js';
+import type { Tally } from '../report/tally.js';
+import { shownPath } from '../shown-path.js';
+import type { PlanTotals } from '../task.js';
 import type { Session } from './session.js';
-import { shownPath } from './shown-path.js';
-import type { PlanTotals } from './task.js';
 
-export interface RunEnding {
-  readonly totals: PlanTotals;
-  /** Path under which the run's data lies, and how to read it. */
+export interface RunEnd {
+  readonly status: RunStatus;
+  readonly tally: Tally;
+  readonly elapsedMs: number;
+  /** What ended the run before its end, if anything did. */
+  readonly ended: CryptodlError | undefined;
+  /** Tasks that nobody got to. */
+  readonly undone: number;
   readonly dataPath: string;
-  readonly next: string | undefined;
+  readonly reportPath: string | undefined;
+  readonly quarantinePath: string | undefined;
+  /** How to read the result. */
+  readonly query: string | undefined;
+}
+
+export interface Ending {
+  readonly totals: PlanTotals;
+  readonly dataPath: string;
+  readonly query: string | undefined;
   readonly ended: CryptodlError | undefined;
   readonly reportPath: string | undefined;
   readonly elapsedMs: number;
 }
 
-export function concludeRun(session: Session, end: RunEnding): ExitCode {
-  const { reporter, options } = session;
-  const { tally } = reporter;
-  const { totals } = end;
+export function concludeRun(session: Session, ending: Ending): RunEnd {
+  const { tally, options } = session;
+  const { totals, ended, elapsedMs, dataPath, query } = ending;
   const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
-  const code = exitCode({
-    ended: end.ended?.code,
-    signal: session.signalled(),
-    waitedTooLong: tally.waitedTooLong,
-    failedRetryable: tally.failedRetryable,
-    failedPermanent: tally.failedPermanent,
-    holes: tally.absentBy.hole ?? 0,
-    partial: tally.outcomes.partial,
-    strict: options.strict === true,
-  });
-  const reportPath =
-    end.reportPath === undefined || tally.outcomes.failed === 0 ? undefined : shownPath(end.reportPath);
-  const next =
-    reportPath !== undefined ? `cryptodl retry ${reportPath}` : tally.files > 0 ? end.next : undefined;
-  const undone =
-    end.ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled);
-  const lines = closingBlock({
+  const hasFailed = tally.outcomes.failed > 0;
+  return {
+    status: {
+      ended: ended?.code,
+      signal: undefined,
+      waitedTooLong: tally.waitedTooLong,
+      failedRetryable: tally.failedRetryable,
+      failedPermanent: tally.failedPermanent,
+      holes: tally.absentBy.hole ?? 0,
+      partial: tally.outcomes.partial,
+      strict: options.strict === true,
+    },
     tally,
-    elapsedMs: end.elapsedMs,
-    dataPath: end.dataPath,
-    reportPath,
+    elapsedMs,
+    ended,
+    undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
+    dataPath: shownPath(dataPath),
+    reportPath: ending.reportPath === undefined || !hasFailed ? undefined : ending.reportPath,
     quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
-    undone,
-    next,
-  });
-  if (end.ended !== undefined)
-    reporter.alarm([
-      `cryptodl: ${end.ended.message}`,
-      ...(end.ended.hint === undefined ? [] : [`  ${end.ended.hint}`]),
-    ]);
-  if (code === 0) reporter.say(lines);
-  else reporter.alarm(lines);
-  reporter.event('summary', {
-    outcomes: tally.outcomes,
-    absent: tally.absentBy,
-    failed: tally.failedBy,
-    undone,
+    query: tally.files > 0 ? query : undefined,
+  };
+}
+
+/** The numbers of a run as plain data. */
+export interface RunSummary {
+  readonly outcomes: Readonly<Tally['outcomes']>;
+  readonly absent: Readonly<Tally['absentBy']>;
+  readonly failed: Readonly<Tally['failedBy']>;
+  readonly undone: number;
+  /** Of the zips that became part of the lake. */
+  readonly bytes: number;
+  readonly rows: number;
+  readonly files: number;
+  readonly requests: number;
+  readonly retries: number;
+  readonly unverified: number;
+  readonly duplicatesDropped: number;
+  readonly duplicatesKept: number;
+  readonly elapsedMs: number;
+  /** Path of the failure report. */
+  readonly failures: string | null;
+  readonly exitCode: ExitCode;
+}
+
+export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
+  const { tally } = end;
+  return {
+    outcomes: { ...tally.outcomes },
+    absent: { ...tally.absentBy },
+    failed: { ...tally.failedBy },
+    undone: end.undone,
     bytes: tally.bytes,
     rows: tally.rows,
     files: tally.files,
@@ -69,7 +96,6 @@ export function concludeRun(session: Session, end: RunEnding): ExitCode {
     duplicatesKept: tally.duplicatesAcross,
     elapsedMs: Math.round(end.elapsedMs),
     failures: end.reportPath ?? null,
-    exitCode: code,
-  });
-  return code;
+    exitCode: exitCode({ ...end.status, signal }),
+  };
 }

@@ -11,8 +11,9 @@ import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
 import { hasQuote } from '../plan/symbols.js';
-import type { Session } from '../session.js';
+import type { Session } from './session.js';
 import type { Series, Settings } from '../task.js';
+import { endedText, endOfDataset } from '../venue/ended.js';
 import { cadencesOf } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
 import { settingsOf } from './settings-of.js';
@@ -23,38 +24,43 @@ export async function continueLake(
   session: Session,
   range: Range,
   given: ReadonlySet<string>,
-): Promise<Wanted> {
+): Promise<Omit<Wanted, 'verb' | 'report'>> {
   const { options, paths, venue } = session;
   const requests: SeriesRequest[] = [];
+  const over = new Set<string>();
   let held = 0;
   for await (const series of heldSeries(paths.root, venue.name)) {
     held += 1;
-    if (isChosen(series, session, given))
-      requests.push(...(await continuations(session, series, range, given)));
+    if (!isChosen(series, session, given)) continue;
+    for (const request of await continuations(session, series, range, given)) {
+      const [days] = request.ranges;
+      if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
+      else over.add(endedText(venue, series.market, series.dataset) ?? '');
+    }
   }
   if (held === 0) {
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue`,
-      [
-        'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
-        "cryptodl vision --symbols '*USDT' --months 1",
-      ].join('\n  '),
+      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols shows what there is",
+      { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
     );
   }
-  if (requests.length === 0)
+  if (requests.length === 0 && over.size === 0)
     throw usage(
       `${options.out} holds ${held} series, none of which fits the given flags`,
       'leave --market, --dataset, --interval, --quote or --format out',
+      { flags: { market: null, dataset: null, interval: null, quote: null, format: null } },
     );
   const formats = [...new Set(requests.map((request) => request.settings.format))];
   return {
     requests,
     hasListing: true,
     what: `what ${options.out} holds`,
-    rangeText: isRangeGiven(options)
+    range: isRangeGiven(options)
       ? range.text
       : `from the first day that each lacks … ${dayText(range.to - 1)}`,
-    notes: [],
+    notes: [...over].map((text) => `ended      ${text}: complete`),
+    ended: [],
     dataPath: join(paths.root, formats.length === 1 && formats[0] === 'zip' ? 'data' : venue.name),
     query: undefined,
   };
@@ -95,7 +101,9 @@ async function continuations(
         isRangeGiven(options) || gap === undefined
           ? range.from
           : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
-      return { series, settings, cadences, ranges: [{ from, to: range.to }] };
+      // What has ended is not asked for every day; a range that somebody gives is.
+      const end = isRangeGiven(options) ? undefined : endOfDataset(spec);
+      return { series, settings, cadences, ranges: [{ from, to: Math.min(range.to, end ?? range.to) }] };
     }),
   );
 }

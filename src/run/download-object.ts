@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CryptodlError } from './errors.js';
-import { bodySize } from './fetch.js';
-import type { Body, Expectation, Fetch, FetchResponse } from './fetch.js';
-import type { ArchiveObject, PartitionPlan } from './task.js';
-import { unzip } from './unpack/unzip.js';
-import { keyPath, memberName, SIDECAR } from './venue/keys.js';
-import type { ReceivedObject } from './write/csv-input.js';
+import { CryptodlError } from '../errors.js';
+import { bodySize } from '../fetch.js';
+import type { Body, Expectation, Fetch, FetchResponse } from '../fetch.js';
+import type { ArchiveObject, PartitionPlan } from '../task.js';
+import { unzip } from '../unpack/unzip.js';
+import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
+import type { ReceivedObject } from '../write/csv-input.js';
 
 export interface DownloadContext {
   readonly fetch: Fetch;

@@ -1,28 +1,28 @@
-/** From a plan to its end: queue, downloads, writes, outcomes, report, exit code. Shared by `vision` and `retry`. */
+/** From a plan to its end: queue, downloads, writes, outcomes, report. */
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
+import type { RunEnd } from './conclude-run.js';
 import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
-import { CryptodlError, toCryptodlError } from './errors.js';
-import type { ExitCode } from './exit-code.js';
-import { quarantine } from './lake/quarantine.js';
-import { createSerializer } from './lake/serialize.js';
-import { PlanSpool } from './plan/plan-spool.js';
-import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
-import type { FailureReport } from './report/failure-report.js';
-import type { Outcome } from './report/tally.js';
+import { CryptodlError, toCryptodlError } from '../errors.js';
+import { quarantine } from '../lake/quarantine.js';
+import { createSerializer } from '../lake/serialize.js';
+import { PlanSpool } from '../plan/plan-spool.js';
+import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
+import type { FailureReport } from '../report/failure-report.js';
+import type { Outcome } from '../outcome.js';
 import type { Session } from './session.js';
-import type { PartitionPlan, PlanTotals, Task } from './task.js';
-import { bytesText } from './units.js';
-import { TOOL_VERSION } from './version.js';
-import type { ReceivedObject } from './write/csv-input.js';
-import { createEngine } from './write/duckdb.js';
-import type { Engine } from './write/duckdb.js';
-import { createPartitionWriter } from './write/partition-writer.js';
-import type { PartitionWriter, WriterContext } from './write/writer.js';
-import { createZipWriter } from './write/zip-writer.js';
+import type { PartitionPlan, PlanTotals, Task } from '../task.js';
+import { bytesText } from '../units.js';
+import { TOOL_VERSION } from '../version.js';
+import type { ReceivedObject } from '../write/csv-input.js';
+import { createEngine } from '../write/duckdb.js';
+import type { Engine } from '../write/duckdb.js';
+import { createPartitionWriter } from '../write/partition-writer.js';
+import type { PartitionWriter, WriterContext } from '../write/writer.js';
+import { createZipWriter } from '../write/zip-writer.js';
 
 export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;
@@ -30,12 +30,13 @@ export interface PlannedRun {
   readonly report: FailureReport;
   /** Path under which the lake's data of this run lies, for the closing block. */
   readonly dataPath: string;
-  readonly next: string | undefined;
+  /** How to read the result. */
+  readonly query: string | undefined;
 }
 
 const ENGINE_MEMORY_BYTES = 1e9;
 
-export async function executePlan(session: Session, run: PlannedRun): Promise<ExitCode> {
+export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
   const started = session.clock.monotonic();
   let ended: CryptodlError | undefined;
   try {
@@ -44,7 +45,6 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ex
   } catch (error) {
     ended = toCryptodlError(error);
   }
-  session.reporter.stopProgress();
   let reportPath: string | undefined;
   try {
     reportPath = await run.report.close(ended === undefined);
@@ -106,9 +106,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       bytesOf: (task) => memoryOf(task.object),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
-      onSettled: (plan, task) => {
-        recordSettled(session, run.report, plan, task);
-      },
+      onSettled: (plan, task) => recordSettled(session, run.report, plan, task),
     },
     {
       downloads: session.concurrency.limit,
@@ -121,7 +119,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   session.onLimit = (limit) => {
     queue.setDownloads(limit);
   };
-  session.reporter.startProgress(run.totals, () => queue.inFlight);
+  session.observer.start(run.totals, () => queue.inFlight);
   try {
     await queue.run(run.plans);
   } finally {
@@ -161,7 +159,7 @@ function deferredSpools(folder: string): () => PlanSpool {
 /** Longer each time: a host that was down for a moment gets it. */
 async function beforeRound(session: Session, round: number): Promise<void> {
   const delayMs = session.options['retry-delay'] * 10 * 4 ** (round - 1);
-  session.reporter.event('round', { round, of: FURTHER_ROUNDS });
+  session.observer.event('round', { round, of: FURTHER_ROUNDS });
   await session.clock.sleep(Math.min(delayMs, 30_000), session.stop.signal);
 }
 
@@ -173,12 +171,12 @@ async function writeObjects(
   absent: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, CryptodlError>> {
   const result = await writer.write(plan, received, absent);
-  const { reporter } = session;
-  reporter.tally.files += result.files;
-  reporter.tally.fileBytes += result.bytes;
-  reporter.tally.duplicatesAcross += result.duplicatesAcross;
+  const { observer, tally } = session;
+  tally.files += result.files;
+  tally.fileBytes += result.bytes;
+  tally.duplicatesAcross += result.duplicatesAcross;
   if (result.files > 0)
-    reporter.event('partition', {
+    observer.event('partition', {
       ...plan.series,
       partition: plan.label,
       files: result.files,
@@ -191,8 +189,7 @@ async function writeObjects(
       await keepEvidence(session, object.object.key, object.zip, error);
     await forget(object);
     if (written === undefined) {
-      const task: Task = { series: plan.series, object: object.object, action: { kind: 'skip' } };
-      if (error === undefined) reporter.outcome(plan, task, { kind: 'skipped' });
+      if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
       continue;
     }
     const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
@@ -202,8 +199,7 @@ async function writeObjects(
       unverified: object.verified === 'crc' && session.options.verify !== 'none',
       ...written,
     };
-    const task: Task = { series: plan.series, object: object.object, action: { kind: 'fetch' } };
-    reporter.outcome(plan, task, outcome);
+    await session.tell(plan, object.object, outcome);
   }
   return result.failed;
 }
@@ -225,7 +221,7 @@ async function recordFailure(
 ): Promise<void> {
   if (session.stop.signal.aborted && error.code === 'interrupted') return;
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
-  session.reporter.outcome(plan, task, { kind: 'failed', error });
+  await session.tell(plan, task.object, { kind: 'failed', error });
   await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
 }
 
@@ -236,15 +232,17 @@ async function keepEvidence(
   error: CryptodlError,
 ): Promise<void> {
   await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
-  session.reporter.tally.quarantined += 1;
+  session.tally.quarantined += 1;
 }
 
-function recordSettled(session: Session, report: FailureReport, plan: PartitionPlan, task: Task): void {
-  if (task.action.kind === 'absent') {
-    session.reporter.outcome(plan, task, { kind: 'absent', reason: task.action.reason });
-    if (task.action.reason === 'hole')
-      report.addHole(plan, task, new Date(session.clock.now()).toISOString());
-  } else {
-    session.reporter.outcome(plan, task, { kind: 'skipped' });
-  }
+async function recordSettled(
+  session: Session,
+  report: FailureReport,
+  plan: PartitionPlan,
+  task: Task,
+): Promise<void> {
+  if (task.action.kind !== 'absent') return session.tell(plan, task.object, { kind: 'skipped' });
+  const { reason } = task.action;
+  if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
+  return session.tell(plan, task.object, { kind: 'absent', reason });
 }

@@ -1,10 +1,10 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { CryptodlError, errnoOf } from './errors.js';
-import { acquireLock } from './lake/lock.js';
-import type { Lock } from './lake/lock.js';
-import { finishCommits } from './lake/redo.js';
+import { CryptodlError, errnoOf } from '../errors.js';
+import { acquireLock } from '../lake/lock.js';
+import type { Lock } from '../lake/lock.js';
+import { finishCommits } from '../lake/redo.js';
 import type { Session } from './session.js';
-import { shownPath } from './shown-path.js';
+import { shownPath } from '../shown-path.js';
 
 /**
  * Takes the lake's lock, finishes what a killed run had begun to commit, and clears what it left in the spool. Rejects

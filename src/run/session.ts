@@ -1,36 +1,39 @@
-/** Composition root of a download: one request stack, one reporter, one stop switch for a whole run. */
+/** Composition root of a run: one request stack, one tally, one stop switch. */
 import { createHash, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from './clock.js';
-import { CryptodlError } from './errors.js';
-import type { Expectation, Fetch } from './fetch.js';
-import type { RetryEvent } from './errors.js';
-import type { Io } from './io.js';
-import type { LakePaths } from './lake/layout.js';
-import { lakePaths } from './lake/layout.js';
-import type { Options } from './options/flags.js';
-import { absolutePath } from './shown-path.js';
-import { createListing } from './plan/listing.js';
-import type { Listing } from './plan/listing.js';
-import { parseListing } from './plan/listing-xml.js';
-import type { ListingPage } from './plan/listing-xml.js';
-import type { Probe } from './plan/probe.js';
-import { Concurrency } from './queue/concurrency.js';
-import { openLog } from './report/log.js';
-import { Reporter } from './report/reporter.js';
-import { breaker } from './retry/breaker.js';
-import { retry } from './retry/retry.js';
-import { throttle } from './throttle/throttle.js';
-import { createPools } from './transport/pool.js';
-import { timeout } from './transport/timeout.js';
-import { createTransport } from './transport/transport.js';
-import { verify } from './transport/verify.js';
-import { keyPath, SIDECAR } from './venue/keys.js';
-import { loadRetryPresets } from './venue/facts.js';
-import { loadVenue } from './venue/venue.js';
-import type { Venue } from './venue/venue.js';
+import type { Clock } from '../clock.js';
+import { CryptodlError } from '../errors.js';
+import type { Expectation, Fetch } from '../fetch.js';
+import type { RetryEvent } from '../errors.js';
+import type { LakePaths } from '../lake/layout.js';
+import { lakePaths } from '../lake/layout.js';
+import type { Observer } from '../observer.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import type { Outcome, TaskOutcome } from '../outcome.js';
+import { taskOutcome } from '../outcome.js';
+import { absolutePath } from '../shown-path.js';
+import { createListing } from '../plan/listing.js';
+import type { Listing } from '../plan/listing.js';
+import { parseListing } from '../plan/listing-xml.js';
+import type { ListingPage } from '../plan/listing-xml.js';
+import type { Probe } from '../plan/probe.js';
+import { Concurrency } from '../queue/concurrency.js';
+import type { ArchiveObject, PartitionPlan } from '../task.js';
+import { Tally } from '../report/tally.js';
+import { breaker } from '../retry/breaker.js';
+import { retry } from '../retry/retry.js';
+import { throttle } from '../throttle/throttle.js';
+import { createPools } from '../transport/pool.js';
+import { timeout } from '../transport/timeout.js';
+import { createTransport } from '../transport/transport.js';
+import { verify } from '../transport/verify.js';
+import { keyPath, SIDECAR } from '../venue/keys.js';
+import { loadRetryPresets } from '../venue/facts.js';
+import { loadVenue } from '../venue/venue.js';
+import type { Venue } from '../venue/venue.js';
 
 export interface Session {
   readonly options: Options;
@@ -41,7 +44,10 @@ export interface Session {
   readonly paths: LakePaths;
   /** Spool of the run: one name per lake, so that the next run finds what a killed one left. */
   readonly runFolder: string;
-  readonly reporter: Reporter;
+  readonly observer: Observer;
+  readonly tally: Tally;
+  /** Counts the end of a task and passes it on; resolves when there is room for the next. */
+  readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
@@ -49,7 +55,6 @@ export interface Session {
   /** Told of every new concurrency limit. */
   onLimit: (limit: number) => void;
   readonly stop: AbortController;
-  readonly signalled: () => 'SIGINT' | 'SIGTERM' | undefined;
   close(): Promise<void>;
 }
 
@@ -57,27 +62,22 @@ const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 /** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
 const SPARE_SOCKETS = 8;
 
-export function openSession(options: Options, io: Io, clock: Clock): Session {
+export interface SessionRequest {
+  readonly resolved: Pick<Resolved, 'options'>;
+  readonly home: string | undefined;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly tell: (outcome: TaskOutcome) => Promise<void>;
+}
+
+export function openSession(request: SessionRequest): Session {
+  const { clock, observer, home } = request;
+  const { options } = request.resolved;
   const venue = loadVenue();
-  const home = io.environment['HOME'];
   const paths = lakePaths(absolutePath(options.out, home));
-  const stop = new AbortController();
-  // Every request in flight listens.
-  setMaxListeners(0, stop.signal);
-  const log = openLog({
-    file: options['log-file'],
-    level: options['log-level'],
-    toStderr: options['log-level'] !== 'info',
-  });
-  const reporter = new Reporter({
-    stdout: io.stdout,
-    stderr: io.stderr,
-    clock,
-    json: options.json === true,
-    quiet: options.quiet === true,
-    progress: progressMode(options, io),
-    log,
-  });
+  const stop = stopWith(request.signal);
+  const tally = new Tally();
   const concurrency = new Concurrency(options.concurrency, clock, (limit) => {
     session.onLimit(limit);
   });
@@ -86,8 +86,8 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
     connections: most * 2 + SPARE_SOCKETS,
     connectTimeoutMs: options['connect-timeout'],
   });
-  const fetch = createStack(options, clock, venue, createTransport(pools), reporter, concurrency);
-  const { signalled, release } = watchSignals(io, stop);
+  const told: Told = { observer, tally, concurrency };
+  const fetch = createStack(options, clock, venue, createTransport(pools), told);
   const listing = listingUrl(options, venue);
   const session: Session = {
     options,
@@ -96,28 +96,43 @@ export function openSession(options: Options, io: Io, clock: Clock): Session {
     venue,
     paths,
     runFolder: runFolder(options, paths, home),
-    reporter,
+    observer,
+    tally,
+    tell: (plan, object, outcome) => {
+      tally.count(object.key, outcome);
+      return request.tell(taskOutcome(plan.series, object, outcome));
+    },
     fetch,
     listing: createListing((query) => getListing(fetch, listing, stop.signal, query)),
     probe: (key) => probeSidecar(fetch, options, stop.signal, key),
     concurrency,
     onLimit: () => undefined,
     stop,
-    signalled,
     close: async () => {
-      release();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
-      log.close();
       await pools.close();
     },
   };
   return session;
 }
 
-function progressMode(options: Options, io: Io): 'bar' | 'plain' | 'none' {
-  if (options.progress !== 'auto') return options.progress;
-  return io.stderr.isTTY === true && options.json !== true ? 'bar' : 'plain';
+/** Aborts with a typed error, whatever the reason outside. */
+function stopWith(signal: AbortSignal): AbortController {
+  const stop = new AbortController();
+  // Every request in flight listens.
+  setMaxListeners(0, stop.signal);
+  const abort = (): void => {
+    const reason: unknown = signal.reason;
+    const known = reason instanceof CryptodlError ? reason : undefined;
+    stop.abort(known ?? new CryptodlError('interrupted', 'the run was ended from outside'));
+  };
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true, signal: stop.signal });
+  return stop;
 }
+
+/** Who learns of what happens on the wire. */
+type Told = Pick<Session, 'observer' | 'tally' | 'concurrency'>;
 
 /** Outermost first; every attempt takes its own permit and its own deadlines, waiting for a permit spends neither. */
 function createStack(
@@ -125,13 +140,12 @@ function createStack(
   clock: Clock,
   venue: Venue,
   transport: Fetch,
-  reporter: Reporter,
-  concurrency: Concurrency,
+  { observer, tally, concurrency }: Told,
 ): Fetch {
   const maxWaitMs = options['max-wait'];
   const preset = loadRetryPresets().vision;
   const counted: Fetch = async (request, context) => {
-    reporter.tally.requests += 1;
+    tally.requests += 1;
     const response = await transport(request, context);
     concurrency.onSuccess();
     return response;
@@ -146,7 +160,8 @@ function createStack(
   const broken = breaker({ clock, openMs: options['breaker-open'] })(throttled);
   const onRetry = (event: RetryEvent): void => {
     if (OVERLOAD.has(event.error.code)) concurrency.onOverload();
-    reporter.retry(event);
+    if (event.usesAttempt) tally.retries += 1;
+    observer.retry(event);
   };
   const { factor, maxDelayMs } = preset;
   return retry({
@@ -220,19 +235,6 @@ async function probeSidecar(
       hint: 'check the network and --archive-url',
     });
   }
-}
-
-function watchSignals(
-  io: Io,
-  stop: AbortController,
-): { signalled: Session['signalled']; release: () => void } {
-  let first: 'SIGINT' | 'SIGTERM' | undefined;
-  const release = io.onSignal((signal) => {
-    if (first !== undefined) io.exit(signal === 'SIGINT' ? 130 : 143);
-    first = signal;
-    stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
-  });
-  return { signalled: () => first, release };
 }
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */

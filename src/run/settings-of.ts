@@ -1,4 +1,4 @@
-import type { Session } from '../session.js';
+import type { Session } from './session.js';
 import type { Settings } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
 import { defaultPartition } from '../venue/venue.js';

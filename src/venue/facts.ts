@@ -6,7 +6,7 @@ import * as v from 'valibot';
  * `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `date` and `hour`: two parts of an instant;
  * `flag`: true or false in any case; `symbol`: checked against the series and dropped.
  */
-export const COLUMN_TYPES = [
+const COLUMN_TYPES = [
   'time',
   'datetime',
   'date',

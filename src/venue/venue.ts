@@ -30,7 +30,7 @@ export interface DatasetSpec {
   readonly notes: readonly string[];
 }
 
-export interface MarketSpec {
+interface MarketSpec {
   readonly path: string;
   readonly title: string;
   readonly datasets: Readonly<Record<string, DatasetSpec>>;

@@ -41,27 +41,6 @@ export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VA
   }
 }
 
-/** Type of a column in a Parquet file. */
-export function parquetType(column: ColumnSpec, numbers: Settings['numbers']): string {
-  switch (column.type) {
-    case 'time':
-    case 'datetime':
-      return 'TIMESTAMP';
-    case 'date':
-      return 'DATE';
-    case 'hour':
-    case 'integer':
-      return 'BIGINT';
-    case 'number':
-      return numbers === 'string' ? 'VARCHAR' : 'DOUBLE';
-    case 'flag':
-      return 'BOOLEAN';
-    case 'text':
-    case 'symbol':
-      return 'VARCHAR';
-  }
-}
-
 /** Expression of the value as it is held and, for Parquet, written. */
 export function converted(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);

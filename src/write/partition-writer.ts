@@ -8,6 +8,7 @@ import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
+import { describeColumns } from '../venue/describe.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import { commit } from './commit.js';
@@ -229,6 +230,12 @@ function provenance(
     ...plan.series,
     period: label,
     timeZone: 'UTC',
+    columns: Object.fromEntries(
+      describeColumns(specOf(context, plan)).map(({ name, unit, doc }) => [
+        name,
+        unit === '' ? doc : `${doc}; ${unit}`,
+      ]),
+    ),
     objects: objects.map(({ key, sha256 }) => ({ key, sha256 })).sort((a, b) => (a.key < b.key ? -1 : 1)),
   });
 }

@@ -66,7 +66,7 @@ describe('bad input', () => {
     {
       type: 'an unknown flag',
       args: ['--symbol', 'BTCUSDT'],
-      says: "unknown option '--symbol'",
+      says: 'vision has no flag --symbol',
       hint: 'did you mean --symbols?',
     },
     {
@@ -97,7 +97,7 @@ describe('bad input', () => {
     {
       type: 'a glob that matches nothing',
       args: [...BASE, '--symbols', '*BUSD'],
-      says: '--symbols *BUSD matches none of 2 symbols',
+      says: '--symbols *BUSD matches none of the 2 symbols of um klines',
       hint: 'for example BTCUSDT, ETHUSDT',
     },
     {
@@ -146,7 +146,7 @@ describe('bad input', () => {
       type: 'a malformed date',
       args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026/11/14'],
       says: '--from: "2026/11/14" is not a date',
-      hint: '--from 2024-01-31',
+      hint: '--from 2026-11-14',
     },
     {
       type: 'a date that does not exist',
@@ -224,13 +224,13 @@ describe('bad input', () => {
       type: 'no symbols on an empty lake',
       args: BASE,
       says: 'holds no series to continue',
-      hint: 'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7\n',
+      hint: '--symbols BTCUSDT,ETHUSDT\n',
     },
     {
       type: 'a symbol as operand',
       args: ['BTCUSDT'],
       says: '"BTCUSDT" is one too many',
-      hint: 'cryptodl vision --symbols BTCUSDT',
+      hint: '--symbols BTCUSDT',
     },
   ];
 

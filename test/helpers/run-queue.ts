@@ -71,7 +71,10 @@ export function queueOf(changes: Partial<QueueWork<string>> = {}, downloads = 4,
       failed.push([object.key, error.code]);
       return Promise.resolve();
     },
-    onSettled: (_, { object, action }) => settled.push([object.key, action.kind]),
+    onSettled: (_, { object, action }) => {
+      settled.push([object.key, action.kind]);
+      return Promise.resolve();
+    },
     ...changes,
   };
   const queue = new RunQueue(work, {

@@ -10,7 +10,9 @@ const SRC = fileURLToPath(new URL('../../src', import.meta.url));
 const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
-const NOUNS = list('calendar clock did-you-mean errors exit-code fetch io shown-path task units version');
+const NOUNS = list(
+  'calendar clock did-you-mean errors exit-code fetch io observer outcome shown-path task units version',
+);
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
 const REQUEST = list('clock errors fetch units');
 
@@ -42,13 +44,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   serve: list('errors units'),
 
   // composition
-  cli: [...list('execute-plan lake main open-lake options plan report serve session venue'), ...NOUNS],
-  main: [...list('cli options report session'), ...NOUNS],
-  session: [...list('lake options plan queue report retry throttle transport venue'), ...NOUNS],
-  'open-lake': list('errors lake session shown-path'),
-  'conclude-run': [...list('report session'), ...NOUNS],
-  'execute-plan': [...list('conclude-run download-object lake plan queue report session write'), ...NOUNS],
-  'download-object': [...list('unpack venue write'), ...NOUNS],
+  cli: [...list('main options plan report run serve venue'), ...NOUNS],
+  library: [...list('options run'), ...NOUNS],
+  main: [...list('cli options report run'), ...NOUNS],
+  run: [...list('lake options plan queue report retry throttle transport unpack venue write'), ...NOUNS],
 
   // nouns
   calendar: ['task'],
@@ -58,6 +57,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'exit-code': ['errors'],
   fetch: [],
   io: [],
+  observer: ['errors', 'task'],
+  outcome: ['calendar', 'errors', 'task'],
   'shown-path': [],
   task: [],
   units: [],
@@ -68,7 +69,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['write/duckdb.ts'],
   'cli-progress': ['report/progress.ts'],
-  commander: ['cli/program.ts'],
+  // refuse-arguments.ts names the type of the error it explains, nothing else.
+  commander: ['cli/program.ts', 'cli/refuse-arguments.ts'],
   'fastest-levenshtein': ['did-you-mean.ts'],
   'p-queue': ['queue/run-queue.ts'],
   picomatch: ['plan/symbols.ts'],
@@ -81,6 +83,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   yauzl: ['unpack/zip-fallback.ts'],
 };
 
+/** What `import 'cryptodl'` gives. */
+const PACKAGE = 'library.ts';
 const MAX_LINES = 300;
 /** Tables may be long. */
 const TABLES = ['options/flags.ts'];
@@ -144,8 +148,10 @@ describe('src', () => {
     expect(pathsWhere((file) => file.hasDefaultExport)).toEqual([]);
   });
 
-  it('has no barrels: nothing is exported from a file that does not make it', () => {
-    expect(pathsWhere((file) => file.reexports || file.path.endsWith('index.ts'))).toEqual([]);
+  it('has no barrels: nothing is exported from a file that does not make it, but by the package itself', () => {
+    expect(
+      pathsWhere((file) => file.path !== PACKAGE && (file.reexports || file.path.endsWith('index.ts'))),
+    ).toEqual([]);
   });
 
   it(`has no file of more than ${MAX_LINES} lines, except tables`, () => {

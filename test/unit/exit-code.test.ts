@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { exitCode } from '../../src/exit-code.js';
-import type { RunEnd } from '../../src/exit-code.js';
+import type { RunStatus } from '../../src/exit-code.js';
 
-const CLEAN: RunEnd = {
+const CLEAN: RunStatus = {
   ended: undefined,
   signal: undefined,
   waitedTooLong: 0,
@@ -14,7 +14,7 @@ const CLEAN: RunEnd = {
 };
 
 /** In the order of the design: each applies whatever follows it. */
-const RULES: readonly (readonly [string, Partial<RunEnd>, number])[] = [
+const RULES: readonly (readonly [string, Partial<RunStatus>, number])[] = [
   ['an interrupt', { signal: 'SIGINT' }, 130],
   ['a termination', { signal: 'SIGTERM' }, 143],
   ['wrong usage', { ended: 'usage' }, 2],

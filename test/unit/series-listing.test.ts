@@ -69,6 +69,8 @@ function texts(listing: SeriesListing): string[] {
   return [...listing.objects.keys()].map(dayText);
 }
 
+const IN_GENERAL = { today: day(TODAY), span: undefined };
+
 describe('the walk', () => {
   it('starts by marker at the first wanted day and stops after the last', async () => {
     const bucket = bucketOf('daily', days('2023-01-01', '2024-05-31'));
@@ -135,13 +137,41 @@ describe('a day that is not there is', () => {
   it.each(reasons)('%s %s', async (reason, _, labels, wanted) => {
     const listing = await walk(bucketOf('daily', labels), 'daily', wanted, dayText(day(wanted) + 1));
     expect(listing.objects.has(day(wanted))).toBe(false);
-    expect(absenceReason(listing, period(wanted), day(TODAY))).toBe(reason);
+    expect(absenceReason(listing, period(wanted), IN_GENERAL)).toBe(reason);
   });
 
   it('months are late for longer', async () => {
     const listing = await walk(bucketOf('monthly', ['2024-03', '2024-04']), 'monthly', '2024-05-01', TODAY);
-    expect(absenceReason(listing, period('2024-05'), day(TODAY))).toBe('not-published-yet');
+    expect(absenceReason(listing, period('2024-05'), IN_GENERAL)).toBe('not-published-yet');
     const ended = await walk(bucketOf('monthly', ['2024-01', '2024-02']), 'monthly', '2024-05-01', TODAY);
-    expect(absenceReason(ended, period('2024-05'), day(TODAY))).toBe('delisted');
+    expect(absenceReason(ended, period('2024-05'), IN_GENERAL)).toBe('delisted');
+  });
+
+  const BOOK = { today: day(TODAY), span: { first: period('2023-05-16'), last: period('2024-03-30') } };
+
+  it('a day after the end of a dataset is no late day', async () => {
+    const listing = await walk(
+      bucketOf('daily', days('2024-03-01', '2024-03-30')),
+      'daily',
+      '2024-04-02',
+      TODAY,
+    );
+    expect(absenceReason(listing, period('2024-04-02'), BOOK)).toBe('dataset-ended');
+  });
+
+  it('a day before the start of a dataset has no history', async () => {
+    const listing = await walk(
+      bucketOf('daily', days('2023-05-20', '2023-06-30')),
+      'daily',
+      '2023-05-10',
+      TODAY,
+    );
+    expect(absenceReason(listing, period('2023-05-10'), BOOK)).toBe('before-history');
+    expect(absenceReason(listing, period('2023-05-18'), BOOK)).toBe('not-listed-yet');
+  });
+
+  it('what the listing has counts more than what is known', async () => {
+    const listing = await walk(bucketOf('daily', ['2024-03-30', '2024-04-03']), 'daily', '2024-04-02', TODAY);
+    expect(absenceReason(listing, period('2024-04-02'), BOOK)).toBe('hole');
   });
 });

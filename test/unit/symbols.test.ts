@@ -26,7 +26,7 @@ async function select(
   quotes: readonly string[] = [],
   read = noLists,
 ): Promise<Selection> {
-  return selectSymbols(await readPatterns(values, read), quotes, AVAILABLE);
+  return selectSymbols(await readPatterns(values, read), quotes, AVAILABLE, 'um klines');
 }
 
 async function symbols(
@@ -112,8 +112,8 @@ describe('--symbols', () => {
 
   it('a name that the archive does not have is refused with the nearest one', async () => {
     const [message, hint] = await refusal(['BTCUSTD', 'btcusdc', 'ETHUSDT']);
-    expect(message).toBe('the archive has no BTCUSTD, btcusdc');
-    expect(hint).toMatch(/^did you mean BTCUSD[CT], BTCUSDC\?$/);
+    expect(message).toBe('the archive has no BTCUSTD, btcusdc in um klines');
+    expect(hint).toBe('did you mean BTCUSDT, BTCUSDC?');
     const [, examples] = await refusal(['WHATEVER']);
     expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT');
   });
@@ -121,12 +121,14 @@ describe('--symbols', () => {
   it('many unknown names are counted, not all shown', async () => {
     const unknown = Array.from({ length: 9 }, (_, index) => `NOPE${index}`);
     expect((await refusal(unknown))[0]).toBe(
-      'the archive has no NOPE0, NOPE1, NOPE2, NOPE3, NOPE4 and 4 more',
+      'the archive has no NOPE0, NOPE1, NOPE2, NOPE3, NOPE4 and 4 more in um klines',
     );
   });
 
   it('globs and exclusions that leave nothing are refused', async () => {
-    expect((await refusal(['DOGE*']))[0]).toBe(`--symbols DOGE* matches none of ${AVAILABLE.length} symbols`);
+    expect((await refusal(['DOGE*']))[0]).toBe(
+      `--symbols DOGE* matches none of the ${AVAILABLE.length} symbols of um klines`,
+    );
     expect((await refusal(['ETH*', '!*']))[0]).toBe(
       'the exclusions of --symbols take away all 2 chosen symbols',
     );
@@ -146,10 +148,9 @@ describe('--quote', () => {
       '币安人生USDT',
     ]);
     const perpetual = await readPatterns(['all'], noLists);
-    expect(selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT']).symbols).toEqual([
-      'BTCUSD_PERP',
-      'ETHUSD_240329',
-    ]);
+    expect(
+      selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT'], 'cm klines').symbols,
+    ).toEqual(['BTCUSD_PERP', 'ETHUSD_240329']);
   });
 
   it('takes several', async () => {

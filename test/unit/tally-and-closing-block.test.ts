@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../src/errors.js';
 import { closingBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Tally } from '../../src/report/tally.js';
-import type { Outcome } from '../../src/report/tally.js';
+import type { Outcome } from '../../src/outcome.js';
 
 function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
   const tally = new Tally();

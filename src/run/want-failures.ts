@@ -1,67 +1,45 @@
-/** `cryptodl retry FILE`: the periods that a failure report lists, planned and run once more. */
+/** `cryptodl retry FILE`: the periods that a failure report lists. */
 import { parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
-import { executePlan } from '../execute-plan.js';
-import type { ExitCode } from '../exit-code.js';
-import type { Io } from '../io.js';
-import { openLake } from '../open-lake.js';
 import type { FlagName } from '../options/flags.js';
-import type { RawValues } from '../options/resolve.js';
+import type { RawValues, Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { ReportEntry } from '../report/failure-report.js';
-import type { Session } from '../session.js';
-import { shownPath } from '../shown-path.js';
 import { cadencesOf, objectKey } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
-import { planRun, printPlan, refuseLargePlan, reportHeader } from './plan-run.js';
+import { reportHeader } from './plan-run.js';
+import type { Session } from './session.js';
+import type { Wanted } from './wanted.js';
 
-export interface RetryRun {
-  readonly session: Session;
-  readonly io: Io;
-  readonly texts: RawValues;
+export interface PastFailures {
   readonly path: string;
   readonly entries: readonly ReportEntry[];
 }
 
-export async function retryReport(run: RetryRun): Promise<ExitCode> {
-  const { session, path } = run;
-  const requests = requestsOf(session, path, run.entries);
-  if (session.options['dry-run'] === true) {
-    await printPlan(session, run.io, await planRun(session, requests, session.listing));
-    return 0;
-  }
-  const lock = await openLake(session, 'cryptodl retry');
-  try {
-    const plan = await planRun(session, requests, session.listing);
-    const { totals } = plan;
-    refuseLargePlan(session, plan);
-    session.reporter.say([
-      `${path}: ${totals.fetch} object${totals.fetch === 1 ? '' : 's'} to fetch again, ${totals.skip} held by now`,
-    ]);
-    session.reporter.event('plan', totals);
-    try {
-      return await executePlan(session, {
-        plans: plan.spool.plans(),
-        totals,
-        report: createFailureReport({
-          path: session.options.failures ?? path,
-          header: reportHeader(run, 'retry'),
-          mode: 'replace',
-        }),
-        dataPath: shownPath(session.paths.root),
-        next: undefined,
-      });
-    } finally {
-      await plan.spool.close();
-    }
-  } finally {
-    await lock.release();
-  }
+/** Throws usage errors for entries that no archive key fits. */
+export function wantFailures(session: Session, resolved: Resolved, failures: PastFailures): Wanted {
+  const { path, entries } = failures;
+  return {
+    verb: 'retry',
+    requests: requestsOf(session, failures),
+    hasListing: true,
+    what: path,
+    range: `${entries.length} object${entries.length === 1 ? '' : 's'} of an earlier run`,
+    notes: [],
+    ended: [],
+    dataPath: session.paths.root,
+    query: undefined,
+    report: createFailureReport({
+      path: session.options.failures ?? path,
+      header: reportHeader(session, resolved.texts, 'retry'),
+      mode: 'replace',
+    }),
+  };
 }
 
-/** One request per series and settings. Throws usage errors for entries that no archive key fits. */
-function requestsOf(session: Session, path: string, entries: readonly ReportEntry[]): SeriesRequest[] {
+/** One request per series and settings. */
+function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
   for (const [index, entry] of entries.entries()) {
     const period = parsePeriod(entry.cadence, entry.period);

@@ -1,0 +1,30 @@
+/** An error as a person gets to see it. */
+import type { CryptodlError } from '../errors.js';
+import { exitCode } from '../exit-code.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import { correctedLine } from './corrected-line.js';
+
+export interface Typed {
+  readonly argv: readonly string[];
+  readonly io: Io;
+}
+
+/** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
+export function complain(error: CryptodlError, { argv, io }: Typed): ExitCode {
+  const { hint, correction } = error;
+  io.stderr.write(`cryptodl: ${error.message}\n`);
+  if (hint !== undefined) io.stderr.write(`  ${hint}\n`);
+  if (correction !== undefined) io.stderr.write(`  ${correctedLine(argv, correction)}\n`);
+  if (error.code === 'bug' && error.cause instanceof Error) io.stderr.write(`${error.cause.stack ?? ''}\n`);
+  return exitCode({
+    ended: error.code,
+    signal: undefined,
+    waitedTooLong: 0,
+    failedRetryable: 0,
+    failedPermanent: 0,
+    holes: 0,
+    partial: 0,
+    strict: false,
+  });
+}

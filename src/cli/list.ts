@@ -1,0 +1,225 @@
+/** `cryptodl list markets|datasets|symbols|periods`: one per line, for people and for pipes. */
+import { dayText, parseDay, periodText } from '../calendar.js';
+import { systemClock } from '../clock.js';
+import { didYouMean, nearest } from '../did-you-mean.js';
+import { toCryptodlError, usage } from '../errors.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import { SILENT } from '../observer.js';
+import type { Observer } from '../observer.js';
+import type { Resolved } from '../options/resolve.js';
+import { isRangeGiven, resolveRange } from '../plan/range.js';
+import { readPatterns } from '../plan/symbols.js';
+import { chooseDatasets } from '../run/choose-datasets.js';
+import type { ChosenDataset } from '../run/choose-datasets.js';
+import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
+import { openSession } from '../run/session.js';
+import type { Session } from '../run/session.js';
+import { bytesText } from '../units.js';
+import { endedText } from '../venue/ended.js';
+import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { readLists } from './read-lists.js';
+import { LISTS } from './verbs.js';
+import { watchSignals } from './watch-signals.js';
+import { writeData } from './write-data.js';
+
+export interface ListRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+/** One line of the answer: cells for a line of text, fields for `--json`. */
+interface Item {
+  readonly cells: readonly (string | number)[];
+  readonly fields: object;
+}
+
+export async function list(what: string | undefined, run: ListRun): Promise<ExitCode> {
+  const name = LISTS.find((candidate) => candidate === what);
+  if (name === undefined) throw refuseName(what);
+  const { options } = run.resolved;
+  if (name === 'markets') return print(run, [...markets()], 'markets');
+  if (name === 'datasets') return print(run, [...datasets(run.resolved)], 'datasets');
+  const chosen = chooseDatasets(loadVenue(), options);
+  if (name === 'periods' && options.symbols === undefined) {
+    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
+      flags: { symbols: 'BTCUSDT' },
+    });
+  }
+  return withSession(run, (session) =>
+    name === 'symbols' ? symbols(run, session, chosen) : periods(run, session, chosen),
+  );
+}
+
+function refuseName(what: string | undefined): Error {
+  const known = LISTS.join(', ');
+  if (what === undefined)
+    return usage(`list what? One of ${known}`, undefined, { command: ['list', 'datasets'] });
+  const near = nearest(what, LISTS);
+  return usage(`list: "${what}" is not one of ${known}`, didYouMean(what, LISTS), {
+    words: { [what]: near ?? 'datasets' },
+  });
+}
+
+function* markets(): Generator<Item> {
+  const venue = loadVenue();
+  for (const market of MARKETS) {
+    const { title, datasets: has } = venue.markets[market];
+    const names = Object.keys(has);
+    yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
+  }
+}
+
+/** Of one market when somebody names it, else of all. */
+function* datasets({ options, origins }: Resolved): Generator<Item> {
+  const venue = loadVenue();
+  for (const market of origins.market === 'default' ? MARKETS : [options.market]) {
+    for (const spec of Object.values(venue.markets[market].datasets)) {
+      const intervals = intervalsOf(spec) ?? ['-'];
+      const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
+      const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
+      const span = `${first === undefined ? '?' : periodText(first)}…${end}`;
+      const cells = [spec.name, market, spec.cadences.join(','), span, intervals.join(','), spec.title];
+      yield { cells, fields: datasetFields(market, spec) };
+    }
+  }
+}
+
+function datasetFields(market: string, spec: DatasetSpec): object {
+  const spans = Object.fromEntries(
+    spec.cadences.map((cadence) => {
+      const { first, last } = spec.spans[cadence] ?? {};
+      return [
+        cadence,
+        {
+          first: first === undefined ? null : periodText(first),
+          last: last === undefined ? null : periodText(last),
+        },
+      ];
+    }),
+  );
+  return {
+    dataset: spec.name,
+    market,
+    title: spec.title,
+    cadences: spans,
+    intervals: intervalsOf(spec) ?? [],
+    partition: spec.partition,
+    removed: spec.removed,
+  };
+}
+
+async function symbols(run: ListRun, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+  const { options } = run.resolved;
+  const patterns =
+    options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(run.io));
+  const found = listSymbols(session, chosen, patterns, options.long === true);
+  const items = map(found, ({ symbol, extent }): Item => {
+    if (extent === undefined) return { cells: [symbol], fields: { symbol } };
+    const { first, last, objects, bytes } = extent;
+    return {
+      cells: [symbol, first ?? '-', last ?? '-', objects, bytes],
+      fields: { symbol, first: first ?? null, last: last ?? null, objects, bytes },
+    };
+  });
+  return print(run, items, 'symbols');
+}
+
+async function periods(run: ListRun, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+  const { options } = run.resolved;
+  const patterns = await readPatterns(options.symbols ?? [], readLists(run.io));
+  const firstDay = parseDay(session.venue.firstDay) ?? 0;
+  const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, firstDay) : ALWAYS;
+  let bytes = 0;
+  let first = Number.POSITIVE_INFINITY;
+  let last = 0;
+  const items = map(listPeriods(session, chosen, patterns, range), ({ series, object }): Item => {
+    const { period, key } = object;
+    bytes += object.bytes ?? 0;
+    first = Math.min(first, period.from);
+    last = Math.max(last, period.to);
+    const text = periodText(period);
+    return {
+      cells: [text, period.cadence, object.bytes ?? 0, key],
+      fields: { ...series, cadence: period.cadence, ...object, period: text },
+    };
+  });
+  const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+  return print(run, items, 'objects', () => [
+    ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
+    ...new Set(ends),
+  ]);
+}
+
+/** Items to stdout (short lists aligned on a terminal), and how many there were, with further words, to stderr. */
+async function print(
+  run: ListRun,
+  items: Iterable<Item> | AsyncIterable<Item>,
+  what: string,
+  more: () => readonly string[] = () => [],
+): Promise<ExitCode> {
+  const { io, resolved } = run;
+  const isTable = io.stdout.isTTY === true && Array.isArray(items);
+  const widths = isTable ? widthsOf(items as Item[]) : [];
+  let number = 0;
+  for await (const { cells, fields } of items) {
+    number += 1;
+    const text = isTable
+      ? cells
+          .map((cell, at) => String(cell).padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()
+      : cells.join('\t');
+    const line = resolved.options.json === true ? JSON.stringify(fields) : text;
+    if (!(await writeData(io, `${line}\n`))) return 0;
+  }
+  const count = `${number.toLocaleString('en-US')} ${number === 1 ? what.slice(0, -1) : what}`;
+  if (resolved.options.quiet !== true) io.stderr.write(`${[count, ...more()].join('; ')}\n`);
+  return 0;
+}
+
+function widthsOf(items: readonly Item[]): number[] {
+  const columns = items[0]?.cells.length ?? 0;
+  return Array.from({ length: columns }, (_, at) =>
+    Math.max(...items.map(({ cells }) => String(cells[at] ?? '').length)),
+  );
+}
+
+async function* map<T>(items: AsyncIterable<T>, to: (item: T) => Item): AsyncGenerator<Item> {
+  for await (const item of items) yield to(item);
+}
+
+async function withSession(run: ListRun, act: (session: Session) => Promise<ExitCode>): Promise<ExitCode> {
+  const { io, resolved, typed } = run;
+  const signals = watchSignals(io);
+  const session = openSession({
+    resolved,
+    home: io.environment['HOME'],
+    observer: warningsTo(io),
+    clock: systemClock,
+    signal: signals.signal,
+    tell: () => Promise.resolve(),
+  });
+  try {
+    return await act(session);
+  } catch (error) {
+    const signal = signals.signalled();
+    return signal === undefined ? complain(toCryptodlError(error), typed) : signal === 'SIGINT' ? 130 : 143;
+  } finally {
+    signals.release();
+    await session.close();
+  }
+}
+
+function warningsTo(io: Io): Observer {
+  return {
+    ...SILENT,
+    warn: (message) => {
+      io.stderr.write(`warning: ${message}\n`);
+    },
+  };
+}

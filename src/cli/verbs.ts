@@ -1,0 +1,71 @@
+/** The verbs: what they take, what they do, how they are used. Help, completion and the documents are made from it. */
+import type { Verb } from '../options/flags.js';
+
+export interface VerbText {
+  /** As help shows it; brackets when it may be left out. */
+  readonly operand?: string;
+  /** Its legal values, where they can be told. */
+  readonly choices?: readonly string[];
+  readonly doc: string;
+  readonly examples: readonly string[];
+  /** What else people type for it: only for hints. */
+  readonly aka: readonly string[];
+}
+
+export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
+  vision: {
+    doc: 'download from the Binance Vision archive into the lake',
+    examples: [
+      'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7',
+      "cryptodl vision --market spot --interval 1m,1h --symbols '*USDT,!USDCUSDT' --from 2024-01-01 --to 2024-03-31",
+      'cryptodl vision --dataset metrics,fundingRate --symbols @universe.txt --months 6 --format csv',
+    ],
+    aka: ['download', 'fetch', 'get', 'pull', 'sync', 'run', 'klines', 'binance', 'update'],
+  },
+  retry: {
+    operand: '<report>',
+    doc: 'run what a failure report lists; what succeeds leaves it',
+    examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
+    aka: ['resume', 'repeat'],
+  },
+  list: {
+    operand: '[what]',
+    choices: LISTS,
+    doc: 'what there is: markets, datasets, symbols or periods, one per line',
+    examples: [
+      'cryptodl list datasets --market um',
+      'cryptodl list symbols --market um --dataset klines --quote USDT',
+      'cryptodl list periods --market um --dataset bookTicker --symbols BTCUSDT',
+    ],
+    aka: ['ls', 'show', 'symbols', 'datasets', 'search'],
+  },
+  schema: {
+    operand: '[dataset]',
+    doc: 'columns of a dataset with types, units and meaning, and the quirks of its files',
+    examples: ['cryptodl schema metrics --market um', 'cryptodl schema klines --market cm --json'],
+    aka: ['columns', 'describe', 'fields', 'docs'],
+  },
+  serve: {
+    operand: '<directory>',
+    doc: "serve a folder of archive keys in the archive's own protocol",
+    examples: [
+      'cryptodl serve ./raw --port 8090',
+      'cryptodl vision --archive-url http://127.0.0.1:8090 --symbols BTCUSDT --days 7',
+    ],
+    aka: ['server', 'mirror'],
+  },
+  completion: {
+    operand: '[shell]',
+    choices: SHELLS,
+    doc: 'completion script for bash, zsh or fish',
+    examples: [
+      'cryptodl completion bash > ~/.local/share/bash-completion/completions/cryptodl',
+      'cryptodl completion zsh > "${fpath[1]}/_cryptodl"',
+      'cryptodl completion fish > ~/.config/fish/completions/cryptodl.fish',
+    ],
+    aka: ['completions', 'complete', 'autocomplete'],
+  },
+};

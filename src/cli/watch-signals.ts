@@ -1,0 +1,20 @@
+import { CryptodlError } from '../errors.js';
+import type { Io } from '../io.js';
+
+export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
+
+/** The first signal asks the run to end, the second ends the process. */
+export function watchSignals(io: Io): {
+  signal: AbortSignal;
+  signalled: () => Signalled;
+  release: () => void;
+} {
+  const stop = new AbortController();
+  let first: Signalled;
+  const release = io.onSignal((signal) => {
+    if (first !== undefined) io.exit(signal === 'SIGINT' ? 130 : 143);
+    first = signal;
+    stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+  });
+  return { signal: stop.signal, signalled: () => first, release };
+}

@@ -1,0 +1,151 @@
+/** `import { vision } from 'cryptodl'`: the command line's run as an async iterable of outcomes. */
+import { systemClock } from './clock.js';
+import { CryptodlError, usage } from './errors.js';
+import { nearest } from './did-you-mean.js';
+import { SILENT } from './observer.js';
+import type { Announcement, Observer } from './observer.js';
+import { flagsOf, flagSpec } from './options/flags.js';
+import type { FlagName, Options } from './options/flags.js';
+import { resolveOptions } from './options/resolve.js';
+import type { RawLayer, RawValues } from './options/resolve.js';
+import type { TaskOutcome } from './outcome.js';
+import { summaryOf } from './run/conclude-run.js';
+import type { RunSummary } from './run/conclude-run.js';
+import { readSymbolFile } from './run/read-symbol-file.js';
+import { startRun } from './run/run.js';
+
+export { CryptodlError };
+export type { Announcement, RunSummary, TaskOutcome };
+
+type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+/** Flags that only mean something on a command line, or to another verb. */
+type CommandLineFlag =
+  | 'dry-run'
+  | 'json'
+  | 'progress'
+  | 'quiet'
+  | 'long'
+  | 'log-file'
+  | 'log-level'
+  | 'config'
+  | 'print-options'
+  | 'host'
+  | 'port';
+
+/** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
+type ValueOf<T> = T extends boolean
+  ? boolean
+  : T extends string
+    ? T
+    : T extends readonly (infer Item)[]
+      ? Item | readonly Item[]
+      : number | string | Date;
+
+/** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
+export type VisionOptions = {
+  readonly [Name in Exclude<FlagName, CommandLineFlag> as CamelCase<Name>]?: ValueOf<
+    NonNullable<Options[Name]>
+  >;
+};
+
+export interface VisionHooks {
+  /** Ends the run: what is committed stays, and `summary()` tells what was not done. */
+  readonly signal?: AbortSignal;
+  /** Told once, before the first byte. */
+  readonly onPlan?: (plan: Announcement) => void;
+  readonly onWarning?: (message: string) => void;
+}
+
+/** Outcomes as they come; leaving the loop ends the run. */
+export interface VisionRun extends AsyncIterable<TaskOutcome> {
+  /**
+   * The numbers of the finished run. Without a loop it runs to the end by itself. Rejects with a CryptodlError when
+   * the run could not begin or was ended early: `usage`, `locked`, `disk-full`, `interrupted` and so on.
+   */
+  summary(): Promise<RunSummary>;
+}
+
+/**
+ * Downloads into the lake like `cryptodl vision`, without printing and without reading environment or config file.
+ * Nothing happens before the first outcome or the summary is asked for. A failed object is an outcome, not an exception;
+ * options that no flag takes throw a CryptodlError with the code `usage` here.
+ */
+export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
+  const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
+  const run = startRun({
+    resolved: resolveOptions('vision', [layer]),
+    home: undefined,
+    read: readSymbolFile,
+    observer: observerOf(hooks),
+    clock: systemClock,
+    signal: hooks.signal ?? new AbortController().signal,
+  });
+  const refuseEarlyEnd = async (): Promise<RunSummary> => {
+    const end = await run.end();
+    if (end.ended !== undefined) throw end.ended;
+    return summaryOf(end);
+  };
+  return {
+    summary: refuseEarlyEnd,
+    async *[Symbol.asyncIterator]() {
+      yield* run;
+      await refuseEarlyEnd();
+    },
+  };
+}
+
+const COMMAND_LINE: ReadonlySet<FlagName> = new Set<CommandLineFlag>([
+  'dry-run',
+  'json',
+  'progress',
+  'quiet',
+  'long',
+  'log-file',
+  'log-level',
+  'config',
+  'print-options',
+  'host',
+  'port',
+]);
+
+function rawValues(options: VisionOptions): RawValues {
+  const names = new Map(
+    flagsOf('vision')
+      .filter((name) => !COMMAND_LINE.has(name))
+      .map((name) => [camelCase(name), name]),
+  );
+  const values: RawValues = {};
+  for (const [key, value] of Object.entries(options)) {
+    const name = names.get(key);
+    if (name === undefined) {
+      const near = nearest(key, [...names.keys()]);
+      throw usage(`vision has no option "${key}"`, near === undefined ? undefined : `did you mean ${near}?`);
+    }
+    const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    values[name] = items.map((item) => textOf(name, item));
+  }
+  return values;
+}
+
+function textOf(name: FlagName, value: unknown): string {
+  const { value: kind } = flagSpec(name);
+  if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
+  if (typeof value === 'number') return kind === 'TIME' ? `${value}ms` : String(value);
+  if (typeof value === 'string' || typeof value === 'boolean') return String(value);
+  throw usage(`${camelCase(name)} is neither a text, a number, a Date, true nor false`);
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function observerOf({ onPlan, onWarning }: VisionHooks): Observer {
+  return {
+    ...SILENT,
+    announce: (plan) => onPlan?.(plan),
+    warn: (message) => onWarning?.(message),
+  };
+}

@@ -1,0 +1,35 @@
+/** Who is told of a run while it goes on, besides its outcomes. */
+import type { RetryEvent } from './errors.js';
+import type { PlanTotals } from './task.js';
+
+/** What is going to be done, before the first byte. */
+export interface Announcement {
+  /** `um klines 1m` */
+  readonly what: string;
+  /** `2026-11-14 … 2026-11-20 (7 days)` */
+  readonly range: string;
+  /** Further lines for people. */
+  readonly notes: readonly string[];
+  /** `parquet in data` */
+  readonly destination: string;
+  readonly totals: PlanTotals;
+}
+
+export interface Observer {
+  warn(message: string): void;
+  announce(announcement: Announcement): void;
+  /** Work begins; `inFlight` counts the objects under way. */
+  start(totals: PlanTotals, inFlight: () => number): void;
+  retry(event: RetryEvent): void;
+  /** Anything that only programs want to know. */
+  event(name: string, fields: object): void;
+}
+
+/** Lets everything pass. */
+export const SILENT: Observer = {
+  warn: () => undefined,
+  announce: () => undefined,
+  start: () => undefined,
+  retry: () => undefined,
+  event: () => undefined,
+};

@@ -1,0 +1,76 @@
+/** What became of a task, and how everybody gets to see it. */
+import type { CryptodlError, ErrorCode } from './errors.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Market, Series } from './task.js';
+import { periodText } from './calendar.js';
+
+interface Written {
+  readonly rows?: number;
+  /** Rows that the period must have, where that is known. */
+  readonly expectedRows?: number;
+  /** ISO 8601, of the first and the last row. */
+  readonly first?: string;
+  readonly last?: string;
+  /** Exact duplicates within the object that were dropped. */
+  readonly duplicates?: number;
+  /** Of the zip. */
+  readonly bytes: number;
+  /** No digest was published: only the zip itself vouches for its content. */
+  readonly unverified: boolean;
+}
+
+/** What happened to one task. */
+export type Outcome =
+  | (Written & { readonly kind: 'ok' | 'partial' })
+  | { readonly kind: 'skipped' }
+  | { readonly kind: 'absent'; readonly reason: AbsenceReason }
+  | { readonly kind: 'failed'; readonly error: CryptodlError };
+
+export type OutcomeKind = Outcome['kind'];
+
+export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped', 'absent', 'failed'];
+
+interface Failure {
+  readonly code: ErrorCode;
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean;
+  readonly attempts: number;
+  readonly message: string;
+}
+
+interface About {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly interval?: string;
+  readonly symbol: string;
+  readonly cadence: Cadence;
+  /** `2024-01-15` or `2024-01`, UTC. */
+  readonly period: string;
+  /** Name of the archive's object. */
+  readonly key: string;
+}
+
+/** One archive object that was wanted, and its one end. Plain data: it survives JSON. */
+export type TaskOutcome = About &
+  (
+    | ({ readonly outcome: 'ok' | 'partial' } & Written)
+    | { readonly outcome: 'skipped' }
+    | { readonly outcome: 'absent'; readonly reason: AbsenceReason }
+    | ({ readonly outcome: 'failed' } & Failure)
+  );
+
+export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outcome): TaskOutcome {
+  const about: About = {
+    ...series,
+    cadence: object.period.cadence,
+    period: periodText(object.period),
+    key: object.key,
+  };
+  if (outcome.kind === 'failed') {
+    const { code, retryable, attempts, message } = outcome.error;
+    return { outcome: 'failed', ...about, code, retryable, attempts, message };
+  }
+  if (outcome.kind === 'absent') return { outcome: 'absent', ...about, reason: outcome.reason };
+  if (outcome.kind === 'skipped') return { outcome: 'skipped', ...about };
+  const { kind, ...written } = outcome;
+  return { outcome: kind, ...about, ...written };
+}

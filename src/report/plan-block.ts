@@ -1,0 +1,27 @@
+/** The first lines of a run: what is going to be done. */
+import type { Announcement } from '../observer.js';
+import { bytesText } from '../units.js';
+
+export function planBlock({ what, range, notes, destination, totals }: Announcement): string[] {
+  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${digits(number)} ${reason}`);
+  const size = `${count(totals.fetch, 'object')}, ${bytesText(totals.fetchBytes)}`;
+  const fetch =
+    totals.fetch === 0
+      ? 'nothing'
+      : `${size}, into ${count(totals.partitions, 'partition')} of ${destination}`;
+  return [
+    `${what}: ${digits(totals.series)} series, ${range}`,
+    ...notes.map((note) => `  ${note}`),
+    `  to fetch   ${fetch}`,
+    ...(totals.skip > 0 ? [`  held       ${count(totals.skip, 'object')}, unchanged`] : []),
+    ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
+  ];
+}
+
+function count(number: number, what: string): string {
+  return `${digits(number)} ${what}${number === 1 ? '' : 's'}`;
+}
+
+function digits(number: number): string {
+  return number.toLocaleString('en-US');
+}

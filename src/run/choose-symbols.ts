@@ -1,0 +1,94 @@
+/** `--symbols` and `--quote` against what the archive has. */
+import { monthOf, monthStart } from '../calendar.js';
+import { CryptodlError } from '../errors.js';
+import { isListingFault } from '../plan/plan.js';
+import type { Range } from '../plan/range.js';
+import { namesOnly, selectSymbols } from '../plan/symbols.js';
+import type { Selection, SymbolPatterns } from '../plan/symbols.js';
+import { datasetPrefix } from '../venue/keys.js';
+import { refuseEnded } from './refuse-ended.js';
+import { datasetName } from './choose-datasets.js';
+import type { ChosenDataset } from './choose-datasets.js';
+import type { Session } from './session.js';
+
+export interface ChosenSymbols {
+  readonly selection: Selection;
+  /** Symbols of each dataset; undefined when the listing cannot be had. */
+  readonly available: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+}
+
+/** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
+export async function chooseSymbols(
+  session: Session,
+  patterns: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+  range: Range,
+): Promise<ChosenSymbols> {
+  const quotes = session.options.quote ?? [];
+  const available = new Map<string, ReadonlySet<string>>();
+  try {
+    for (const dataset of datasets) {
+      if (available.has(dataset.spec.name)) continue;
+      available.set(dataset.spec.name, await symbolsOf(session, dataset, range));
+    }
+  } catch (error) {
+    if (!isListingFault(error)) throw error;
+    refuseRemoved(session, datasets);
+    return { selection: withoutListing(session, patterns, quotes, error), available: undefined };
+  }
+  for (const dataset of datasets) {
+    if (available.get(dataset.spec.name)?.size === 0) refuseRemoved(session, [dataset]);
+  }
+  const all = new Set([...available.values()].flatMap((symbols) => [...symbols]));
+  const what = [
+    ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
+  ];
+  return { selection: selectSymbols(patterns, quotes, [...all], what.join(', ')), available };
+}
+
+function refuseRemoved(session: Session, datasets: readonly ChosenDataset[]): void {
+  const removed = datasets.find(({ spec }) => spec.removed);
+  if (removed !== undefined) refuseEnded(session.venue, removed);
+}
+
+function withoutListing(
+  session: Session,
+  patterns: SymbolPatterns,
+  quotes: readonly string[],
+  error: CryptodlError,
+): Selection {
+  const selection = namesOnly(patterns, quotes);
+  if (selection === undefined) {
+    throw new CryptodlError(
+      'unreachable',
+      `the listing cannot be had, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
+      {
+        cause: error,
+        hint: 'check the network and --listing-url, or name the symbols exactly',
+      },
+    );
+  }
+  session.observer.warn(
+    `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
+  );
+  return selection;
+}
+
+/** Months are asked for only where the range may take a whole one. */
+export async function symbolsOf(
+  session: Pick<Session, 'venue' | 'listing'>,
+  dataset: ChosenDataset,
+  range: Pick<Range, 'from' | 'to'>,
+): Promise<ReadonlySet<string>> {
+  const touchesWholeMonth =
+    range.from === undefined || monthStart(monthOf(range.from + 30) + 1) <= range.to + 31;
+  const cadences = dataset.cadences.filter(
+    (cadence) => cadence === 'daily' || !dataset.cadences.includes('daily') || touchesWholeMonth,
+  );
+  const symbols = new Set<string>();
+  for (const cadence of cadences) {
+    const prefix = datasetPrefix(session.venue, dataset.market, cadence, dataset.spec.name);
+    for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
+  }
+  return symbols;
+}

@@ -1,0 +1,131 @@
+/** What the archive has, by its listing: symbols and periods. */
+import { periodText } from '../calendar.js';
+import { usage } from '../errors.js';
+import { mapOrdered } from '../plan/ordered.js';
+import type { Range } from '../plan/range.js';
+import { listSeries } from '../plan/series-listing.js';
+import type { SymbolPatterns } from '../plan/symbols.js';
+import { selectSymbols } from '../plan/symbols.js';
+import type { ArchiveObject, Series } from '../task.js';
+import { datasetName } from './choose-datasets.js';
+import type { ChosenDataset } from './choose-datasets.js';
+import { symbolsOf } from './choose-symbols.js';
+import { refuseEnded } from './refuse-ended.js';
+import type { Session } from './session.js';
+
+export interface ListedPeriod {
+  readonly series: Series;
+  readonly object: ArchiveObject;
+}
+
+export interface ListedSymbol {
+  readonly symbol: string;
+  /** Only when every object was looked at. */
+  readonly extent?: Extent;
+}
+
+/** Of all objects of a symbol in the chosen dataset. */
+interface Extent {
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  readonly objects: number;
+  /** Of the zips. */
+  readonly bytes: number;
+}
+
+/** The whole time. */
+export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
+
+const SERIES_AT_ONCE = 16;
+
+/** Symbols of the datasets, in key order. Throws usage errors for names that are not there and for removed datasets. */
+export async function* listSymbols(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns | undefined,
+  withExtent: boolean,
+): AsyncGenerator<ListedSymbol> {
+  const symbols = await symbolsIn(session, datasets, patterns);
+  if (!withExtent) {
+    for (const symbol of symbols) yield { symbol };
+    return;
+  }
+  yield* mapOrdered(symbols, SERIES_AT_ONCE, async (symbol) => ({
+    symbol,
+    extent: await extentOf(session, datasets, symbol),
+  }));
+}
+
+async function symbolsIn(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns | undefined,
+): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (const dataset of datasets) {
+    const symbols = await symbolsOf(session, dataset, ALWAYS);
+    if (symbols.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
+    for (const symbol of symbols) found.add(symbol);
+  }
+  const what = datasets.map(datasetName).join(', ');
+  if (found.size === 0) throw usage(`the archive lists no symbol of ${what}`);
+  const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
+  return selectSymbols(all, session.options.quote ?? [], [...found], what).symbols;
+}
+
+async function extentOf(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  symbol: string,
+): Promise<Extent> {
+  let first: ArchiveObject | undefined;
+  let last: ArchiveObject | undefined;
+  let objects = 0;
+  let bytes = 0;
+  for (const dataset of datasets) {
+    for await (const { object } of periodsOf(session, dataset, symbol, ALWAYS)) {
+      if (first === undefined || object.period.from < first.period.from) first = object;
+      if (last === undefined || object.period.to >= last.period.to) last = object;
+      objects += 1;
+      bytes += object.bytes ?? 0;
+    }
+  }
+  return {
+    first: first === undefined ? undefined : periodText(first.period),
+    last: last === undefined ? undefined : periodText(last.period),
+    objects,
+    bytes,
+  };
+}
+
+/** Objects by series, cadence and time. */
+export async function* listPeriods(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns,
+  range: Pick<Range, 'from' | 'to'>,
+): AsyncGenerator<ListedPeriod> {
+  const symbols = await symbolsIn(session, datasets, patterns);
+  for (const dataset of datasets) {
+    for (const symbol of symbols) yield* periodsOf(session, dataset, symbol, range);
+  }
+}
+
+async function* periodsOf(
+  session: Session,
+  { market, spec, interval, cadences }: ChosenDataset,
+  symbol: string,
+  range: Pick<Range, 'from' | 'to'>,
+): AsyncGenerator<ListedPeriod> {
+  const layer = interval === undefined ? {} : { interval };
+  const series: Series = { market, dataset: spec.name, ...layer, symbol };
+  const { from, to } = range;
+  for (const cadence of cadences) {
+    // The whole series: what is asked for here is what there is, not why something is absent.
+    const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
+    const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    for (const object of listing.objects.values()) {
+      if (object.period.to > (from ?? 0) && object.period.from < to) yield { series, object };
+    }
+  }
+}

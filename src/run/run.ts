@@ -1,0 +1,137 @@
+/** A whole run: what is wanted, what there is, the work, its end. The command line and the library are its users. */
+import type { Clock } from '../clock.js';
+import { usage } from '../errors.js';
+import type { Announcement, Observer } from '../observer.js';
+import type { Resolved } from '../options/resolve.js';
+import type { TaskOutcome } from '../outcome.js';
+import type { Plan } from '../plan/plan.js';
+import type { ReadList } from '../plan/symbols.js';
+import { shownPath } from '../shown-path.js';
+import type { PartitionPlan } from '../task.js';
+import type { RunEnd } from './conclude-run.js';
+import { executePlan } from './execute-plan.js';
+import { openLake } from './open-lake.js';
+import { OutcomeChannel } from './outcome-channel.js';
+import { planRun, refuseBadReport, refuseLargePlan } from './plan-run.js';
+import { refuseAllEnded } from './refuse-ended.js';
+import type { Session } from './session.js';
+import { openSession } from './session.js';
+import { wantFailures } from './want-failures.js';
+import type { PastFailures } from './want-failures.js';
+import { wantSeries } from './want-series.js';
+import type { Wanted } from './wanted.js';
+
+export interface RunRequest {
+  readonly resolved: Resolved;
+  /** Folder that `~` stands for. */
+  readonly home: string | undefined;
+  readonly read: ReadList;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  /** Ends the run: what is committed stays, the rest is told as not done. */
+  readonly signal: AbortSignal;
+  /** Run exactly these once more; without them the options say what is wanted. */
+  readonly failures?: PastFailures;
+}
+
+export interface Run extends AsyncIterable<TaskOutcome> {
+  /** Runs to the end, looked at or not. Rejects when there was nothing that could be begun. */
+  end(): Promise<RunEnd>;
+}
+
+/** Begins when somebody asks for the first outcome, or for the end. Leaving the iteration ends the run. */
+export function startRun(request: RunRequest): Run {
+  const channel = new OutcomeChannel();
+  const stop = new AbortController();
+  let end: Promise<RunEnd> | undefined;
+  let isRead = false;
+  const begin = (): Promise<RunEnd> => {
+    if (end !== undefined) return end;
+    end = work(request, channel, stop).finally(() => {
+      channel.end();
+    });
+    // Told by whoever waits for it.
+    end.catch(() => undefined);
+    return end;
+  };
+  return {
+    end: () => {
+      if (!isRead) channel.discard();
+      return begin();
+    },
+    async *[Symbol.asyncIterator]() {
+      if (isRead) throw usage('the outcomes of a run can be read only once');
+      isRead = true;
+      const ended = begin();
+      let isComplete = false;
+      try {
+        yield* channel.read();
+        isComplete = true;
+      } finally {
+        if (!isComplete) stop.abort();
+        channel.discard();
+        if (isComplete) await ended;
+        else await ended.catch(() => undefined);
+      }
+    },
+  };
+}
+
+async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
+  const signal = AbortSignal.any([request.signal, stop.signal]);
+  const session = openSession({ ...request, signal, tell: (outcome) => channel.push(outcome) });
+  try {
+    return await workIn(session, request);
+  } finally {
+    await session.close();
+  }
+}
+
+async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
+  const wanted = await want(session, request);
+  await refuseBadReport(session.options.failures);
+  const lock = await openLake(session, `cryptodl ${wanted.verb}`);
+  try {
+    const plan = await planRun(session, wanted);
+    try {
+      refuseAllEnded(session.venue, wanted.ended, plan.totals);
+      refuseLargePlan(session, plan);
+      session.observer.announce(announcement(session, wanted, plan));
+      return await executePlan(session, { ...wanted, plans: plan.spool.plans(), totals: plan.totals });
+    } finally {
+      await plan.spool.close();
+    }
+  } finally {
+    await lock.release();
+  }
+}
+
+function announcement(session: Session, { what, range, notes }: Wanted, { totals }: Plan): Announcement {
+  const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
+  return { what, range, notes, destination, totals };
+}
+
+function want(session: Session, { resolved, read, failures }: RunRequest): Promise<Wanted> {
+  return failures === undefined
+    ? wantSeries(session, resolved, read)
+    : Promise.resolve(wantFailures(session, resolved, failures));
+}
+
+/** What a run would do, partition by partition; nothing is written and no lock is taken. */
+export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
+  const session = openSession({ ...request, tell: () => Promise.resolve() });
+  try {
+    const wanted = await want(session, request);
+    const plan = await planRun(session, wanted);
+    try {
+      refuseAllEnded(session.venue, wanted.ended, plan.totals);
+      session.observer.announce(announcement(session, wanted, plan));
+      yield* plan.spool.plans();
+      refuseLargePlan(session, plan);
+    } finally {
+      await plan.spool.close();
+    }
+  } finally {
+    await session.close();
+  }
+}

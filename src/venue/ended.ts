@@ -1,0 +1,35 @@
+/** Datasets that the venue has ended, and how to say so. */
+import { periodText } from '../calendar.js';
+import type { Market } from '../task.js';
+import { findDataset, MARKETS } from './venue.js';
+import type { DatasetSpec, Venue } from './venue.js';
+
+/** Day after the last one, when every cadence of the dataset has an end. */
+export function endOfDataset(spec: DatasetSpec): number | undefined {
+  const ends = spec.cadences.map((cadence) => spec.spans[cadence]?.last?.to);
+  const [daily] = ends;
+  return ends.includes(undefined) ? undefined : daily;
+}
+
+/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined when it goes on. */
+export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
+  const spec = findDataset(venue, market, dataset);
+  const own = spec === undefined ? undefined : fate(spec);
+  if (own === undefined) return undefined;
+  const others = MARKETS.flatMap((other) => {
+    const text = other === market ? undefined : fateIn(venue, other, dataset);
+    return text === undefined ? [] : [`${other} ${text}`];
+  });
+  return [`${market} ${dataset} ${own}`, ...others].join('; ');
+}
+
+function fateIn(venue: Venue, market: Market, dataset: string): string | undefined {
+  const spec = findDataset(venue, market, dataset);
+  return spec === undefined ? undefined : (fate(spec) ?? 'goes on');
+}
+
+function fate(spec: DatasetSpec): string | undefined {
+  if (spec.removed) return 'was removed by Binance';
+  const last = spec.spans[spec.cadences[0] ?? 'daily']?.last;
+  return endOfDataset(spec) === undefined || last === undefined ? undefined : `ended ${periodText(last)}`;
+}
