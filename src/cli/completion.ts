@@ -3,9 +3,8 @@ import { didYouMean, nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { flagSpec, flagsOf, VERBS } from '../options/flags.js';
+import { FLAG_NAMES, flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
-import { loadVenue, MARKETS } from '../venue/venue.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeData } from './write-data.js';
 
@@ -27,57 +26,55 @@ function refuseShell(shell: string | undefined): Error {
 /** What may follow a verb or a flag: words, or names of files. */
 interface Values {
   readonly words: readonly string[];
-  readonly files: 'file' | 'folder' | undefined;
+  readonly files?: 'file' | 'folder';
+  /** Several words, with commas. */
+  readonly list?: boolean;
 }
 
 function valuesOf(name: FlagName): Values {
-  const { choices, value } = flagSpec(name);
-  const files = value === 'FILE' ? 'file' : value === 'DIR' ? 'folder' : undefined;
-  return { words: choices ?? [], files };
+  const { choices, value, list } = flagSpec(name);
+  if (value === 'FILE') return { words: [], files: 'file' };
+  if (value === 'DIR') return { words: [], files: 'folder' };
+  return { words: choices ?? [], list: list === 'comma' };
 }
 
 function operandsOf(verb: Verb): Values {
   const { choices, operand } = VERB_TEXTS[verb];
-  if (choices !== undefined) return { words: choices, files: undefined };
+  if (choices !== undefined) return { words: choices };
   if (operand === '<report>') return { words: [], files: 'file' };
   if (operand === '<directory>') return { words: [], files: 'folder' };
-  if (operand !== '[dataset]') return { words: [], files: undefined };
-  const venue = loadVenue();
-  const names = MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets));
-  return { words: [...new Set(names)], files: undefined };
-}
-
-function isList(name: FlagName): boolean {
-  return flagSpec(name).list === 'comma';
-}
-
-function allFlags(): FlagName[] {
-  return [...new Set(VERBS.flatMap((verb) => flagsOf(verb)))];
+  return { words: operand === '[dataset]' ? (flagSpec('dataset').choices ?? []) : [] };
 }
 
 function flagWords(verb: Verb): string[] {
   return ['--help', ...flagsOf(verb).map((name) => `--${name}`)];
 }
 
-/** Flags by what may follow them; the shells' case statements want one arm for each. */
-function arms(): { flags: FlagName[]; values: Values; list: boolean }[] {
-  return allFlags()
-    .filter((name) => flagSpec(name).value !== undefined)
-    .map((name) => ({ flags: [name], values: valuesOf(name), list: isList(name) }));
+function bashValues({ words, files, list }: Values): string {
+  if (files !== undefined) return `_cryptodl_files ${files === 'file' ? 'default' : 'dirnames'}`;
+  if (words.length === 0) return ':';
+  return `${list === true ? '_cryptodl_list' : '_cryptodl_words'} "${words.join(' ')}"`;
+}
+
+/** Flags with the same values share an arm. */
+function bashFlagArms(): string[] {
+  const flags = new Map<string, string[]>();
+  for (const name of FLAG_NAMES.filter((candidate) => !isSwitch(candidate))) {
+    const act = bashValues(valuesOf(name));
+    flags.set(act, [...(flags.get(act) ?? []), `--${name}`]);
+  }
+  return [...flags].map(([act, names]) => `    ${names.join('|')}) ${act}; return ;;`);
+}
+
+function bashVerbArm(verb: Verb): string {
+  const operands = operandsOf(verb);
+  const words = `_cryptodl_words "${[...operands.words, ...flagWords(verb)].join(' ')}"`;
+  // Completion by files is for want of words: flags have to wait for their dash.
+  const files = operands.files === undefined ? '' : `[[ $cur != -* ]] && ${bashValues(operands)} || `;
+  return `    ${verb}) ${files}${words} ;;`;
 }
 
 function bashScript(): string {
-  const values = arms().map(({ flags, values: { words, files }, list }) => {
-    const pattern = flags.map((name) => `--${name}`).join('|');
-    if (files !== undefined) return `    ${pattern}) compopt -o default; COMPREPLY=(); return ;;`;
-    const fill = list ? '_cryptodl_list' : '_cryptodl_words';
-    return `    ${pattern}) ${fill} "${words.join(' ')}"; return ;;`;
-  });
-  const verbs = VERBS.map((verb) => {
-    const { words, files } = operandsOf(verb);
-    const other = files === undefined ? '' : ' compopt -o default;';
-    return `    ${verb})${other} _cryptodl_words "${[...words, ...flagWords(verb)].join(' ')}" ;;`;
-  });
   return `# bash completion for cryptodl; made by: cryptodl completion bash
 _cryptodl_words() {
   COMPREPLY=($(compgen -W "$1" -- "$cur"))
@@ -87,14 +84,25 @@ _cryptodl_list() {
   [[ $cur == *,* ]] && before="\${cur%,*},"
   COMPREPLY=($(compgen -P "$before" -W "$1" -- "\${cur##*,}"))
 }
+_cryptodl_files() {
+  local IFS=$'\\n'
+  # The bash of macOS has no compopt.
+  compopt -o "$1" 2> /dev/null || COMPREPLY=($(compgen -o "$1" -- "$cur"))
+}
 _cryptodl() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   COMPREPLY=()
+  # --flag=value comes as three words.
+  if [[ $cur == = ]]; then
+    cur=""
+  elif [[ $previous == = ]]; then
+    previous="\${COMP_WORDS[COMP_CWORD-2]}"
+  fi
   case "$previous" in
-${values.join('\n')}
+${bashFlagArms().join('\n')}
   esac
   case "\${COMP_WORDS[1]}" in
-${verbs.join('\n')}
+${VERBS.map(bashVerbArm).join('\n')}
     *) [[ $COMP_CWORD == 1 ]] && _cryptodl_words "${VERBS.join(' ')} --help --version" ;;
   esac
 }
@@ -102,32 +110,33 @@ complete -F _cryptodl cryptodl
 `;
 }
 
-/** Inside single quotes of an _arguments specification. */
+/** In single quotes, with what _describe and _arguments take for punctuation escaped. */
 function zshText(text: string): string {
-  return text.replaceAll("'", "'\\''").replaceAll(/[[\]:\\]/g, (character) => `\\${character}`);
+  return text.replaceAll(/[[\]:\\]/g, (character) => `\\${character}`).replaceAll("'", String.raw`'\''`);
 }
 
-function zshAction({ words, files }: Values, list: boolean): string {
+function zshValues({ words, files, list }: Values): string {
   if (files !== undefined) return files === 'file' ? '_files' : '_files -/';
   if (words.length === 0) return ' ';
-  return list ? `_values -s , value ${words.join(' ')}` : `(${words.join(' ')})`;
+  return list === true ? `_values -s , value ${words.join(' ')}` : `(${words.join(' ')})`;
+}
+
+function zshVerbArm(verb: Verb): string {
+  const flags = flagsOf(verb).map((name) => {
+    const { doc, value, list } = flagSpec(name);
+    const argument = value === undefined ? '' : `:${value}:${zshValues(valuesOf(name))}`;
+    return `'${list === undefined ? '' : '*'}--${name}[${zshText(doc)}]${argument}'`;
+  });
+  const operand =
+    VERB_TEXTS[verb].operand === undefined ? [] : [`'1:operand:${zshValues(operandsOf(verb))}'`];
+  const specs = [`'--help[show help]'`, ...flags, ...operand];
+  return `    ${verb})
+      _arguments \\
+        ${specs.join(' \\\n        ')}
+      ;;`;
 }
 
 function zshScript(): string {
-  const verbs = VERBS.map((verb) => {
-    const flags = flagsOf(verb).map((name) => {
-      const { doc, value, list } = flagSpec(name);
-      const argument = value === undefined ? '' : `:${value}:${zshAction(valuesOf(name), isList(name))}`;
-      return `        '${list === undefined ? '' : '*'}--${name}[${zshText(doc)}]${argument}'`;
-    });
-    const operands = operandsOf(verb);
-    const operand =
-      VERB_TEXTS[verb].operand === undefined ? [] : [`        '1:operand:${zshAction(operands, false)}'`];
-    return `    ${verb})
-      _arguments \\
-${["        '--help[show help]'", ...flags, ...operand].join(' \\\n')}
-      ;;`;
-  });
   return `#compdef cryptodl
 # zsh completion for cryptodl; made by: cryptodl completion zsh
 _cryptodl() {
@@ -137,13 +146,14 @@ ${VERBS.map((verb) => `    '${verb}:${zshText(VERB_TEXTS[verb].doc)}'`).join('\n
   )
   if (( CURRENT == 2 )); then
     _describe command verbs
+    _arguments '--help[show help]' '--version[show the version]'
     return
   fi
   local verb="$words[2]"
   shift words
   (( CURRENT-- ))
   case "$verb" in
-${verbs.join('\n')}
+${VERBS.map(zshVerbArm).join('\n')}
   esac
 }
 if [[ "$funcstack[1]" == _cryptodl ]]; then
@@ -158,32 +168,39 @@ function fishText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
-function fishScript(): string {
-  const lines = VERBS.flatMap((verb) => {
-    const on = `complete -c cryptodl -n '__fish_seen_subcommand_from ${verb}'`;
-    const { words, files } = operandsOf(verb);
-    const flags = flagsOf(verb).map((name) => {
-      const { doc, value } = flagSpec(name);
-      const { words: choices, files: names } = valuesOf(name);
-      const follows =
-        value === undefined
-          ? ''
-          : names === undefined
-            ? choices.length === 0
-              ? ' -x'
-              : ` -x -a ${fishText(choices.join(' '))}`
-            : ' -r -F';
-      return `${on} -l ${name}${follows} -d ${fishText(doc)}`;
-    });
-    return [
-      `complete -c cryptodl -n '__fish_use_subcommand' -a ${verb} -d ${fishText(VERB_TEXTS[verb].doc)}`,
-      ...(words.length === 0 ? [] : [`${on} -a ${fishText(words.join(' '))}`]),
-      ...(files === undefined ? [] : [`${on} -F`]),
-      ...flags,
-    ];
+function fishValues({ words, files, list }: Values): string {
+  if (files !== undefined) return files === 'file' ? ' -F' : ` -a '(__fish_complete_directories)'`;
+  if (words.length === 0) return '';
+  return ` -a '${list === true ? `(__cryptodl_list ${words.join(' ')})` : words.join(' ')}'`;
+}
+
+function fishVerbLines(verb: Verb): string[] {
+  const on = `complete -c cryptodl -n '__cryptodl_verb ${verb}'`;
+  const operands = fishValues(operandsOf(verb));
+  const flags = flagsOf(verb).map((name) => {
+    const values = valuesOf(name);
+    const follows = isSwitch(name) ? '' : ` ${values.files === 'file' ? '-r' : '-x'}${fishValues(values)}`;
+    return `${on} -l ${name}${follows} -d ${fishText(flagSpec(name).doc)}`;
   });
+  return [...(operands === '' ? [] : [`${on}${operands}`]), ...flags];
+}
+
+function fishScript(): string {
+  const atVerb = `complete -c cryptodl -n '__cryptodl_verb ""'`;
   return `# fish completion for cryptodl; made by: cryptodl completion fish
+function __cryptodl_verb
+  set -l words (commandline -opc)
+  test "$words[2]" = "$argv[1]"
+end
+function __cryptodl_list
+  set -l typed (commandline -ct | string replace -r '^--[^=]*=' '')
+  set -l before (string match -r '.*,' -- "$typed")
+  printf '%s\\n' "$before"$argv
+end
 complete -c cryptodl -f
-${lines.join('\n')}
+complete -c cryptodl -l help -d 'show help'
+${atVerb} -l version -d 'show the version'
+${VERBS.map((verb) => `${atVerb} -a ${verb} -d ${fishText(VERB_TEXTS[verb].doc)}`).join('\n')}
+${VERBS.flatMap(fishVerbLines).join('\n')}
 `;
 }

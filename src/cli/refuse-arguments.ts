@@ -27,7 +27,9 @@ export function refuseWord(word: string | undefined): never {
 
 export function refuseArguments(error: CommanderError, argv: readonly string[]): Error {
   const [first = ''] = error.message.replace(/^error: /, '').split('\n');
-  const verb = VERBS.find((name) => argv.includes(name));
+  const [word = '-'] = argv;
+  const verb = VERBS.find((name) => name === word);
+  if (verb === undefined && !word.startsWith('-')) refuseWord(word);
   switch (error.code) {
     case 'commander.unknownOption':
       return unknownFlag(first, verb, argv);

@@ -34,7 +34,7 @@ export interface PlannedRun {
   readonly query: string | undefined;
 }
 
-const ENGINE_MEMORY_BYTES = 1e9;
+const ENGINE_MEMORY_BYTES = 400e6;
 
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
   const started = session.clock.monotonic();

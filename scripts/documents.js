@@ -1,0 +1,129 @@
+// Documents that are made from the program's own tables: docs/datasets.md, docs/flags.md and the table in README.md.
+
+/**
+ * What `describeDataset` gives.
+ * @typedef {object} Description
+ * @property {string} market
+ * @property {string} dataset
+ * @property {string} title
+ * @property {readonly { name: string, type: string, unit: string, doc: string }[]} columns
+ * @property {readonly (readonly [string, string])[]} facts
+ * @property {readonly string[]} notes
+ */
+
+/**
+ * @typedef {object} Flag
+ * @property {string} name
+ * @property {string} group
+ * @property {readonly string[]} verbs
+ * @property {string} doc
+ * @property {string} environment
+ * @property {string | undefined} value
+ * @property {string | undefined} preset
+ */
+
+const MADE = '<!-- Made by npm run docs; a test holds it to the tables of the program. -->';
+const START = '<!-- datasets -->';
+const END = '<!-- end of datasets -->';
+
+/** @param {string} text */
+function cell(text) {
+  return text.replaceAll('|', '\\|');
+}
+
+/** @param {readonly string[]} cells */
+function line(cells) {
+  return `| ${cells.map(cell).join(' | ')} |`;
+}
+
+/**
+ * @param {readonly string[]} head
+ * @param {readonly (readonly string[])[]} rows
+ */
+function table(head, rows) {
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/**
+ * @param {readonly Description[]} all
+ * @param {string} dataset
+ * @param {string} market
+ */
+function availability(all, dataset, market) {
+  const found = all.find((one) => one.dataset === dataset && one.market === market);
+  if (found === undefined) return '-';
+  const facts = new Map(found.facts);
+  const state = facts.get('state')?.split('; ')[0]?.replace(`${market} ${dataset} `, '');
+  if (state?.startsWith('was removed') === true) return 'removed';
+  const cadences = ['daily', 'monthly'].filter((name) => facts.get('objects')?.includes(name) === true);
+  return [cadences.map((name) => name.charAt(0).toUpperCase()).join(' '), state ?? ''].join(' ').trim();
+}
+
+/** @param {readonly Description[]} all */
+function matrix(all) {
+  const markets = [...new Set(all.map(({ market }) => market))];
+  const datasets = [...new Set(all.map(({ dataset }) => dataset))];
+  const rows = datasets.map((dataset) => [
+    `\`${dataset}\``,
+    ...markets.map((market) => availability(all, dataset, market)),
+    all.find((one) => one.dataset === dataset)?.title ?? '',
+  ]);
+  return table(['dataset', ...markets, 'what it is'], rows);
+}
+
+/**
+ * docs/datasets.md.
+ * @param {readonly Description[]} all
+ */
+export function datasetsDocument(all) {
+  const sections = all.map(({ market, dataset, title, columns, facts, notes }) => {
+    const rows = columns.map(({ name, type, unit, doc }) => [`\`${name}\``, type, unit, doc]);
+    return [
+      `## ${market} ${dataset}`,
+      `${title.charAt(0).toUpperCase()}${title.slice(1)}.`,
+      table(['column', 'type', 'unit', 'meaning'], rows),
+      facts.map(([what, text]) => `- ${what}: ${text}`).join('\n'),
+      ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join('\n')]),
+    ].join('\n\n');
+  });
+  const intro =
+    'What the archive has (D daily, M monthly objects), and what is written of it. `cryptodl schema DATASET --market MARKET` ' +
+    'prints the same. Types are those of Parquet; numbers are text with `--numbers string`, and always in CSV.';
+  return `${['# Datasets', MADE, intro, matrix(all), ...sections].join('\n\n')}\n`;
+}
+
+/**
+ * docs/flags.md.
+ * @param {readonly Flag[]} flags
+ */
+export function flagsDocument(flags) {
+  const groups = [...new Set(flags.map(({ group }) => group))];
+  const sections = groups.map((group) => {
+    const rows = flags
+      .filter((flag) => flag.group === group)
+      .map(({ name, value, preset, doc, environment, verbs }) => [
+        `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
+        doc,
+        preset === undefined ? '' : `\`${preset}\``,
+        `\`${environment}\``,
+        verbs.join(', '),
+      ]);
+    return `## ${group}\n\n${table(['flag', 'meaning', 'default', 'environment', 'verbs'], rows)}`;
+  });
+  const intro =
+    'A flag beats its environment twin, which beats the key of the same name in `--config FILE`, which beats the default; ' +
+    '`--print-options` shows every value and where it comes from.';
+  return `${['# Flags', MADE, intro, ...sections].join('\n\n')}\n`;
+}
+
+/**
+ * README.md with its table made anew.
+ * @param {string} readme
+ * @param {readonly Description[]} all
+ */
+export function withDatasetTable(readme, all) {
+  const from = readme.indexOf(START);
+  const to = readme.indexOf(END);
+  if (from < 0 || to < from) throw new RangeError(`README.md has no ${START} … ${END}`);
+  return `${readme.slice(0, from + START.length)}\n\n${matrix(all)}\n\n${readme.slice(to)}`;
+}

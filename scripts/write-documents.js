@@ -1,0 +1,36 @@
+// Writes the documents that are made from the program's tables. Needs a build.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { format, resolveConfig } from 'prettier';
+import { datasetsDocument, flagsDocument, withDatasetTable } from './documents.js';
+
+/** @param {string} path */
+const at = (path) => new URL(`../${path}`, import.meta.url);
+/** @param {string} path */
+const built = (path) => import(at(`dist/${path}`).href);
+
+const { loadVenue, MARKETS } = await built('venue/venue.js');
+const { describeDataset } = await built('venue/describe.js');
+const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
+
+const venue = loadVenue();
+const descriptions = MARKETS.flatMap((/** @type {string} */ market) =>
+  Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
+);
+const flags = FLAG_NAMES.map((/** @type {string} */ name) => {
+  const { default: preset, ...spec } = flagSpec(name);
+  return { name, environment: environmentName(name), value: undefined, preset, ...spec };
+});
+
+/**
+ * @param {string} path
+ * @param {string} text
+ */
+async function write(path, text) {
+  const options = await resolveConfig(at(path));
+  writeFileSync(at(path), await format(text, { ...options, parser: 'markdown' }));
+  console.log(`wrote ${path}`);
+}
+
+await write('docs/datasets.md', datasetsDocument(descriptions));
+await write('docs/flags.md', flagsDocument(flags));
+await write('README.md', withDatasetTable(readFileSync(at('README.md'), 'utf8'), descriptions));

@@ -1,0 +1,57 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+const CONFIG = fileURLToPath(new URL('../../config', import.meta.url));
+const EXAMPLES = readdirSync(CONFIG).filter((name) => name.includes('.example.'));
+const scratch = scratchFolder();
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const directory = join(scratch, 'archive');
+  const symbols = ['BTCUSDT', 'ETHUSDT', 'USDCUSDT'];
+  const days = { market: 'um', symbols, from: '2026-10-01', to: '2026-11-20' } as const;
+  makeArchive(directory, { ...days, dataset: 'klines', interval: '1h', cadence: 'monthly' });
+  makeArchive(directory, { ...days, dataset: 'fundingRate', cadence: 'monthly' });
+  makeArchive(directory, { ...days, dataset: 'metrics', from: '2026-11-18', cadence: 'daily' });
+  archive = await startArchive(directory);
+});
+afterAll(() => archive.close());
+
+describe('config/*.example.*', () => {
+  it('are there in YAML and in JSON', () => {
+    expect(EXAMPLES.map((name) => name.split('.').at(-1) ?? '').sort()).toEqual(['json', 'yaml']);
+  });
+
+  it.each(EXAMPLES)('%s works as it is', async (name) => {
+    const out = join(scratch, name);
+    const where = ['--archive-url', archive.url, '--now', '2026-11-21T12:00:00Z', '--out', out];
+    const { stderr } = await cryptodlOk(['vision', '--config', join(CONFIG, name), ...where, ...FAST]);
+    expect(stderr).toMatch(/^\d+ ok in /m);
+    expect(filesBelow(join(out, 'binance')).length).toBeGreaterThan(2);
+    expect(filesBelow(join(out, 'binance')).join()).not.toContain('USDCUSDT');
+  });
+
+  it.each(EXAMPLES)('%s: every key is shown with its value and origin', async (name) => {
+    const { stdout } = await cryptodlOk(['vision', '--config', join(CONFIG, name), '--print-options']);
+    expect(stdout).toMatch(/^market +um {2}\(config file\)$/m);
+    expect(stdout).toMatch(/^symbols +\S+USDT\S* {2}\(config file\)$/m);
+    expect(stdout).toMatch(/^retries +\d+ {2}\(default\)$/m);
+  });
+
+  it('a key that no flag has is refused with the nearest one', async () => {
+    writeFileSync(join(scratch, 'wrong.yaml'), 'symbols: BTCUSDT\nintervall: 1h\n');
+    const result = await cryptodl(['vision', '--config', 'wrong.yaml'], { cwd: scratch });
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      'cryptodl: wrong.yaml: unknown key "intervall"\n  did you mean interval?\n',
+    ]);
+  });
+});

@@ -1,0 +1,276 @@
+/** What a first-time user types wrong. Every answer says what was wrong, and has a line that works when typed. */
+import { execFile } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+const scratch = scratchFolder();
+const shell = promisify(execFile);
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const directory = join(scratch, 'archive');
+  const days = { from: '2026-11-14', to: '2026-11-20', cadence: 'daily' } as const;
+  const um = { ...days, market: 'um', symbols: ['BTCUSDT', 'ETHUSDT', '1000SHIBUSDT'] } as const;
+  for (const interval of ['1m', '1h']) makeArchive(directory, { ...um, dataset: 'klines', interval });
+  makeArchive(directory, { ...um, dataset: 'metrics' });
+  makeArchive(directory, { ...um, dataset: 'aggTrades' });
+  makeArchive(directory, { ...um, dataset: 'fundingRate', cadence: 'monthly', from: '2026-10-01' });
+  makeArchive(directory, { ...um, dataset: 'bookTicker', from: '2024-03-20', to: '2024-03-30' });
+  makeArchive(directory, { ...days, market: 'spot', dataset: 'klines', symbols: ['BTCUSDT'] });
+  const cm = { ...days, market: 'cm', symbols: ['BTCUSD_PERP'] } as const;
+  makeArchive(directory, { ...cm, dataset: 'klines' });
+  makeArchive(directory, { ...cm, dataset: 'indexPriceKlines', symbols: ['BTCUSD'] });
+  makeArchive(directory, { ...cm, dataset: 'liquidationSnapshot', from: '2024-10-10', to: '2024-10-14' });
+  makeArchive(directory, {
+    ...days,
+    market: 'option',
+    dataset: 'EOHSummary',
+    symbols: ['BTCUSDT'],
+    from: '2023-10-17',
+    to: '2023-10-23',
+  });
+  archive = await startArchive(directory);
+});
+afterAll(() => archive.close());
+
+/** Where the archive is and what day it is; a user has neither in the command line. */
+function environment(): Record<string, string> {
+  return {
+    CRYPTODL_ARCHIVE_URL: archive.url,
+    CRYPTODL_NOW: '2026-11-21T12:00:00Z',
+    CRYPTODL_RETRY_DELAY: '2ms',
+    CRYPTODL_PROGRESS: 'none',
+  };
+}
+
+interface Mistake {
+  readonly typed: readonly string[];
+  readonly says: string;
+  /** The line that is offered; what is not written down here need only work. */
+  readonly line?: string;
+}
+
+const MISTAKES: readonly Mistake[] = [
+  { typed: [], says: 'no command given', line: 'cryptodl vision --symbols BTCUSDT --days 1' },
+  {
+    typed: ['download', '--symbols', 'BTCUSDT'],
+    says: '"download" is no command',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  { typed: ['BTCUSDT'], says: '"BTCUSDT" is no command', line: 'cryptodl vision --symbols BTCUSDT' },
+  {
+    typed: ['--symbols', 'BTCUSDT'],
+    says: 'no command given',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', 'BTCUSDT', 'ETHUSDT'],
+    says: 'vision takes no operand',
+    line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+  },
+  {
+    typed: ['vision', '--symbol', 'BTCUSDT'],
+    says: 'vision has no flag --symbol',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--start', '2026-11-18', '--end', '2026-11-19'],
+    says: 'vision has no flag --start',
+    line: 'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --end 2026-11-19',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--timeframe=1h'],
+    says: 'vision has no flag --timeframe',
+    line: 'cryptodl vision --symbols BTCUSDT --interval=1h',
+  },
+  {
+    typed: ['vision', '--symbols', 'btcusdt'],
+    says: 'the archive has no btcusdt in um klines',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTC/USDT'],
+    says: '"BTC/USDT" is not a symbol',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTC-USDT,ETHUSDT'],
+    says: 'the archive has no BTC-USDT in um klines',
+    line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTC'],
+    says: 'the archive has no BTC in um klines',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'SHIBUSDT'],
+    says: 'the archive has no SHIBUSDT in um klines',
+    line: 'cryptodl vision --symbols 1000SHIBUSDT',
+  },
+  {
+    typed: ['vision', '--market', 'cm', '--symbols', 'BTCUSDT'],
+    says: 'the archive has no BTCUSDT in cm klines',
+    line: 'cryptodl vision --market cm --symbols BTCUSD_PERP',
+  },
+  {
+    typed: ['vision', '--market', 'cm', '--dataset', 'indexPriceKlines', '--symbols', 'BTCUSD_PERP'],
+    says: 'the archive has no BTCUSD_PERP in cm indexPriceKlines',
+    line: 'cryptodl vision --market cm --dataset indexPriceKlines --symbols BTCUSD',
+  },
+  {
+    typed: ['vision', '--market', 'futures', '--symbols', 'BTCUSDT'],
+    says: '--market: "futures" is not one of spot, um, cm, option',
+  },
+  {
+    typed: ['vision', '--market', 'SPOT', '--symbols', 'BTCUSDT'],
+    says: '--market: "SPOT" is not one of spot, um, cm, option',
+    line: 'cryptodl vision --market spot --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--dataset', 'aggtrades', '--symbols', 'BTCUSDT'],
+    says: 'um has no "aggtrades"',
+    line: 'cryptodl vision --dataset aggTrades --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--dataset', 'openInterest', '--symbols', 'BTCUSDT'],
+    says: 'um has no "openInterest"',
+    line: 'cryptodl vision --dataset metrics --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--market', 'spot', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT'],
+    says: 'spot has no "fundingRate"',
+    line: 'cryptodl vision --market um --dataset fundingRate --symbols BTCUSDT',
+  },
+  {
+    typed: [
+      'vision',
+      '--dataset',
+      'EOHSummary',
+      '--symbols',
+      'BTCUSDT',
+      '--from',
+      '2023-10-17',
+      '--to',
+      '2023-10-18',
+    ],
+    says: 'um has no "EOHSummary"',
+    line: 'cryptodl vision --dataset EOHSummary --symbols BTCUSDT --from 2023-10-17 --to 2023-10-18 --market option',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--interval', '60m'],
+    says: 'um klines has no "60m"',
+    line: 'cryptodl vision --symbols BTCUSDT --interval 1h',
+  },
+  {
+    typed: ['vision', '--dataset', 'fundingRate', '--cadence', 'daily', '--symbols', 'BTCUSDT'],
+    says: 'um fundingRate exists only monthly',
+    line: 'cryptodl vision --dataset fundingRate --cadence monthly --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--dataset', 'bookTicker', '--symbols', 'BTCUSDT', '--days', '7'],
+    says: 'um bookTicker ended 2024-03-30; cm ended 2024-10-14',
+    line: 'cryptodl vision --dataset bookTicker --symbols BTCUSDT --from 2024-03-24 --to 2024-03-30',
+  },
+  {
+    typed: ['vision', '--dataset', 'liquidationSnapshot', '--symbols', 'BTCUSDT'],
+    says: 'um liquidationSnapshot was removed by Binance; cm ended 2024-10-14',
+    line: 'cryptodl list symbols --market cm --dataset liquidationSnapshot',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--from', '2026/11/18'],
+    says: '--from: "2026/11/18" is not a date',
+    line: 'cryptodl vision --symbols BTCUSDT --from 2026-11-18',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--from', '2026-11-20', '--to', '2026-11-18'],
+    says: '--from 2026-11-20 is after --to 2026-11-18',
+    line: 'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-20',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--to', '2026-11-21', '--from', '2026-11-19'],
+    says: '--to 2026-11-21 is not over yet',
+    line: 'cryptodl vision --symbols BTCUSDT --to 2026-11-20 --from 2026-11-19',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--days', '7', '--from', '2026-11-18'],
+    says: '--days and --from/--to are two kinds of range',
+    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--days', 'all'],
+    says: '--days: "all" is not a whole number',
+    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+  },
+  { typed: ['vision', '--days'], says: '--days needs a value' },
+  { typed: ['vision'], says: 'holds no series to continue' },
+  {
+    typed: ['vision', '--symbols', '*USTD'],
+    says: '--symbols *USTD matches none of the 3 symbols of um klines',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--format', 'Parquet'],
+    says: '--format: "Parquet" is not one of parquet, csv, zip',
+    line: 'cryptodl vision --symbols BTCUSDT --format parquet',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--retry-delay', '5'],
+    says: '--retry-delay: "5" is not a duration',
+    line: 'cryptodl vision --symbols BTCUSDT --retry-delay 5s',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--concurrency', '5000'],
+    says: '--concurrency: "5000" is not a number from 1 to 1024',
+    line: 'cryptodl vision --symbols BTCUSDT --concurrency 1024',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--max-bytes', '1kB'],
+    says: 'more than --max-bytes 1.0 kB',
+  },
+  {
+    typed: ['vision', '--symbols', '*', '--quote', 'USD'],
+    says: '--quote USD matches none of the 3 chosen symbols',
+  },
+  { typed: ['list', 'symbol'], says: 'list: "symbol" is not one of', line: 'cryptodl list symbols' },
+  { typed: ['schema', 'ohlcv'], says: 'no market has a dataset "ohlcv"', line: 'cryptodl schema klines' },
+  { typed: ['completion', 'powershell'], says: 'no script for "powershell"' },
+];
+
+describe('a typical mistake', () => {
+  it.each(MISTAKES)('cryptodl $typed', async ({ typed, says, line }) => {
+    const cwd = join(scratch, `in-${MISTAKES.findIndex((mistake) => mistake.typed === typed)}`);
+    mkdirSync(cwd);
+    const result = await cryptodl(typed, { cwd, env: environment() });
+    const [what = '', ...more] = result.stderr.trimEnd().split('\n');
+    expect(what).toMatch(/^cryptodl: /);
+    expect(what).toContain(says);
+    expect(result.code).toBe(2);
+    expect(result.stdout).toBe('');
+    const offered = more.at(-1)?.trim() ?? '';
+    expect(offered).toMatch(/^cryptodl /);
+    if (line !== undefined) expect(offered).toBe(line);
+    await type(offered, cwd);
+  });
+});
+
+/** In a shell, as it stands there; one line may lead to the next when two things were wrong. */
+async function type(line: string, cwd: string, more = 1): Promise<void> {
+  const script = `cryptodl() { '${process.execPath}' '${BIN}' "$@"; }\n${line}`;
+  const env = { PATH: process.env['PATH'] ?? '', ...environment() };
+  const result = await shell('sh', ['-c', script], { cwd, env }).catch(
+    (error: { code: number; stderr: string }) => error,
+  );
+  if (!('code' in result)) return;
+  const next = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  if (result.code === 2 && more > 0 && next.startsWith('cryptodl ')) return type(next, cwd, more - 1);
+  throw new Error(`${line}\nended with ${result.code}\n${result.stderr}`);
+}

@@ -1,0 +1,111 @@
+/** README, docs/ and help say what the program's tables say. */
+import { readFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { format, resolveConfig } from 'prettier';
+import { describe, expect, it } from 'vitest';
+import { datasetsDocument, flagsDocument, withDatasetTable } from '../../scripts/documents.js';
+import { parseCommandLine } from '../../src/cli/program.js';
+import type { Invocation } from '../../src/cli/program.js';
+import type { Io } from '../../src/io.js';
+import { environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
+import { describeDataset } from '../../src/venue/describe.js';
+import { loadVenue, MARKETS } from '../../src/venue/venue.js';
+
+const venue = loadVenue();
+const descriptions = MARKETS.flatMap((market) =>
+  Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
+);
+const flags = FLAG_NAMES.map((name) => {
+  const { default: preset, ...spec } = flagSpec(name);
+  return { name, environment: environmentName(name), value: undefined, preset, ...spec };
+});
+
+function file(path: string): URL {
+  return new URL(`../../${path}`, import.meta.url);
+}
+
+function read(path: string): string {
+  return readFileSync(file(path), 'utf8');
+}
+
+async function formatted(text: string): Promise<string> {
+  return format(text, { ...(await resolveConfig(file('README.md'))), parser: 'markdown' });
+}
+
+/** Parses one command line; the text of --help when that was asked for. */
+function parse(argv: readonly string[]): { invocation: Invocation | undefined; said: string } {
+  const stdout = new PassThrough();
+  const io = { stdout, stderr: new PassThrough() } as unknown as Io;
+  const invocation = parseCommandLine(argv, io);
+  return { invocation, said: String(stdout.read() ?? '') };
+}
+
+describe('made documents (npm run docs makes them anew)', () => {
+  it('docs/datasets.md', async () => {
+    expect(read('docs/datasets.md')).toBe(await formatted(datasetsDocument(descriptions)));
+  });
+
+  it('docs/flags.md', async () => {
+    expect(read('docs/flags.md')).toBe(await formatted(flagsDocument(flags)));
+  });
+
+  it("README.md's table of datasets", async () => {
+    expect(read('README.md')).toBe(await formatted(withDatasetTable(read('README.md'), descriptions)));
+  });
+});
+
+describe('README.md', () => {
+  const readme = read('README.md');
+
+  it('names no flag that there is not', () => {
+    const named = new Set([...readme.matchAll(/(?<![\w-])--([a-z][a-z-]*)/g)].map((match) => match[1]));
+    const known = new Set<string>([...FLAG_NAMES, 'help', 'no-progress']);
+    const unknown = [...named].filter((name) => !known.has(name ?? ''));
+    expect(unknown).toEqual([]);
+  });
+
+  /** Command lines as they stand there, without comments, pipes and prompts. */
+  const lines = readme
+    .split('\n')
+    .flatMap((line) => line.replace(/^[ $]+/, '').split(/ [#|>] ?|\s{2,}/))
+    .map((line) => line.replace(/^.*npx cryptodl/, 'cryptodl').trim())
+    .filter((line) => /^cryptodl [a-z]/.test(line));
+
+  it('has command lines', () => {
+    expect(lines.length).toBeGreaterThan(12);
+  });
+
+  it.each(lines)('%s is understood', (line) => {
+    const words = line.match(/'[^']*'|\S+/g) ?? [];
+    const argv = words.slice(1).map((word) => word.replace(/^'|'$/g, ''));
+    const { invocation, said } = parse(argv.map((word) => word.split('|')[0] ?? word));
+    expect(invocation !== undefined || said.includes('Usage:')).toBe(true);
+  });
+});
+
+describe.each(VERBS)('%s --help', (verb) => {
+  const { said } = parse([verb, '--help']);
+  const text = said.replaceAll(/\s+/g, ' ');
+
+  it('has every flag of the table with its meaning and default, and no other', () => {
+    for (const name of flagsOf(verb)) {
+      const { doc, default: preset } = flagSpec(name);
+      expect(text).toContain(`--${name} `);
+      expect(text).toContain(doc.replaceAll(/\s+/g, ' '));
+      if (preset !== undefined) expect(text).toContain(`(default: ${preset})`);
+    }
+    const shown = [...said.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map((match) => match[1] ?? '');
+    expect(shown.sort()).toEqual([...flagsOf(verb), 'help'].sort());
+  });
+
+  it('has examples that are understood', () => {
+    const examples = (said.split('Examples:\n')[1] ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('  cryptodl'));
+    expect(examples.length).toBeGreaterThan(0);
+    for (const example of examples) {
+      const words = (example.split(' > ')[0] ?? '').match(/'[^']*'|\S+/g) ?? [];
+      expect(parse(words.slice(1).map((word) => word.replace(/^'|'$/g, ''))).invocation).toBeDefined();
+    }
+  });
+});
