@@ -20,6 +20,7 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
   let invocation: Invocation | undefined;
   const program = new Command('cryptodl')
     .description('Bulk crypto market data, complete and verified, in a lake you can query.')
+    .usage('COMMAND [flags]')
     .version(TOOL_VERSION)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: () => undefined })

@@ -89,8 +89,9 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   const first = monthStart(month);
   const end = monthStart(month + 1);
   for (let day = first; day < end; day += 1) if (context.held.ofDay(day) !== undefined) return false;
-  if (days.length < end - first) return false;
-  if (context.partition === 'day' && (await listsSomeDay(context, first, end))) return false;
+  // A part of a month is taken from a monthly object only where there are no days to take.
+  const prefersDays = context.partition === 'day' || days.length < end - first;
+  if (prefersDays && (await listsSomeDay(context, first, end))) return false;
   return (await context.list('monthly')).objects.has(first);
 }
 

@@ -1,5 +1,5 @@
 /** What the archive lists of one series in one cadence, near the days that are wanted. */
-import { dayPeriod, monthOf, monthPeriod } from '../calendar.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
 import { objectKey, periodOfKey, seriesPrefix } from '../venue/keys.js';
 import type { Span, Venue } from '../venue/venue.js';
@@ -29,8 +29,8 @@ export interface Want {
 }
 
 /**
- * One walk, started by `marker` at the first wanted period (or a little earlier, so that a stalled series can be told
- * from a delisted one) and stopped after the last. One more request finds the first period when the wanted start is missing.
+ * One walk, started by `marker` at the month of the first wanted period (whether a month has days is seen from its start;
+ * or earlier, so that a stalled series can be told from a delisted one) and stopped after the last. One more request finds the first period when the wanted start is missing.
  */
 export async function listSeries(
   listing: Listing,
@@ -41,7 +41,9 @@ export async function listSeries(
 ): Promise<SeriesListing> {
   const prefix = seriesPrefix(venue, series, cadence);
   const start =
-    want.from === undefined ? undefined : Math.min(want.from, want.today - LATE_DAYS[cadence] - 1);
+    want.from === undefined
+      ? undefined
+      : Math.min(monthStart(monthOf(want.from)), want.today - LATE_DAYS[cadence] - 1);
   const marker =
     start === undefined
       ? undefined

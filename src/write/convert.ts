@@ -8,7 +8,14 @@ import type { Conversion } from './conversion.js';
 import type { Row, Session } from './duckdb.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
-import { copyStatement, createKept, totalsQuery, distinctQuery, statsQuery } from './statements.js';
+import {
+  copyStatement,
+  countQuery,
+  createKept,
+  distinctQuery,
+  statsQuery,
+  totalsQuery,
+} from './statements.js';
 
 export interface ObjectFacts {
   /** Rows in the file. */
@@ -135,11 +142,19 @@ async function writeRows(
   const { settings, kept, targetPath } = conversion;
   if (kept !== undefined) await session.run(createKept(conversion, kept, keptOrdinals));
   const isOrdered = kept === undefined && stats.every((row) => Number(row['unordered']) === 0);
-  const unique = isOrdered || settings.asPublished ? undefined : await distinctRows(session, conversion);
+  const provenance = conversion.provenance(inputs.map(({ received }) => received));
+  if (isOrdered && staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
+  else await session.run(copyStatement(conversion, { isOrdered, provenance }));
+  const isAlone = kept === undefined && inputs.length === 1;
+  const keepsAll = isOrdered || settings.asPublished;
+  // To find the duplicates of a large object a second time takes as long as to write it: its file is counted.
+  const isCounted = !keepsAll && isAlone && staged !== undefined;
+  const [whole] = isCounted ? await session.rows(countQuery(conversion)) : [];
+  const unique = keepsAll || isCounted ? undefined : await distinctRows(session, conversion);
   const written = new Map<string, ObjectFacts>();
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
-    const rows = unique?.get(Number(row['ord'])) ?? Number(row['rows']);
+    const rows = unique?.get(Number(row['ord'])) ?? Number((whole ?? row)['rows']);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row['first']),
@@ -147,10 +162,6 @@ async function writeRows(
       duplicates: Number(row['rows']) - rows,
     });
   }
-  const provenance = conversion.provenance(inputs.map(({ received }) => received));
-  if (isOrdered && staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
-  else await session.run(copyStatement(conversion, { isOrdered, provenance }));
-  const isAlone = kept === undefined && inputs.length === 1;
   const [totals] =
     isOrdered || isAlone
       ? [{ rows: [...written.values()].reduce((sum, facts) => sum + facts.rows, 0), across: 0 }]

@@ -184,6 +184,11 @@ function parquetFormat(provenance: string): string {
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
 }
 
+/** Rows of the file that was written. */
+export function countQuery({ spec, settings, targetPath }: Declared): string {
+  return `SELECT count(*) AS rows FROM ${readOurs(targetPath, settings.format, spec)}`;
+}
+
 export function rowsInParquet(file: string): string {
   return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quoteText(file)})`;
 }

@@ -107,7 +107,7 @@ describe('the plan', () => {
     const listings = archive.requests.filter((path) => path.includes('prefix='));
     expect(
       listings.some((path) =>
-        path.includes('marker=data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-05'),
+        path.includes('marker=data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-01'),
       ),
     ).toBe(true);
   });

@@ -104,13 +104,18 @@ describe('day partitions', () => {
       '2024-02-01': ['2024-02-01'],
     });
   });
+});
 
-  it('do not take a monthly object for a part of a month', async () => {
-    const given = { partition: 'day', monthly: ['2024-01'] } as const;
-    expect(await chosen(given, '2024-01-30', '2024-02-01')).toEqual({
-      '2024-01-30': ['2024-01-30'],
-      '2024-01-31': ['2024-01-31'],
-    });
+describe.each(['day', 'month'] as const)('a part of a month, in %s partitions,', (partition) => {
+  it('is taken from the monthly object where the month has no days at all', async () => {
+    const given = { partition, monthly: ['2024-01'] } as const;
+    expect(await chosen(given, '2024-01-30', '2024-02-01')).toEqual({ '2024-01': ['2024-01'] });
+  });
+
+  it('is taken from the days where the month has some, wherever they are', async () => {
+    const given = { partition, daily: ['2024-01-02'], monthly: ['2024-01'] } as const;
+    const found = await chosen(given, '2024-01-30', '2024-02-01');
+    expect(Object.values(found).flat()).toEqual(['2024-01-30', '2024-01-31']);
   });
 });
 
