@@ -70,7 +70,7 @@ const FLAGS = {
     verbs: CHOOSING,
     value: 'LIST',
     list: 'comma',
-    doc: 'datasets, with commas',
+    doc: 'datasets, with commas; cryptodl list datasets shows them',
     parse: parse.text,
     default: 'klines',
     choices: DATASETS,

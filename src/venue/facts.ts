@@ -58,8 +58,6 @@ const Offer = v.strictObject({
   header: v.picklist(['never', 'some', 'always']),
   /** Names of interval lists, for datasets with an interval layer in their keys. */
   intervals: v.optional(v.strictObject({ daily: v.string(), monthly: v.string() })),
-  /** `pair`: listed under `BTCUSD`, not under the contract `BTCUSD_PERP`. */
-  symbols: v.optional(v.literal('pair')),
   /** Columns that this market's files do not have. */
   omit: v.optional(v.array(v.string()), []),
   /** By name: what is different in this market. */

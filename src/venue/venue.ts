@@ -21,7 +21,6 @@ export interface DatasetSpec {
   readonly header: OfferFacts['header'];
   /** Present for datasets with an interval layer in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
-  readonly symbols?: 'pair';
   readonly rowSeconds?: number;
   readonly sort: readonly string[];
   readonly partition: Grain;
@@ -93,7 +92,6 @@ function specOf(
     columns,
     notes: [...offer.notes, ...notes],
     ...(seconds === undefined ? {} : { rowSeconds: seconds }),
-    ...(offer.symbols === undefined ? {} : { symbols: offer.symbols }),
     ...(intervals === undefined
       ? {}
       : { intervals: { daily: list('daily', intervals), monthly: list('monthly', intervals) } }),
