@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { correctedLine } from '../../src/cli/corrected-line.js';
+import type { Correction } from '../../src/errors.js';
+
+const TYPED = ['vision', '--symbols', 'BTCUSTD', '--days', '7'];
+
+describe('a corrected command line', () => {
+  it.each<[string, readonly string[], Correction, string]>([
+    [
+      'gives a flag another value where it stands',
+      TYPED,
+      { flags: { symbols: 'BTCUSDT' } },
+      'cryptodl vision --symbols BTCUSDT --days 7',
+    ],
+    [
+      'adds a flag that was not there',
+      TYPED,
+      { flags: { market: 'cm' } },
+      'cryptodl vision --symbols BTCUSTD --days 7 --market cm',
+    ],
+    [
+      'leaves a flag out with its value',
+      TYPED,
+      { flags: { days: null } },
+      'cryptodl vision --symbols BTCUSTD',
+    ],
+    [
+      'keeps one of several occurrences',
+      ['vision', '--symbols', 'A', '--quiet', '--symbols=B'],
+      { flags: { symbols: 'C' } },
+      'cryptodl vision --symbols C --quiet',
+    ],
+    [
+      'knows that a switch has no value',
+      ['vision', '--force', 'BTCUSDT'],
+      { flags: { force: null } },
+      'cryptodl vision BTCUSDT',
+    ],
+    [
+      'does not take the next flag for a value',
+      ['vision', '--days', '--quiet'],
+      { flags: { days: '7' } },
+      'cryptodl vision --days 7 --quiet',
+    ],
+    [
+      'renames a flag, with a value behind = too',
+      ['vision', '--timeframe=1h'],
+      { words: { '--timeframe': '--interval' } },
+      'cryptodl vision --interval=1h',
+    ],
+    [
+      'takes words out',
+      ['vision', 'BTCUSDT', 'ETHUSDT'],
+      { words: { BTCUSDT: null, ETHUSDT: null }, flags: { symbols: 'BTCUSDT,ETHUSDT' } },
+      'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+    ],
+    ['puts the missing verb first', ['--days', '1'], { verb: 'vision' }, 'cryptodl vision --days 1'],
+    [
+      'types another command with the same places',
+      [...TYPED, '--archive-url=http://127.0.0.1:1', '--out', 'my lake'],
+      { command: ['list', 'symbols'] },
+      "cryptodl list symbols --out 'my lake' --archive-url=http://127.0.0.1:1",
+    ],
+    [
+      'quotes what a shell would take apart',
+      ['vision', '--symbols', "*USDT,!it's"],
+      {},
+      String.raw`cryptodl vision --symbols '*USDT,!it'\''s'`,
+    ],
+    [
+      'leaves symbols of any script as they are',
+      ['vision', '--symbols', '币安人生USDT'],
+      {},
+      'cryptodl vision --symbols 币安人生USDT',
+    ],
+  ])('%s', (_, argv, correction, line) => {
+    expect(correctedLine(argv, correction)).toBe(line);
+  });
+});
