@@ -1,6 +1,6 @@
 /** The command line that was typed, with a correction: a line that can be typed as it is. */
 import type { Correction } from '../errors.js';
-import { FLAG_NAMES, isSwitch } from '../options/flags.js';
+import { FLAG_NAMES, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 
 /** Flags that say where things are: another command is typed with them too. */
@@ -11,7 +11,7 @@ export function correctedLine(argv: readonly string[], correction: Correction): 
   let line =
     command === undefined
       ? [...(verb === undefined ? [] : [verb]), ...argv]
-      : [...command, ...placesOf(argv)];
+      : [...command, ...placesOf(argv, command)];
   line = line.flatMap((word) => {
     const [name = '', value] = word.split(/=(.*)/s);
     const key = Object.hasOwn(words, word) ? word : name;
@@ -42,8 +42,10 @@ function withFlag(line: readonly string[], name: string, value: string | null): 
   return isPlaced ? result : [...result, ...given];
 }
 
-function placesOf(argv: readonly string[]): string[] {
-  return PLACES.flatMap((name) => {
+function placesOf(argv: readonly string[], command: readonly string[]): string[] {
+  const verb = VERBS.find((name) => name === command[0]);
+  const taken = PLACES.filter((name) => verb !== undefined && flagsOf(verb).includes(name));
+  return taken.flatMap((name) => {
     const at = argv.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
     if (at < 0) return [];
     return argv.slice(at, argv[at] === `--${name}` ? at + 2 : at + 1);

@@ -5,7 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { Held, readManifest } from '../lake/manifest.js';
 import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
 import { objectKey } from '../venue/keys.js';
-import { findDataset } from '../venue/venue.js';
+import { findDataset, rowSeconds } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
@@ -52,6 +52,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     },
     ranges,
   );
+  if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
   const decide = {
     series,
     settings,
@@ -64,6 +65,23 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
   const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
   return Promise.all([...split, ...plans]);
+}
+
+/** Bars longer than a day: most days have no object, and none of them is missing. */
+function opensOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
+  const spec = findDataset(venue, market, dataset);
+  return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
+}
+
+function dropUnlisted(partitions: Map<string, Choice[]>): void {
+  for (const [label, choices] of partitions) {
+    const there = choices.filter(
+      ({ period, listed, held }) =>
+        period.cadence === 'monthly' || listed !== undefined || held !== undefined,
+    );
+    if (there.length > 0) partitions.set(label, there);
+    else partitions.delete(label);
+  }
 }
 
 /** Takes the days that a month file holds out of the partitions: their files replace it together, or not at all. */

@@ -160,7 +160,7 @@ const MOST_SHOWN = 20;
 const SEPARATORS = /[/\-_:. ]/g;
 
 /** What somebody may have meant: `btc-usdt`, `BTCUSDT` for `BTCUSD_PERP`, `BTC`, a typo. */
-function symbolLike(name: string, available: readonly string[]): string | undefined {
+export function symbolLike(name: string, available: readonly string[]): string | undefined {
   const plain = name.replaceAll(SEPARATORS, '').toUpperCase();
   const pair = name.split('_')[0] ?? '';
   const begin = (start: string): string | undefined =>

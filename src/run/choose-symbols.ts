@@ -90,5 +90,10 @@ export async function symbolsOf(
     const prefix = datasetPrefix(session.venue, dataset.market, cadence, dataset.spec.name);
     for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
   }
-  return symbols;
+  return new Set([...symbols].sort(inKeyOrder));
+}
+
+/** The archive sorts by UTF-8 bytes. */
+export function inKeyOrder(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

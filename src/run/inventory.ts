@@ -9,7 +9,7 @@ import { selectSymbols } from '../plan/symbols.js';
 import type { ArchiveObject, Series } from '../task.js';
 import { datasetName } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
-import { symbolsOf } from './choose-symbols.js';
+import { inKeyOrder, symbolsOf } from './choose-symbols.js';
 import { refuseEnded } from './refuse-ended.js';
 import type { Session } from './session.js';
 
@@ -70,7 +70,7 @@ async function symbolsIn(
   const what = datasets.map(datasetName).join(', ');
   if (found.size === 0) throw usage(`the archive lists no symbol of ${what}`);
   const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
-  return selectSymbols(all, session.options.quote ?? [], [...found], what).symbols;
+  return selectSymbols(all, session.options.quote ?? [], [...found].sort(inKeyOrder), what).symbols;
 }
 
 async function extentOf(

@@ -5,8 +5,8 @@ import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { resolveRange } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
-import { readPatterns } from '../plan/symbols.js';
-import type { ReadList, Selection } from '../plan/symbols.js';
+import { readPatterns, symbolLike } from '../plan/symbols.js';
+import type { ReadList, Selection, SymbolPatterns } from '../plan/symbols.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport } from '../report/failure-report.js';
 import { shownPath } from '../shown-path.js';
@@ -15,6 +15,7 @@ import { endOfDataset } from '../venue/ended.js';
 import { chooseDatasets } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import { chooseSymbols } from './choose-symbols.js';
+import type { ChosenSymbols } from './choose-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { reportHeader } from './plan-run.js';
 import { endedNotes } from './refuse-ended.js';
@@ -49,7 +50,11 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
     hasListing: available !== undefined,
     ...describe(session, datasets),
     range: range.text,
-    notes: [...notesOf(selection, datasets, range), ...endedNotes(venue, ended, range.to)],
+    notes: [
+      ...notesOf(selection, datasets, range),
+      ...lackingNotes(patterns, datasets, available),
+      ...endedNotes(venue, ended, range.to),
+    ],
     ended,
     report,
   };
@@ -95,6 +100,28 @@ function queryOf(format: Format, folder: string): string {
   const reader = format === 'csv' ? 'read_csv' : 'read_parquet';
   return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
 }
+
+/** Named symbols that one of the datasets has and another has not. */
+function lackingNotes(
+  { names }: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+  available: ChosenSymbols['available'],
+): string[] {
+  const lacking = datasets.flatMap(({ market, spec }) => {
+    const has = available?.get(spec.name);
+    return names.flatMap((name) => {
+      if (has === undefined || has.has(name)) return [];
+      const near = symbolLike(name, [...has]);
+      return `lacking    ${market} ${spec.name} has no ${name}${near === undefined ? '' : `, but ${near}`}`;
+    });
+  });
+  const all = [...new Set(lacking)];
+  return all.length > MOST_NOTES
+    ? [...all.slice(0, MOST_NOTES), `           … and ${all.length - MOST_NOTES} more`]
+    : all;
+}
+
+const MOST_NOTES = 5;
 
 function notesOf(selection: Selection, datasets: readonly ChosenDataset[], range: Range): string[] {
   const notes: string[] = [];

@@ -56,10 +56,10 @@ describe('a corrected command line', () => {
     ],
     ['puts the missing verb first', ['--days', '1'], { verb: 'vision' }, 'cryptodl vision --days 1'],
     [
-      'types another command with the same places',
+      'types another command with the places that it takes',
       [...TYPED, '--archive-url=http://127.0.0.1:1', '--out', 'my lake'],
       { command: ['list', 'symbols'] },
-      "cryptodl list symbols --out 'my lake' --archive-url=http://127.0.0.1:1",
+      'cryptodl list symbols --archive-url=http://127.0.0.1:1',
     ],
     [
       'quotes what a shell would take apart',
