@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inflateRawSync } from 'node:zlib';
 
 const PLACE =
   process.env['CRYPTODL_SAMPLES'] ??
@@ -10,6 +11,33 @@ const PLACE =
 /** Folder that holds `data/`: CRYPTODL_SAMPLES (it, or its `data`), else beside the checkout. */
 export const SAMPLES = basename(PLACE) === 'data' ? dirname(PLACE) : PLACE;
 
-export const SAMPLES_MISSING = existsSync(join(SAMPLES, 'data'))
-  ? undefined
-  : `skipped: no real archive files at ${SAMPLES} (set CRYPTODL_SAMPLES to their folder)`;
+/** Why tests of these folders below SAMPLES are skipped; undefined when all are there. */
+export function samplesMissing(...folders: readonly string[]): string | undefined {
+  const missing = folders.filter((folder) => !existsSync(join(SAMPLES, folder)));
+  return missing.length === 0
+    ? undefined
+    : `skipped: no ${missing.join(', ')} at ${SAMPLES} (set CRYPTODL_SAMPLES to the folder of the real archive files)`;
+}
+
+const LOCAL_HEADER = 30;
+
+/** Bytes of the first member of a zip, which is the only one of every sample; shares nothing with the product. */
+export function firstMember(zip: Buffer): Buffer {
+  const start = LOCAL_HEADER + zip.readUInt16LE(26) + zip.readUInt16LE(28);
+  return inflateRawSync(zip.subarray(start));
+}
+
+export interface PublishedCsv {
+  readonly header: readonly string[] | undefined;
+  /** In their published order; no sample has a comma within a cell, and `""` is a blank. */
+  readonly rows: string[][];
+}
+
+/** A header's cells are all names. */
+export function readPublished(csv: Buffer): PublishedCsv {
+  const lines = csv.toString('utf8').split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const rows = lines.map((line) => line.split(',').map((cell) => (cell === '""' ? '' : cell)));
+  const header = rows[0]?.every((cell) => /^[a-z_]+$/.test(cell)) === true ? rows.shift() : undefined;
+  return { header, rows };
+}
