@@ -83,7 +83,7 @@ async function extentOf(
   let objects = 0;
   let bytes = 0;
   for (const dataset of datasets) {
-    for await (const { object } of periodsOf(session, dataset, symbol, ALWAYS)) {
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) {
       if (first === undefined || object.period.from < first.period.from) first = object;
       if (last === undefined || object.period.to >= last.period.to) last = object;
       objects += 1;
@@ -107,25 +107,30 @@ export async function* listPeriods(
 ): AsyncGenerator<ListedPeriod> {
   const symbols = await symbolsIn(session, datasets, patterns);
   for (const dataset of datasets) {
-    for (const symbol of symbols) yield* periodsOf(session, dataset, symbol, range);
+    const periods = mapOrdered(symbols, SERIES_AT_ONCE, (symbol) =>
+      periodsOf(session, dataset, symbol, range),
+    );
+    for await (const ofSymbol of periods) yield* ofSymbol;
   }
 }
 
-async function* periodsOf(
+async function periodsOf(
   session: Session,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,
-): AsyncGenerator<ListedPeriod> {
+): Promise<ListedPeriod[]> {
   const layer = interval === undefined ? {} : { interval };
   const series: Series = { market, dataset: spec.name, ...layer, symbol };
   const { from, to } = range;
+  const found: ListedPeriod[] = [];
   for (const cadence of cadences) {
     // The whole series: what is asked for here is what there is, not why something is absent.
     const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
     for (const object of listing.objects.values()) {
-      if (object.period.to > (from ?? 0) && object.period.from < to) yield { series, object };
+      if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
     }
   }
+  return found;
 }
