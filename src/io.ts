@@ -2,6 +2,8 @@
 export interface Io {
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  /** False once the reader of stdout has gone away (`| head`). */
+  readonly isRead: () => boolean;
   readonly stdin: NodeJS.ReadableStream;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */

@@ -20,6 +20,8 @@ export interface Observer {
   announce(announcement: Announcement): void;
   /** Work begins; `inFlight` counts the objects under way. */
   start(totals: PlanTotals, inFlight: () => number): void;
+  /** An object of so many bytes is here and verified; what becomes of it is told when its file is written. */
+  arrived(bytes: number): void;
   retry(event: RetryEvent): void;
   /** Anything that only programs want to know. */
   event(name: string, fields: object): void;
@@ -30,6 +32,7 @@ export const SILENT: Observer = {
   warn: () => undefined,
   announce: () => undefined,
   start: () => undefined,
+  arrived: () => undefined,
   retry: () => undefined,
   event: () => undefined,
 };

@@ -83,19 +83,19 @@ function refuse(reporter: Reporter, error: unknown, typed: Typed, signal: Signal
 }
 
 function openReporter(options: Options, io: Io): Reporter {
-  const isTerminal = io.stderr.isTTY === true && options.json !== true && io.environment['TERM'] !== 'dumb';
-  const log = openLog({
-    file: options['log-file'],
-    level: options['log-level'],
-    toStderr: options['log-level'] !== 'info',
-  });
+  const toStderr = options['log-level'] !== 'info';
+  const log = openLog({ file: options['log-file'], level: options['log-level'], toStderr });
+  const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
+  // A bar is drawn over and over; nothing else may write to its line.
+  const isAlone = options.json !== true && (options['log-file'] !== undefined || !toStderr);
+  const wanted = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
     stderr: io.stderr,
     clock: systemClock,
     json: options.json === true,
     quiet: options.quiet === true,
-    progress: options.progress === 'auto' ? (isTerminal ? 'bar' : 'plain') : options.progress,
+    progress: wanted === 'bar' && !isTerminal ? 'plain' : wanted,
     log,
   });
 }

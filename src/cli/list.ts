@@ -2,12 +2,13 @@
 import { dayText, parseDay, periodText } from '../calendar.js';
 import { systemClock } from '../clock.js';
 import { didYouMean, nearest } from '../did-you-mean.js';
-import { toCryptodlError, usage } from '../errors.js';
+import { CryptodlError, toCryptodlError, usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import { SILENT } from '../observer.js';
 import type { Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
+import { isListingFault } from '../plan/plan.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import { chooseDatasets } from '../run/choose-datasets.js';
@@ -208,11 +209,19 @@ async function withSession(run: ListRun, act: (session: Session) => Promise<Exit
     return await act(session);
   } catch (error) {
     const signal = signals.signalled();
-    return signal === undefined ? complain(toCryptodlError(error), typed) : signal === 'SIGINT' ? 130 : 143;
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    return complain(isListingFault(error) ? withoutListing(error) : toCryptodlError(error), typed);
   } finally {
     signals.release();
     await session.close();
   }
+}
+
+function withoutListing(error: CryptodlError): CryptodlError {
+  return new CryptodlError('unreachable', `the listing cannot be had: ${error.message}`, {
+    cause: error,
+    hint: 'check the network, --archive-url and --listing-url',
+  });
 }
 
 function warningsTo(io: Io): Observer {

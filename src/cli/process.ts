@@ -3,17 +3,23 @@ import type { Io } from '../io.js';
 import { run } from '../main.js';
 
 export async function main(): Promise<void> {
-  // A reader that has seen enough (`| head`) does not end the work.
+  const gone = new Set<NodeJS.WriteStream>();
+  // A reader that has seen enough (`| head`) is no error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
+      gone.add(stream);
     });
   }
-  process.exitCode = await run(process.argv.slice(2), processIo());
+  process.exitCode = await run(
+    process.argv.slice(2),
+    processIo(() => !gone.has(process.stdout)),
+  );
 }
 
-function processIo(): Io {
+function processIo(isRead: () => boolean): Io {
   return {
+    isRead,
     stdout: process.stdout,
     stderr: process.stderr,
     stdin: process.stdin,

@@ -9,7 +9,8 @@ export async function writeData(io: Io, text: string): Promise<boolean> {
       await once(io.stdout, 'drain');
     } catch (error) {
       if (errnoOf(error) !== 'EPIPE') throw error;
+      return false;
     }
   }
-  return io.stdout.writable;
+  return io.isRead();
 }

@@ -26,6 +26,7 @@ export interface ProgressOptions {
   readonly state: () => ProgressState;
 }
 
+const SAVE_CURSOR = '\u001b7';
 const REDRAW_MS = 200;
 const PLAIN_EVERY_MS = 15_000;
 
@@ -57,6 +58,8 @@ function startBar(options: ProgressOptions, text: () => string): Progress {
     },
     stop: () => {
       timer.cancel();
+      // The bar goes back to where it began; lines that were printed meanwhile stay.
+      options.stream.write(SAVE_CURSOR);
       bar.stop();
     },
   };

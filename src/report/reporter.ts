@@ -73,10 +73,13 @@ export class Reporter implements Observer {
     });
   }
 
+  arrived(bytes: number): void {
+    this.#done.objects += 1;
+    this.#done.bytes += bytes;
+  }
+
   outcome(outcome: TaskOutcome): void {
     const { outcome: kind, ...facts } = outcome;
-    if (kind === 'ok' || kind === 'partial' || kind === 'failed') this.#done.objects += 1;
-    if (kind === 'ok' || kind === 'partial') this.#done.bytes += outcome.bytes;
     if (kind === 'failed') this.#done.failed += 1;
     this.event('object', outcome);
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);

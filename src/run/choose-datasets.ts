@@ -58,7 +58,7 @@ function refuseDataset(venue: Venue, flags: Flags, name: string): never {
   const elsewhere = MARKETS.find((other) => findDataset(venue, other, name) !== undefined);
   if (elsewhere !== undefined)
     throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, { flags: { market: elsewhere } });
-  throw usage(message, 'cryptodl list datasets', { command: ['list', 'datasets'] });
+  throw usage(message, undefined, { command: ['list', 'datasets'] });
 }
 
 /** The dataset that a word means, by its spelling or by another name for it. */

@@ -103,7 +103,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers(plan).prepare(plan),
-      download: async (plan, task) => downloadObject(download, plan, task.object),
+      download: async (plan, task) => {
+        const received = await downloadObject(download, plan, task.object);
+        if (received !== undefined) session.observer.arrived(received.zipBytes);
+        return received;
+      },
       bytesOf: (task) => memoryOf(task.object),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),

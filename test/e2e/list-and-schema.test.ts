@@ -1,0 +1,354 @@
+import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { LISTS } from '../../src/cli/verbs.js';
+import { flagsOf } from '../../src/options/flags.js';
+import { describeColumns } from '../../src/venue/describe.js';
+import { intervalsOf, loadVenue, MARKETS } from '../../src/venue/venue.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+const SPECS = MARKETS.flatMap((market) =>
+  Object.values(loadVenue().markets[market].datasets).map((spec) => ({ market, name: spec.name, spec })),
+);
+
+const scratch = scratchFolder();
+const folder = join(scratch, 'archive');
+/** Keys by what they are of. */
+const made: Record<'daily' | 'monthly' | 'short' | 'ended', string[]> = {
+  daily: [],
+  monthly: [],
+  short: [],
+  ended: [],
+};
+let archive: TestArchive;
+let place: readonly string[];
+
+beforeAll(async () => {
+  const klines = { market: 'um', dataset: 'klines', interval: '1h', to: '2026-11-20' } as const;
+  const btc = { ...klines, symbols: ['BTCUSDT'] };
+  made.daily = makeArchive(folder, { ...btc, from: '2026-10-30', cadence: 'daily' }).keys;
+  made.monthly = makeArchive(folder, {
+    ...btc,
+    from: '2026-09-01',
+    to: '2026-10-31',
+    cadence: 'monthly',
+  }).keys;
+  const short = { ...klines, symbols: ['ETHUSDT', 'BTCUSDC'], from: '2026-11-19' };
+  made.short = makeArchive(folder, { ...short, cadence: 'daily' }).keys;
+  made.ended = makeArchive(folder, {
+    market: 'um',
+    dataset: 'bookTicker',
+    symbols: ['BTCUSDT'],
+    from: '2024-03-28',
+    to: '2024-03-30',
+    cadence: 'daily',
+    rowsPerDay: 5,
+  }).keys;
+  archive = await startArchive(folder);
+  place = ['--archive-url', archive.url, '--now', '2026-11-21', '--retry-delay', '2ms', '--max-wait', '2s'];
+});
+afterAll(() => archive.close());
+
+function list(...args: readonly string[]): Promise<CliResult> {
+  return cryptodlOk(['list', ...args, ...place]);
+}
+
+function linesOf(text: string): string[] {
+  return text.trimEnd().split('\n');
+}
+
+function cellsOf({ stdout }: CliResult): string[][] {
+  return linesOf(stdout).map((line) => line.split('\t'));
+}
+
+/** As `list periods` has it. */
+function periodLine(key: string): string[] {
+  const period = /-(\d{4}-\d\d(-\d\d)?)\.zip$/.exec(key)?.[1] ?? '';
+  return [period, period.length === 7 ? 'monthly' : 'daily', String(bytesOf([key])), key];
+}
+
+function bytesOf(keys: readonly string[]): number {
+  return keys.reduce((sum, key) => sum + statSync(join(folder, key)).size, 0);
+}
+
+describe('list markets and datasets', () => {
+  it('markets: one per line, with what they have', async () => {
+    const markets = await cryptodlOk(['list', 'markets']);
+    expect(cellsOf(markets).map(([market]) => market)).toEqual(MARKETS);
+    expect(markets.stderr).toBe('4 markets\n');
+    const { events } = await cryptodlOk(['list', 'markets', '--json']);
+    for (const [at, market] of MARKETS.entries()) {
+      const names = Object.keys(loadVenue().markets[market].datasets);
+      expect(cellsOf(markets)[at]?.[2]).toBe(names.join(','));
+      expect(events[at]).toEqual({ market, title: cellsOf(markets)[at]?.[1], datasets: names });
+    }
+  });
+
+  it('datasets: of all markets, or of the one that is named, with everything there is to know', async () => {
+    const all = await cryptodlOk(['list', 'datasets']);
+    expect(cellsOf(all).map(([name, market]) => ({ market, name }))).toEqual(
+      SPECS.map(({ market, name }) => ({ market, name })),
+    );
+    expect(all.stderr).toBe(`${SPECS.length} datasets\n`);
+    const option = await cryptodlOk(['list', 'datasets', '--market', 'option']);
+    expect(cellsOf(option).map(([name]) => name)).toEqual(['BVOLIndex', 'EOHSummary']);
+    const { stdout, events } = await cryptodlOk(['list', 'datasets', '--json']);
+    expect(linesOf(stdout)).toHaveLength(SPECS.length);
+    for (const [at, { market, name, spec }] of SPECS.entries()) {
+      expect(events[at]).toMatchObject({
+        dataset: name,
+        market,
+        title: spec.title,
+        intervals: intervalsOf(spec) ?? [],
+        partition: spec.partition,
+        removed: spec.removed,
+      });
+      expect(Object.keys(events[at]?.['cadences'] ?? {})).toEqual(spec.cadences);
+    }
+    expect(
+      events.find((event) => event['market'] === 'um' && event['dataset'] === 'bookTicker'),
+    ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
+  });
+
+  it('neither asks the network', async () => {
+    const before = archive.requests.length;
+    for (const what of ['markets', 'datasets']) await list(what);
+    expect(archive.requests).toHaveLength(before);
+  });
+});
+
+describe('list symbols', () => {
+  it('is a name per line, filtered by pattern and by quote asset', async () => {
+    const { stdout, stderr } = await list('symbols');
+    expect(stdout).toBe('BTCUSDC\nBTCUSDT\nETHUSDT\n');
+    expect(stderr).toBe('3 symbols\n');
+    expect((await list('symbols', '--quote', 'USDC')).stdout).toBe('BTCUSDC\n');
+    expect((await list('symbols', '--symbols', '*USDT,!ETH*')).stdout).toBe('BTCUSDT\n');
+    expect((await list('symbols', '--dataset', 'klines,bookTicker', '--quiet')).stderr).toBe('');
+    const { events } = await list('symbols', '--json');
+    expect(events).toEqual([{ symbol: 'BTCUSDC' }, { symbol: 'BTCUSDT' }, { symbol: 'ETHUSDT' }]);
+  });
+
+  it('--long says from when to when, how many objects and how many bytes, as they are in the folder', async () => {
+    const keys = [...made.daily, ...made.monthly];
+    const ofEth = made.short.filter((key) => key.includes('ETHUSDT'));
+    const expected = [
+      { symbol: 'BTCUSDT', first: '2026-09', last: '2026-11-20', objects: keys.length, bytes: bytesOf(keys) },
+      { symbol: 'ETHUSDT', first: '2026-11-19', last: '2026-11-20', objects: 2, bytes: bytesOf(ofEth) },
+    ];
+    const args = ['symbols', '--long', '--interval', '1h', '--quote', 'USDT'];
+    expect((await list(...args, '--json')).events).toEqual(expected);
+    expect(cellsOf(await list(...args))).toEqual(expected.map((line) => Object.values(line).map(String)));
+    const daily = await list(...args, '--cadence', 'daily', '--symbols', 'BTCUSDT', '--json');
+    expect(daily.events).toMatchObject([{ first: '2026-10-30', objects: 22, bytes: bytesOf(made.daily) }]);
+  });
+
+  it('its lines are what --symbols - takes', async () => {
+    const cli = `"$NODE" "$BIN"`;
+    const run = `vision --interval 1h --symbols - --days 1 --dry-run --out ${join(scratch, 'none')} ${place.join(' ')}`;
+    const line = `${cli} list symbols --quote USDT ${place.join(' ')} | ${cli} ${run}`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', `set -o pipefail; ${line}`], {
+      env: { PATH: process.env['PATH'] ?? '', NODE: process.execPath, BIN },
+    });
+    expect(linesOf(stdout).map((text) => basename(text.split('\t')[2] ?? ''))).toEqual([
+      'BTCUSDT-1h-2026-11-20.zip',
+      'ETHUSDT-1h-2026-11-20.zip',
+    ]);
+  });
+});
+
+describe('list periods', () => {
+  const args = ['periods', '--interval', '1h', '--symbols'];
+
+  it('shows daily and monthly objects with the sizes that the files have, and says what they are together', async () => {
+    const result = await list(...args, 'BTCUSDT');
+    const keys = [...made.daily, ...made.monthly];
+    expect(cellsOf(result)).toEqual(keys.map(periodLine));
+    const [count, range, ...more] = result.stderr.trimEnd().split('; ');
+    expect(count).toBe(`${keys.length} objects`);
+    expect(range).toMatch(/^2026-09-01 … 2026-11-20, \d+ kB$/);
+    expect(Number(/(\d+) kB/.exec(range ?? '')?.[1])).toBeCloseTo(bytesOf(keys) / 1000, -1);
+    expect(more).toEqual([]);
+  });
+
+  it('--json has the series, the key and everything that is known of an object', async () => {
+    const { stdout, events } = await list(...args, 'BTCUSDT', '--json');
+    expect(linesOf(stdout)).toHaveLength(events.length);
+    const keys = [...made.daily, ...made.monthly];
+    for (const [at, key] of keys.entries()) {
+      const [period, cadence] = periodLine(key);
+      const series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
+      expect(events[at]).toMatchObject({ ...series, cadence, period, key, bytes: bytesOf([key]) });
+    }
+  });
+
+  it('honours the range, the cadence and several symbols', async () => {
+    const keysOf = async (...more: readonly string[]): Promise<(string | undefined)[]> =>
+      cellsOf(await list(...args, ...more)).map(([, , , key]) => key);
+    const between = (keys: readonly string[], from: string, to: string): string[] =>
+      keys.filter((key) => (periodLine(key)[0] ?? '') >= from && (periodLine(key)[0] ?? '') <= to);
+    expect(
+      await keysOf('BTCUSDT', '--cadence', 'daily', '--from', '2026-11-03', '--to', '2026-11-05'),
+    ).toEqual(between(made.daily, '2026-11-03', '2026-11-05'));
+    expect(await keysOf('BTCUSDT', '--from', '2026-11-18')).toEqual(
+      between(made.daily, '2026-11-18', '2026-11-20'),
+    );
+    expect(await keysOf('BTCUSDT', '--to', '2026-09-30')).toEqual(made.monthly.slice(0, 1));
+    expect(await keysOf('BTCUSDT', '--cadence', 'monthly')).toEqual(made.monthly);
+    expect(await keysOf('BTCUSDT', '--days', '2')).toEqual(made.daily.slice(-2));
+    expect(await keysOf('ETHUSDT,BTCUSDC', '--symbols', 'BTC*', '--days', '1')).toEqual([
+      ...made.short.filter((key) => key.endsWith('BTCUSDC-1h-2026-11-20.zip')),
+      ...made.daily.slice(-1),
+      ...made.short.filter((key) => key.endsWith('ETHUSDT-1h-2026-11-20.zip')),
+    ]);
+  });
+
+  it('says that a dataset has ended, and where', async () => {
+    const { stdout, stderr } = await list('periods', '--dataset', 'bookTicker', '--symbols', 'BTCUSDT');
+    expect(linesOf(stdout)).toHaveLength(made.ended.length);
+    expect(stderr).toMatch(
+      /^3 objects; 2024-03-28 … 2024-03-30, \d[\d.]* k?B; um bookTicker ended 2024-03-30/,
+    );
+  });
+
+  it('one object is no objects', async () => {
+    expect((await list(...args, 'BTCUSDT', '--days', '1')).stderr).toMatch(
+      /^1 object; 2026-11-20 … 2026-11-20/,
+    );
+  });
+});
+
+/** The line that an answer says can be typed: its words, as a shell takes them. */
+async function corrected({ stderr }: CliResult): Promise<string[]> {
+  const line = linesOf(stderr).at(-1)?.trim() ?? '';
+  expect(line).toMatch(/^cryptodl /);
+  const script = `cryptodl() { printf '%s\\n' "$@"; }\n${line}`;
+  const { stdout } = await promisify(execFile)('bash', ['-c', script]);
+  return linesOf(stdout);
+}
+
+describe('what is not there', () => {
+  it.each([
+    ['an unknown list', ['simbols'], 'symbols'],
+    ['no list', [], undefined],
+    ['a list that nobody can mean', ['qqqqqqqq'], undefined],
+    ['a dataset with a slip', ['symbols', '--dataset', 'kline'], 'klines'],
+    ['a dataset of another market', ['symbols', '--dataset', 'BVOLIndex'], 'option'],
+    ['a dataset that nobody has', ['symbols', '--dataset', 'qqqqqqqq'], undefined],
+    ['an interval by another name', ['periods', '--symbols', 'BTCUSDT', '--interval', '60m'], '1h'],
+    ['a symbol with a slip', ['periods', '--interval', '1h', '--symbols', 'BTCUSDTT'], 'BTCUSDT'],
+    ['periods of what', ['periods', '--interval', '1h'], 'BTCUSDT'],
+    ['a flag with a slip', ['symbols', '--quotes', 'USDT'], '--quote'],
+    [
+      'two kinds of range',
+      ['periods', '--symbols', 'BTCUSDT', '--days', '1', '--from', '2026-11-01'],
+      '--days',
+    ],
+  ])('%s is answered with a line that works', async (_name, args, word) => {
+    const answer = await cryptodl(['list', ...args, ...place]);
+    expect(answer.code).toBe(2);
+    expect(answer.stdout).toBe('');
+    expect(answer.stderr).toMatch(/^cryptodl: .+\n/);
+    const words = await corrected(answer);
+    if (word !== undefined) expect(words).toContain(word);
+    const again = await cryptodl(words);
+    // The archive of the test has no options: then it is the archive that is asked, not the line.
+    if (word === 'option') expect(again.stderr).toContain('the archive lists no symbol of option BVOLIndex');
+    else expect({ words, code: again.code, stderr: again.stderr }).toMatchObject({ words, code: 0 });
+  });
+
+  it('a listing that cannot be had ends with 1 and a line that says so', async () => {
+    for (const args of [['symbols'], ['periods', '--symbols', 'BTCUSDT']]) {
+      const nowhere = ['--archive-url', 'http://127.0.0.1:9', '--retries', '0', '--max-wait', '50ms'];
+      const { code, stdout, stderr } = await cryptodl(['list', ...args, ...nowhere]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^cryptodl: .*127\.0\.0\.1:9.*\n/);
+      expect(stderr).not.toMatch(/\n\s+at /);
+    }
+  });
+});
+
+describe('schema', () => {
+  it.each(SPECS)('$market $name: every column, as text and as JSON', async ({ market, name, spec }) => {
+    const text = await cryptodlOk(['schema', name, '--market', market]);
+    const json = await cryptodlOk(['schema', name, '--market', market, '--json']);
+    const columns = describeColumns(spec);
+    expect(columns.length).toBeGreaterThan(1);
+    expect(text.stderr + json.stderr).toBe('');
+    expect(text.stdout).toMatch(new RegExp(`^${market} ${name}: `));
+    const shown = linesOf(text.stdout).slice(2, 2 + columns.length);
+    expect(shown.map((line) => line.trim().split(/ +/).slice(0, 2))).toEqual(
+      columns.map((column) => [column.name, column.type]),
+    );
+    expect(json.stdout.split('\n')).toHaveLength(2);
+    expect(json.events).toMatchObject([{ market, dataset: name, columns }]);
+    for (const { doc } of columns) expect(doc).not.toBe('');
+    for (const note of spec.notes) expect(text.stdout).toContain(note);
+    expect(text.stdout).not.toMatch(/undefined|null|NaN|\[object/);
+  });
+
+  it('of cm klines speaks of contracts and of the base coin', async () => {
+    const { stdout } = await cryptodlOk(['schema', 'klines', '--market', 'cm']);
+    expect(stdout).toMatch(/^ {2}volume +DOUBLE +contracts /m);
+    expect(stdout).toMatch(/^ {2}quote_volume +DOUBLE +base coin /m);
+    expect((await cryptodlOk(['schema', 'klines'])).stdout).toMatch(/^ {2}volume +DOUBLE +base asset /m);
+  });
+
+  it('of metrics tells that the labels were shifted on 2026-06-25', async () => {
+    expect((await cryptodlOk(['schema', 'metrics'])).stdout).toMatch(/00:05 … 00:00 .* before 2026-06-25/);
+  });
+
+  it('speaks of no interval that the market does not have', async () => {
+    for (const market of ['spot', 'um', 'cm']) {
+      const { stdout } = await cryptodlOk(['schema', 'klines', '--market', market]);
+      expect({ market, is: /\b1s\b/.test(stdout) }).toEqual({ market, is: market === 'spot' });
+    }
+  });
+
+  it('finds the market of a dataset that only one has', async () => {
+    expect((await cryptodlOk(['schema', 'EOHSummary'])).stdout).toMatch(/^option EOHSummary: /);
+    const answer = await cryptodl(['schema', 'EOHSummary', '--market', 'um']);
+    expect(answer.code).toBe(2);
+    expect((await cryptodlOk(await corrected(answer))).stdout).toMatch(/^option EOHSummary: /);
+  });
+
+  it.each([
+    ['candles', 'um klines: '],
+    ['agg_trades', 'um aggTrades: '],
+    ['EOHsummary', 'option EOHSummary: '],
+  ])('%s is answered with a line that works', async (word, begin) => {
+    const answer = await cryptodl(['schema', word]);
+    expect(answer.code).toBe(2);
+    expect(answer.stderr).toContain('did you mean ');
+    expect((await cryptodlOk(await corrected(answer))).stdout.slice(0, begin.length)).toBe(begin);
+  });
+
+  it('of nothing shows what there is', async () => {
+    const answer = await cryptodl(['schema']);
+    expect(answer.code).toBe(2);
+    expect(answer.stderr).toContain('fundingRate');
+    await cryptodlOk(await corrected(answer));
+  });
+});
+
+describe('--print-options', () => {
+  it.each(LISTS)('list %s: every flag of list, with its origin, and no request', async (what) => {
+    const before = archive.requests.length;
+    const { stdout } = await list(what, '--market', 'cm', '--long', '--print-options');
+    const names = linesOf(stdout).map((line) => line.split(' ')[0]);
+    expect(names).toEqual(flagsOf('list').filter((name) => name !== 'print-options'));
+    expect(stdout).toMatch(/^market +cm +\(flag\)$/m);
+    expect(stdout).toMatch(/^long +true +\(flag\)$/m);
+    expect(stdout).toMatch(/^dataset +klines +\(default\)$/m);
+    expect(archive.requests).toHaveLength(before);
+  });
+});
