@@ -54,6 +54,7 @@ const CATALOGUE = {
   'symbol-mismatch': PERMANENT,
   'file-empty': PERMANENT,
   'partition-incomplete': { ...CONTENT, rounds: true },
+  'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,
   // the run
   usage: FATAL,

@@ -68,7 +68,9 @@ export async function inspectCsv(
       }
       if (startsWithLetter(chunk)) {
         const end = chunk.indexOf(NEWLINE);
-        checkHeader(chunk.subarray(0, end < 0 ? chunk.length : end), spec, received.name);
+        const header = chunk.subarray(0, end < 0 ? chunk.length : end);
+        checkHeader(header, spec, received.name);
+        isPlain &&= !header.includes(RETURN);
         chunk = end < 0 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
         headerLines = 1;
       }

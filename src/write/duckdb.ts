@@ -65,7 +65,7 @@ function sessionOf(connection: DuckDBConnection): Session {
   };
 }
 
-/** DuckDB has no error codes, only texts: the two that are not about the data are told apart here, once. */
+/** DuckDB has no error codes, only texts: those that are not about the data are told apart here, once. */
 async function mapped<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -77,7 +77,13 @@ async function mapped<T>(act: () => Promise<T>): Promise<T> {
         hint: 'make room and run the same command again; what is committed stays',
       });
     }
-    if (/^(IO Error|Out of Memory Error)/.test(text)) throw new CryptodlError('disk', text, { cause: error });
+    if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
+    if (text.startsWith('Out of Memory Error')) {
+      throw new CryptodlError('out-of-memory', `DuckDB ran out of its memory: ${text}`, {
+        cause: error,
+        hint: 'smaller files need less: --partition day; or fewer at once: --concurrency 1',
+      });
+    }
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -48,6 +48,11 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
           commit(context, plan, { held, made, received, ...superseded(plan, held, sound) }),
         );
         return summary(plan, specOf(context, plan), received, made, failed);
+      } catch (error) {
+        // One partition is too large for the memory; the others need not be.
+        const known = toCryptodlError(error);
+        if (known.code !== 'out-of-memory') throw error;
+        return refuseAll(received, known, failed);
       } finally {
         session.close();
         await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));

@@ -18,6 +18,7 @@ import { quoteName, quoteText } from './sql.js';
 const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');
 const LEGAL = quoteName('.legal');
+const DOUBLE = quoteName('.double');
 
 type Declared = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
 
@@ -168,25 +169,62 @@ function totalOrder({ spec, settings }: Declared): string {
   return [...leading, ...others].map((expression) => `${expression} NULLS FIRST`).join(', ');
 }
 
+/**
+ * Rows of any number, sorted in bounded memory: into a file with their ordinals and with whether each is an exact
+ * duplicate within its object.
+ */
+export function sortIntoFile(declared: Declared, path: string): string {
+  const { spec, settings, kept } = declared;
+  const columns = names(spec);
+  const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
+  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  const order = settings.asPublished
+    ? totalOrder(declared)
+    : `${totalOrder(declared)}, ${ORDINAL}, ${NUMBER}`;
+  const isDouble = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
+  return `COPY (SELECT ${columns}, ${ORDINAL}, coalesce(${isDouble}, false) AS ${DOUBLE}
+      FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order})))
+    TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
+}
+
+/** Whether a row equals the one before it; blanks equal blanks. */
+function sameAsBefore(columns: string): string {
+  return `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
+}
+
+/** What `sortIntoFile` wrote: rows of each object, and how many equal the row before them. */
+export function sortedCounts({ spec }: Declared, path: string): string {
+  return `SELECT ord, count(*) AS rows, count_if(same) AS across
+    FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same
+          FROM ${sortedFile(path)} WHERE NOT ${DOUBLE})
+    GROUP BY ord`;
+}
+
+export function copySorted(declared: Declared, path: string, provenance: string): string {
+  return copyTo(declared, `${sortedFile(path)} WHERE NOT ${DOUBLE}`, provenance);
+}
+
+function sortedFile(path: string): string {
+  return `read_parquet(${quoteText(path)}, hive_partitioning = false)`;
+}
+
 export function copyStatement(declared: Declared, how: { isOrdered: boolean; provenance: string }): string {
-  const { spec, settings, targetPath } = declared;
-  const columns = writtenColumns(spec)
-    .map((column) => rendered(column, settings))
-    .join(', ');
   const source = how.isOrdered
     ? 'rows'
     : `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
-  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(how.provenance);
+  return copyTo(declared, source, how.provenance);
+}
+
+function copyTo({ spec, settings, targetPath }: Declared, source: string, provenance: string): string {
+  const columns = writtenColumns(spec)
+    .map((column) => rendered(column, settings))
+    .join(', ');
+  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(provenance);
   return `COPY (SELECT ${columns} FROM ${source}) TO ${quoteText(targetPath)} (${format})`;
 }
 
 function parquetFormat(provenance: string): string {
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
-}
-
-/** Rows of the file that was written. */
-export function countQuery({ spec, settings, targetPath }: Declared): string {
-  return `SELECT count(*) AS rows FROM ${readOurs(targetPath, settings.format, spec)}`;
 }
 
 export function rowsInParquet(file: string): string {

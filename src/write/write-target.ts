@@ -1,0 +1,80 @@
+/** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
+import { rename } from 'node:fs/promises';
+import type { Conversion } from './conversion.js';
+import type { Session } from './duckdb.js';
+import {
+  copySorted,
+  copyStatement,
+  distinctQuery,
+  sortedCounts,
+  sortIntoFile,
+  totalsQuery,
+} from './statements.js';
+
+export interface Target {
+  /** Where `rows` lies, when it is not in memory. */
+  readonly staged: string | undefined;
+  /** Every row comes strictly after the one before it, and nothing is kept. */
+  readonly isOrdered: boolean;
+  readonly provenance: string;
+}
+
+export interface Counts {
+  /** Rows of an object by its ordinal, after duplicates are dropped; undefined: all of them. */
+  readonly rowsOf: (ordinal: number) => number | undefined;
+  /** Of the file; undefined: those of the new objects. */
+  readonly rows: number | undefined;
+  /** Exact duplicates across objects, which are kept. */
+  readonly across: number;
+}
+
+const ALL_ROWS: Counts = { rowsOf: () => undefined, rows: undefined, across: 0 };
+
+/** A file that is added to, above which everything is sorted on disk. */
+const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
+
+export async function writeTarget(session: Session, conversion: Conversion, target: Target): Promise<Counts> {
+  const { staged, isOrdered, provenance } = target;
+  const isParquet = conversion.settings.format === 'parquet';
+  if (isOrdered) {
+    if (staged !== undefined && isParquet) await rename(staged, conversion.targetPath);
+    else await session.run(copyStatement(conversion, { isOrdered, provenance }));
+    return ALL_ROWS;
+  }
+  const keptBytes = Math.max(0, ...(conversion.kept?.lines ?? []).map((line) => line.fileBytes));
+  const isLarge = staged !== undefined || keptBytes > MEMORY_KEPT_BYTES;
+  return isLarge
+    ? sortOnDisk(session, conversion, provenance)
+    : sortInMemory(session, conversion, provenance);
+}
+
+async function sortInMemory(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+  const { settings, kept } = conversion;
+  const unique = settings.asPublished ? [] : await session.rows(distinctQuery(conversion));
+  await session.run(copyStatement(conversion, { isOrdered: false, provenance }));
+  const rows = new Map(unique.map((row) => [Number(row['ord']), Number(row['rows'])]));
+  const rowsOf = (ordinal: number): number | undefined => rows.get(ordinal);
+  if (kept === undefined && conversion.received.length === 1) return { ...ALL_ROWS, rowsOf };
+  const [totals] = await session.rows(totalsQuery(conversion));
+  return { rowsOf, rows: Number(totals?.['rows']), across: Number(totals?.['across']) };
+}
+
+/** One sort that spills, then only passes from file to file. */
+async function sortOnDisk(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+  const path = sortedPath(conversion);
+  await session.run(sortIntoFile(conversion, path));
+  await session.run(copySorted(conversion, path, provenance));
+  const counts = await session.rows(sortedCounts(conversion, path));
+  const rows = new Map(counts.map((row) => [Number(row['ord']), Number(row['rows'])]));
+  const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
+  return {
+    rowsOf: (ordinal) => rows.get(ordinal),
+    rows: sum('rows'),
+    across: conversion.settings.asPublished ? 0 : sum('across'),
+  };
+}
+
+/** Scratch of a sort on disk, in the spool. */
+export function sortedPath({ csvPath }: Conversion): string {
+  return `${csvPath}.sorted`;
+}
