@@ -31,6 +31,14 @@ function cell(text) {
   return text.replaceAll('|', '\\|');
 }
 
+/**
+ * Text that Markdown shows as it is.
+ * @param {string} text
+ */
+export function plain(text) {
+  return text.replaceAll(/[\\*_<>`[\]]/g, (character) => `\\${character}`);
+}
+
 /** @param {readonly string[]} cells */
 function line(cells) {
   return `| ${cells.map(cell).join(' | ')} |`;
@@ -77,13 +85,13 @@ function matrix(all) {
  */
 export function datasetsDocument(all) {
   const sections = all.map(({ market, dataset, title, columns, facts, notes }) => {
-    const rows = columns.map(({ name, type, unit, doc }) => [`\`${name}\``, type, unit, doc]);
+    const rows = columns.map(({ name, type, unit, doc }) => [`\`${name}\``, type, plain(unit), plain(doc)]);
     return [
       `## ${market} ${dataset}`,
       `${title.charAt(0).toUpperCase()}${title.slice(1)}.`,
       table(['column', 'type', 'unit', 'meaning'], rows),
-      facts.map(([what, text]) => `- ${what}: ${text}`).join('\n'),
-      ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join('\n')]),
+      facts.map(([what, text]) => `- ${what}: ${plain(text)}`).join('\n'),
+      ...(notes.length === 0 ? [] : [notes.map((note) => `- ${plain(note)}`).join('\n')]),
     ].join('\n\n');
   });
   const intro =
@@ -103,7 +111,7 @@ export function flagsDocument(flags) {
       .filter((flag) => flag.group === group)
       .map(({ name, value, preset, doc, environment, verbs }) => [
         `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
-        doc,
+        plain(doc),
         preset === undefined ? '' : `\`${preset}\``,
         `\`${environment}\``,
         verbs.join(', '),

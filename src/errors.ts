@@ -73,10 +73,10 @@ export type ErrorCode = keyof typeof CATALOGUE;
 export interface Correction {
   /** Flags with the values to give instead; null: leave the flag out. */
   readonly flags?: Readonly<Record<string, string | null>>;
-  /** Other words with what to type in their place; null: leave the word out. */
-  readonly words?: Readonly<Record<string, string | null>>;
-  /** The command that was left out. */
-  readonly verb?: string;
+  /** What to type for the operand. */
+  readonly operand?: string;
+  /** All words anew, before flags are given their values. */
+  readonly argv?: readonly string[];
   /** Another command, to be typed with the same places. */
   readonly command?: readonly string[];
   /** A value in place of the refused one: whoever read the option knows of which flag. */

@@ -16,6 +16,20 @@ export interface RunStatus {
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 6 | 7 | 130 | 143;
 
+/** Of a run that did not come to work. */
+export function codeOfRefusal(code: ErrorCode): ExitCode {
+  return exitCode({
+    ended: code,
+    signal: undefined,
+    waitedTooLong: 0,
+    failedRetryable: 0,
+    failedPermanent: 0,
+    holes: 0,
+    partial: 0,
+    strict: false,
+  });
+}
+
 /** The first that applies, in the order of the design, section 4. The only place that decides. */
 export function exitCode(end: RunStatus): ExitCode {
   if (end.signal === 'SIGINT') return 130;

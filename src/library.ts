@@ -4,7 +4,7 @@ import { CryptodlError, usage } from './errors.js';
 import { nearest } from './did-you-mean.js';
 import { SILENT } from './observer.js';
 import type { Announcement, Observer } from './observer.js';
-import { flagsOf, flagSpec } from './options/flags.js';
+import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { FlagName, Options } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
@@ -22,18 +22,19 @@ type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}
   : Name;
 
 /** Flags that only mean something on a command line, or to another verb. */
-type CommandLineFlag =
-  | 'dry-run'
-  | 'json'
-  | 'progress'
-  | 'quiet'
-  | 'long'
-  | 'log-file'
-  | 'log-level'
-  | 'config'
-  | 'print-options'
-  | 'host'
-  | 'port';
+const COMMAND_LINE = [
+  'dry-run',
+  'json',
+  'progress',
+  'quiet',
+  'long',
+  'log-file',
+  'log-level',
+  'config',
+  'print-options',
+  'host',
+  'port',
+] as const satisfies readonly FlagName[];
 
 /** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
 type ValueOf<T> = T extends boolean
@@ -46,9 +47,8 @@ type ValueOf<T> = T extends boolean
 
 /** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type VisionOptions = {
-  readonly [Name in Exclude<FlagName, CommandLineFlag> as CamelCase<Name>]?: ValueOf<
-    NonNullable<Options[Name]>
-  >;
+  readonly [Name in Exclude<FlagName, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
+    ValueOf<NonNullable<Options[Name]>> | undefined;
 };
 
 export interface VisionHooks {
@@ -62,8 +62,9 @@ export interface VisionHooks {
 /** Outcomes as they come; leaving the loop ends the run. */
 export interface VisionRun extends AsyncIterable<TaskOutcome> {
   /**
-   * The numbers of the finished run. Without a loop it runs to the end by itself. Rejects with a CryptodlError when
-   * the run could not begin or was ended early: `usage`, `locked`, `disk-full`, `interrupted` and so on.
+   * The numbers of the finished run, to be asked for after the loop. Without a loop it runs to the end by itself, and
+   * its outcomes cannot be read any more. Rejects with a CryptodlError when the run could not begin or was ended early:
+   * `usage`, `locked`, `disk-full`, `interrupted` and so on.
    */
   summary(): Promise<RunSummary>;
 }
@@ -97,34 +98,24 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
   };
 }
 
-const COMMAND_LINE: ReadonlySet<FlagName> = new Set<CommandLineFlag>([
-  'dry-run',
-  'json',
-  'progress',
-  'quiet',
-  'long',
-  'log-file',
-  'log-level',
-  'config',
-  'print-options',
-  'host',
-  'port',
-]);
-
 function rawValues(options: VisionOptions): RawValues {
   const names = new Map(
     flagsOf('vision')
-      .filter((name) => !COMMAND_LINE.has(name))
+      .filter((name) => !COMMAND_LINE.some((other) => other === name))
       .map((name) => [camelCase(name), name]),
   );
   const values: RawValues = {};
   for (const [key, value] of Object.entries(options)) {
+    if (value === undefined) continue;
     const name = names.get(key);
     if (name === undefined) {
+      if (COMMAND_LINE.some((other) => camelCase(other) === key))
+        throw usage(`vision has no option "${key}": it is a flag of the command line only`);
       const near = nearest(key, [...names.keys()]);
       throw usage(`vision has no option "${key}"`, near === undefined ? undefined : `did you mean ${near}?`);
     }
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (items.length === 0) throw usage(`${key} is empty`);
     values[name] = items.map((item) => textOf(name, item));
   }
   return values;
@@ -132,14 +123,12 @@ function rawValues(options: VisionOptions): RawValues {
 
 function textOf(name: FlagName, value: unknown): string {
   const { value: kind } = flagSpec(name);
+  if (value instanceof Date && Number.isNaN(value.getTime()))
+    throw usage(`${camelCase(name)} is not a valid Date`);
   if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
   if (typeof value === 'number') return kind === 'TIME' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   throw usage(`${camelCase(name)} is neither a text, a number, a Date, true nor false`);
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function observerOf({ onPlan, onWarning }: VisionHooks): Observer {

@@ -69,6 +69,8 @@ export interface PartitionPlan {
   readonly force?: true;
   /** Every object goes into a day file of its own, all in one commit: they replace a month file together. */
   readonly split?: true;
+  /** Holds more days than were asked for: its month has no daily objects. */
+  readonly isWider?: true;
 }
 
 /** What a plan comes to. */
@@ -78,6 +80,8 @@ export interface PlanTotals {
   fetch: number;
   skip: number;
   absent: number;
+  /** Months that are taken whole for a part of them. */
+  wider: number;
   /** From the listing; objects whose size it does not tell count nothing. */
   fetchBytes: number;
   /** Bytes to fetch for the largest partition: what the spool must hold at least. */

@@ -1,6 +1,6 @@
 /** An error as a person gets to see it. */
 import type { CryptodlError } from '../errors.js';
-import { exitCode } from '../exit-code.js';
+import { codeOfRefusal } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import { correctedLine } from './corrected-line.js';
@@ -15,16 +15,7 @@ export function complain(error: CryptodlError, { argv, io }: Typed): ExitCode {
   const { hint, correction } = error;
   io.stderr.write(`cryptodl: ${error.message}\n`);
   if (hint !== undefined) io.stderr.write(`  ${hint}\n`);
-  if (correction !== undefined) io.stderr.write(`  ${correctedLine(argv, correction)}\n`);
+  if (correction !== undefined) io.stderr.write(`  ${correctedLine(argv, correction, io.environment)}\n`);
   if (error.code === 'bug' && error.cause instanceof Error) io.stderr.write(`${error.cause.stack ?? ''}\n`);
-  return exitCode({
-    ended: error.code,
-    signal: undefined,
-    waitedTooLong: 0,
-    failedRetryable: 0,
-    failedPermanent: 0,
-    holes: 0,
-    partial: 0,
-    strict: false,
-  });
+  return codeOfRefusal(error.code);
 }

@@ -1,27 +1,38 @@
 /** The command line that was typed, with a correction: a line that can be typed as it is. */
 import type { Correction } from '../errors.js';
-import { FLAG_NAMES, flagsOf, isSwitch, VERBS } from '../options/flags.js';
+import { environmentName, FLAG_NAMES, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { textsOf, verbOf, wordsOf } from './command-words.js';
 
 /** Flags that say where things are: another command is typed with them too. */
 const PLACES: readonly FlagName[] = ['out', 'archive-url', 'listing-url', 'now', 'config'];
 
-export function correctedLine(argv: readonly string[], correction: Correction): string {
-  const { flags = {}, words = {}, verb, command } = correction;
+export function correctedLine(
+  argv: readonly string[],
+  correction: Correction,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const { flags = {}, operand, command } = correction;
   let line =
-    command === undefined
-      ? [...(verb === undefined ? [] : [verb]), ...argv]
-      : [...command, ...placesOf(argv, command)];
-  line = line.flatMap((word) => {
-    const [name = '', value] = word.split(/=(.*)/s);
-    const key = Object.hasOwn(words, word) ? word : name;
-    if (!Object.hasOwn(words, key)) return [word];
-    const instead = words[key];
-    if (instead === null || instead === undefined) return [];
-    return [key === word || value === undefined ? instead : `${instead}=${value}`];
-  });
+    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
+  if (operand !== undefined) line = withOperand(line, operand);
   for (const [name, value] of Object.entries(flags)) line = withFlag(line, name, value);
-  return ['cryptodl', ...line].map(quoted).join(' ');
+  const typed = ['cryptodl', ...line].map(quoted).join(' ');
+  // A flag that is left out does not undo its twin.
+  const twins = Object.entries(flags)
+    .filter(([, value]) => value === null)
+    .flatMap(([name]) => FLAG_NAMES.find((flag) => flag === name) ?? [])
+    .map(environmentName)
+    .filter((name) => environment[name] !== undefined);
+  return twins.length === 0 ? typed : `env ${twins.map((name) => `-u ${name}`).join(' ')} ${typed}`;
+}
+
+function withOperand(line: readonly string[], operand: string): string[] {
+  const verb = verbOf(line);
+  if (verb === undefined) return [...line];
+  const words = wordsOf(line, verb);
+  const at = words.findIndex(({ kind }) => kind === 'operand');
+  return at < 0 ? [...line, operand] : textsOf(words).map((text, index) => (index === at ? operand : text));
 }
 
 /** In place of its first occurrence, or at the end. */

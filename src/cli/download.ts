@@ -43,7 +43,7 @@ export async function download({ resolved, io, typed, failures }: Download): Pro
   };
   try {
     if (options['dry-run'] === true) {
-      await printPlan(planOnly(request), io);
+      await printPlan(planOnly(request), io, options.json === true);
       return 0;
     }
     const run = startRun(request);

@@ -62,7 +62,7 @@ function refuseName(what: string | undefined): Error {
     return usage(`list what? One of ${known}`, undefined, { command: ['list', 'datasets'] });
   const near = nearest(what, LISTS);
   return usage(`list: "${what}" is not one of ${known}`, didYouMean(what, LISTS), {
-    words: { [what]: near ?? 'datasets' },
+    operand: near ?? 'datasets',
   });
 }
 

@@ -1,11 +1,12 @@
 /** Owner of commander: the command line, made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
 import type { Io } from '../io.js';
-import { flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
+import { isVerb } from './command-words.js';
+import { camelCase, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../version.js';
-import { refuseArguments, refuseWord } from './refuse-arguments.js';
+import { refuseArguments, refuseMissingValues, refuseWord } from './refuse-arguments.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** What was typed. */
@@ -29,21 +30,29 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
     .argument('[command]')
     .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
     .action((word: string | undefined) => {
-      refuseWord(word);
+      refuseWord(word === undefined ? [] : argv);
     });
   for (const verb of VERBS) {
     addVerb(program, verb, (operand, values) => {
       invocation = { verb, operand, values };
     });
   }
+  refuseMissingValues(argv);
   try {
-    program.parse([...argv], { from: 'user' });
+    program.parse(helpAsFlag(argv), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
     throw refuseArguments(error, argv);
   }
   return invocation;
+}
+
+/** `help`, `help vision` and `vision help` are what people type. */
+function helpAsFlag(argv: readonly string[]): string[] {
+  const [first = '', second] = argv;
+  if (first === 'help') return second === undefined ? ['--help'] : [second, '--help'];
+  return second === 'help' && argv.length === 2 && isVerb(first) ? [first, '--help'] : [...argv];
 }
 
 function examplesText(examples: readonly string[]): string {
@@ -94,15 +103,10 @@ function optionOf(name: FlagName): Option {
 function rawValues(command: Command, verb: Verb): RawValues {
   const values: RawValues = {};
   for (const name of flagsOf(verb)) {
-    if (command.getOptionValueSource(attribute(name)) !== 'cli') continue;
-    const value: unknown = command.getOptionValue(attribute(name));
+    if (command.getOptionValueSource(camelCase(name)) !== 'cli') continue;
+    const value: unknown = command.getOptionValue(camelCase(name));
     if (name === 'progress' && value === false) values[name] = ['none'];
     else values[name] = Array.isArray(value) ? value.map(String) : [String(value)];
   }
   return values;
-}
-
-/** commander keeps `--dry-run` as `dryRun`. */
-function attribute(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

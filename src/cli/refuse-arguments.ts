@@ -2,116 +2,160 @@
 import type { CommanderError } from 'commander';
 import { nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
-import { flagSpec, flagsOf, VERBS } from '../options/flags.js';
+import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
+import { loadVenue, MARKETS } from '../venue/venue.js';
+import { textsOf, verbOf, wordsOf } from './command-words.js';
+import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** A line that does something useful for somebody who does not know more yet. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
 /** No verb, or an unknown one. */
-export function refuseWord(word: string | undefined): never {
+export function refuseWord(argv: readonly string[]): never {
+  const [word, ...rest] = argv;
   if (word === undefined)
     throw usage('no command given', 'cryptodl --help shows what there is', { command: FIRST_LINE });
   const verb = VERBS.find((name) => VERB_TEXTS[name].aka.includes(word)) ?? nearest(word, VERBS);
-  if (verb !== undefined)
-    throw usage(`"${word}" is no command`, `did you mean ${verb}?`, { words: { [word]: verb } });
+  const known = VERBS.find((name) => name === verb);
+  if (known !== undefined)
+    throw usage(`"${word}" is no command`, `did you mean ${known}?`, {
+      argv: folded([known, ...rest], known),
+    });
   if (/^[\p{Lu}\d]{5,}(_\w+)?$/u.test(word))
     throw usage(`"${word}" is no command`, 'symbols are given with --symbols', {
-      verb: 'vision',
-      words: { [word]: null },
-      flags: { symbols: word },
+      argv: folded(['vision', ...argv], 'vision'),
     });
   throw usage(`"${word}" is no command`, `commands are ${VERBS.join(', ')}`, { command: FIRST_LINE });
 }
 
+/** Refuses a flag that stands where another one's value should be. */
+export function refuseMissingValues(argv: readonly string[]): void {
+  const verb = verbOf(argv);
+  if (verb === undefined) return;
+  const words = wordsOf(argv, verb);
+  for (const [at, { kind, flag, text }] of words.entries()) {
+    if (kind !== 'flag' || flag === undefined || isSwitch(flag) || text !== `--${flag}`) continue;
+    if (words[at + 1]?.kind === 'value') continue;
+    const value = flagSpec(flag).default ?? flagSpec(flag).example;
+    const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(words.slice(at + 1))];
+    throw usage(`--${flag} needs a value`, undefined, value === undefined ? undefined : { argv: filled });
+  }
+}
+
 export function refuseArguments(error: CommanderError, argv: readonly string[]): Error {
   const [first = ''] = error.message.replace(/^error: /, '').split('\n');
-  const [word = '-'] = argv;
-  const verb = VERBS.find((name) => name === word);
-  if (verb === undefined && !word.startsWith('-')) refuseWord(word);
-  switch (error.code) {
-    case 'commander.unknownOption':
-      return unknownFlag(first, verb, argv);
-    case 'commander.optionMissingArgument':
-      return missingValue(first, verb);
-    case 'commander.excessArguments':
-      return excessWords(first, verb, argv);
-    default:
-      return usage(first, verb === undefined ? 'cryptodl --help' : (VERB_TEXTS[verb].examples[0] ?? ''));
+  const verb = verbOf(argv);
+  if (verb === undefined) {
+    if (argv[0]?.startsWith('-') === false) refuseWord(argv);
+    const isOfVision = flagsOf('vision').some((name) => argv[0]?.split('=')[0] === `--${name}`);
+    const line = isOfVision ? { argv: ['vision', ...argv] } : { command: FIRST_LINE };
+    return usage(isOfVision ? 'no command given' : first, 'a command comes first, for example vision', line);
   }
+  const words = wordsOf(argv, verb);
+  if (words[0]?.kind !== 'verb') {
+    const rest = textsOf(words.filter(({ kind }) => kind !== 'verb'));
+    return usage(`the command ${verb} comes first`, undefined, { argv: [verb, ...rest] });
+  }
+  const unknown = words.find(({ kind }) => kind === 'unknown-flag');
+  const valued = words.find(
+    ({ kind, flag, text }) => kind === 'flag' && flag !== undefined && isSwitch(flag) && text.includes('='),
+  );
+  if (unknown !== undefined) return unknownFlag(verb, words, unknown);
+  if (valued?.flag !== undefined)
+    return usage(`--${valued.flag} takes no value`, undefined, {
+      argv: textsOf(words).map((text) => (text === valued.text ? `--${valued.flag ?? ''}` : text)),
+    });
+  if (error.code === 'commander.excessArguments') return excessWords(verb, words);
+  return usage(first, VERB_TEXTS[verb].examples[0]);
 }
 
-function unknownFlag(message: string, verb: Verb | undefined, argv: readonly string[]): Error {
-  const typed = /'(-[^']*)'/.exec(message)?.[1] ?? '';
-  const word = typed.split('=')[0] ?? '';
-  if (verb === undefined) {
-    const isFlag = flagsOf('vision').some((name) => word === `--${name}`);
-    if (isFlag)
-      return usage('no command given', 'flags follow a command, for example vision', { verb: 'vision' });
-    return usage(message, 'cryptodl --help shows what there is', { command: FIRST_LINE });
-  }
+function unknownFlag(verb: Verb, words: readonly Word[], unknown: Word): Error {
+  const [typed = '', carried] = unknown.text.split(/=(.*)/s);
+  const at = words.indexOf(unknown);
+  const next = words[at + 1];
+  const hasValue = next?.kind === 'value';
+  const value = carried ?? (hasValue ? next.text : undefined);
+  const before = textsOf(words.slice(0, at));
+  const after = textsOf(words.slice(at + (hasValue ? 2 : 1)));
+  const plain = typed.replace(/^-+/, '');
   const names = flagsOf(verb);
-  const plain = word.replace(/^-+/, '');
+  const near = nearest(plain, names);
   const known =
-    names.find((name) => flagSpec(name).aka?.includes(plain) === true) ??
-    names.find((name) => name === nearest(plain, names));
-  if (known !== undefined)
-    return usage(`${verb} has no flag ${word}`, `did you mean --${known}?`, renaming(known, word, argv));
+    names.find((name) => flagSpec(name).aka?.includes(plain) === true) ?? names.find((name) => name === near);
+  if (known !== undefined) {
+    const given = isSwitch(known)
+      ? [`--${known}`, ...(value === undefined || carried !== undefined ? [] : [value])]
+      : [`--${known}`, rightValue(known, plain, value)];
+    const shown = carried === undefined ? given : [given.join('=')];
+    return usage(`${verb} has no flag ${typed}`, `did you mean --${known}?`, {
+      argv: folded([...before, ...shown, ...after], verb),
+    });
+  }
   const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
   const hint =
-    other === undefined ? `cryptodl ${verb} --help shows its flags` : `${word} is a flag of ${other}`;
-  return usage(`${verb} has no flag ${word}`, hint, without(word, argv));
+    other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
+  return usage(`${verb} has no flag ${typed}`, hint, { argv: [...before, ...after] });
 }
 
-/** A switch takes the value of the word it replaces with it; a flag needs one. */
-function renaming(
-  name: FlagName,
-  word: string,
-  argv: readonly string[],
-): { words: Record<string, string | null>; flags?: Record<string, string> } {
-  const hasValue = valueAfter(word, argv) !== undefined || argv.some((item) => item.startsWith(`${word}=`));
-  if (flagSpec(name).value === undefined || hasValue) return { words: { [word]: `--${name}` } };
-  return {
-    words: { [word]: null },
-    flags: { [name]: flagSpec(name).default ?? flagSpec(name).example ?? '' },
-  };
+/** What was typed when the flag takes it, else what its name says (`--csv`), else what it takes. */
+function rightValue(name: FlagName, typed: string, value: string | undefined): string {
+  const spec = flagSpec(name);
+  for (const candidate of [value, typed]) {
+    if (candidate === undefined || (candidate === typed && spec.choices === undefined)) continue;
+    try {
+      spec.parse(candidate, '');
+      if (spec.choices === undefined || spec.list !== undefined || spec.choices.includes(candidate))
+        return candidate;
+    } catch {
+      // Not a value of this flag.
+    }
+  }
+  return value !== undefined && spec.choices === undefined ? value : (spec.default ?? spec.example ?? '');
 }
 
-function without(word: string, argv: readonly string[]): { words: Record<string, null> } {
-  const value = valueAfter(word, argv);
-  return { words: { [word]: null, ...(value === undefined ? {} : { [value]: null }) } };
-}
-
-function valueAfter(word: string, argv: readonly string[]): string | undefined {
-  const next = argv[argv.indexOf(word) + 1];
-  return argv.includes(word) && next !== undefined && !next.startsWith('-') ? next : undefined;
-}
-
-function missingValue(message: string, verb: Verb | undefined): Error {
-  const name = /--([a-z-]+)/.exec(message)?.[1] ?? '';
-  const known = flagsOf(verb ?? 'vision').find((candidate) => candidate === name);
-  const value = known === undefined ? undefined : (flagSpec(known).default ?? flagSpec(known).example);
+function excessWords(verb: Verb, words: readonly Word[]): Error {
+  const operands = words.filter(({ kind }) => kind === 'operand');
+  if (verb === 'vision')
+    return usage(`vision takes no operand, "${operands[0]?.text ?? ''}" is one too many`, undefined, {
+      argv: folded(textsOf(words), verb),
+    });
+  const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
+  const extra = operands.slice(allowed);
   return usage(
-    `--${name} needs a value`,
-    value === undefined ? undefined : `--${name} ${value}`,
-    value === undefined ? undefined : { flags: { [name]: value } },
+    `${verb} takes ${allowed === 0 ? 'no' : 'one'} operand, "${extra[0]?.text ?? ''}" is one too many`,
+    undefined,
+    {
+      argv: textsOf(words.filter((word) => !extra.includes(word))),
+    },
   );
 }
 
-function excessWords(message: string, verb: Verb | undefined, argv: readonly string[]): Error {
-  if (verb !== 'vision') return usage(message, verb === undefined ? undefined : VERB_TEXTS[verb].examples[0]);
-  const extra = argv.filter(
-    (word, index) => !word.startsWith('-') && word !== verb && !isValue(argv[index - 1]),
-  );
-  return usage(`vision takes no operand, "${extra[0] ?? ''}" is one too many`, undefined, {
-    words: Object.fromEntries(extra.map((word) => [word, null])),
-    flags: { symbols: extra.join(',') },
+/** Words of `vision` without a flag find theirs: markets, datasets, intervals; the rest are symbols. */
+function folded(argv: readonly string[], verb: Verb): string[] {
+  const words = wordsOf(argv, verb);
+  const loose = verb === 'vision' ? words.filter(({ kind }) => kind === 'operand') : [];
+  if (loose.length === 0) return [...argv];
+  const venue = loadVenue();
+  const datasets = MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets));
+  const flagOf = (text: string): FlagName => {
+    if (MARKETS.some((market) => market === text)) return 'market';
+    if (datasets.includes(text)) return 'dataset';
+    return flagSpec('interval').choices?.includes(text) === true ? 'interval' : 'symbols';
+  };
+  let line = textsOf(words.filter((word) => !loose.includes(word)));
+  for (const { text } of loose) line = withItem(line, verb, flagOf(text), text);
+  return line;
+}
+
+/** Behind the values that the flag has already. */
+function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: string): string[] {
+  const words = wordsOf(argv, verb);
+  const at = words.findIndex(({ kind, flag: of }) => kind === 'value' && of === flag);
+  if (at < 0) return [...argv, `--${flag}`, item];
+  return textsOf(words).map((text, index) => {
+    if (index !== at || text === item) return text;
+    return flagSpec(flag).list === undefined ? item : `${text},${item}`;
   });
-}
-
-/** Whether the word after this one is its value. */
-function isValue(before: string | undefined): boolean {
-  const name = flagsOf('vision').find((candidate) => before === `--${candidate}`);
-  return name !== undefined && flagSpec(name).value !== undefined;
 }

@@ -28,7 +28,7 @@ function choose(
   const { market } = options;
   if (word === undefined) {
     throw usage('schema of which dataset?', `${market} has ${namesIn(venue, market)}`, {
-      command: ['schema', 'klines', '--market', market],
+      command: ['schema', Object.keys(venue.markets[market].datasets)[0] ?? 'klines', '--market', market],
     });
   }
   const spec = findDataset(venue, market, word);
@@ -45,7 +45,7 @@ function choose(
   if (near === undefined)
     throw usage(`no market has a dataset "${word}"`, undefined, { command: ['list', 'datasets'] });
   throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`, {
-    words: { [word]: near },
+    operand: near,
     ...(findDataset(venue, market, near) === undefined ? { flags: { market: null } } : {}),
   });
 }

@@ -63,7 +63,7 @@ const FLAGS = {
     doc: 'spot, um, cm or option',
     ...oneOf(MARKETS),
     default: 'um',
-    aka: ['exchange', 'type', 'asset-class'],
+    aka: ['m', 'exchange', 'type', 'asset-class'],
   }),
   dataset: defaultedList({
     group: 'What',
@@ -85,7 +85,7 @@ const FLAGS = {
     parse: parse.text,
     default: '1m',
     choices: INTERVALS,
-    aka: ['timeframe', 'granularity', 'freq', 'resolution'],
+    aka: ['i', 't', 'timeframe', 'granularity', 'freq', 'resolution'],
   }),
   symbols: optionalList({
     group: 'What',
@@ -95,7 +95,7 @@ const FLAGS = {
     doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without it the series that the lake holds are continued",
     parse: parse.text,
     example: 'BTCUSDT',
-    aka: ['symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins'],
+    aka: ['s', 'symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins'],
   }),
   quote: optionalList({
     group: 'What',
@@ -114,7 +114,7 @@ const FLAGS = {
     doc: 'the last N complete UTC days (1 when no range is given)',
     parse: parse.integer(1),
     example: '7',
-    aka: ['last'],
+    aka: ['d', 'last'],
   }),
   months: optional({
     group: 'When',
@@ -158,7 +158,7 @@ const FLAGS = {
     doc: 'the lake',
     parse: parse.text,
     default: './data',
-    aka: ['output', 'output-dir', 'dir', 'directory', 'folder', 'path'],
+    aka: ['o', 'output', 'output-dir', 'dir', 'directory', 'folder', 'path'],
   }),
   format: defaulted({
     group: 'Output',
@@ -167,7 +167,7 @@ const FLAGS = {
     doc: "parquet, csv or zip (the archive's own files)",
     ...oneOf(['parquet', 'csv', 'zip']),
     default: 'parquet',
-    aka: ['ext', 'output-format', 'csv', 'parquet'],
+    aka: ['f', 'ext', 'output-format', 'csv', 'parquet', 'zip'],
   }),
   partition: optional({
     group: 'Output',
@@ -237,6 +237,13 @@ const FLAGS = {
     example: '/tmp/spool',
   }),
 
+  long: optional({
+    group: 'Output',
+    verbs: ['list'],
+    doc: 'symbols with first and last period, objects and bytes (a few requests each)',
+    parse: parse.flag,
+  }),
+
   verify: defaulted({
     group: 'Safety',
     verbs: ['vision', 'retry'],
@@ -267,7 +274,7 @@ const FLAGS = {
     doc: 'objects in flight: a number, auto or auto:MAX',
     parse: parse.concurrency,
     default: 'auto',
-    aka: ['workers', 'threads', 'jobs', 'parallel', 'max-workers'],
+    aka: ['c', 'j', 'n', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers'],
   }),
   retries: defaulted({
     group: 'Network',
@@ -369,12 +376,6 @@ const FLAGS = {
     default: '8090',
   }),
 
-  long: optional({
-    group: 'Output',
-    verbs: ['list'],
-    doc: 'symbols with first and last period, objects and bytes (a few requests each)',
-    parse: parse.flag,
-  }),
   json: optional({
     group: 'Messages',
     verbs: ['vision', 'retry', 'list', 'schema'],
@@ -394,7 +395,7 @@ const FLAGS = {
     verbs: ONLINE,
     doc: 'say nothing when all is well',
     parse: parse.flag,
-    aka: ['silent'],
+    aka: ['q', 'silent'],
   }),
   'log-file': optional({
     group: 'Messages',
@@ -460,4 +461,9 @@ export function environmentName(name: FlagName): string {
 /** A switch has no value of its own. */
 export function isSwitch(name: FlagName): boolean {
   return flagSpec(name).value === undefined;
+}
+
+/** `dryRun`, as programs name the flag. */
+export function camelCase(name: string): string {
+  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

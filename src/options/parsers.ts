@@ -7,6 +7,13 @@ import { didYouMean, nearest } from '../did-you-mean.js';
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string) => T;
 
+/** A value as it is written there: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
+function given(where: string, value: string): string {
+  if (where.startsWith('--')) return `${where} ${value}`;
+  const key = where.split(': ').at(-1) ?? where;
+  return key === where ? `${where}=${value}` : `${key}: ${value}`;
+}
+
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
@@ -30,7 +37,7 @@ export const text: Parse<string> = (value, where) => {
 export const flag: Parse<boolean> = (value, where) => {
   if (['1', 'true', 'yes', 'on'].includes(value)) return true;
   if (['0', 'false', 'no', 'off'].includes(value)) return false;
-  throw usage(`${where}: "${value}" is neither true nor false`, `${where} true`);
+  throw usage(`${where}: "${value}" is neither true nor false`, given(where, 'true'));
 };
 
 export function integer(least: number): Parse<number> {
@@ -39,7 +46,7 @@ export function integer(least: number): Parse<number> {
     if (/^\d+$/.test(value) && Number.isSafeInteger(number) && number >= least) return number;
     throw usage(
       `${where}: "${value}" is not a whole number of at least ${least}`,
-      `${where} ${Math.max(least, 7)}`,
+      given(where, String(Math.max(least, 7))),
       { value: String(Math.max(least, 7)) },
     );
   };
@@ -48,15 +55,19 @@ export function integer(least: number): Parse<number> {
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;
-  throw usage(`${where}: "${value}" is not a duration`, `${where} 500ms, ${where} 30s or ${where} 5m`, {
-    value: /^\d+$/.test(value) ? `${value}s` : '30s',
-  });
+  throw usage(
+    `${where}: "${value}" is not a duration`,
+    `${given(where, '500ms')}, ${given(where, '30s')} or ${given(where, '5m')}`,
+    {
+      value: /^\d+$/.test(value) ? `${value}s` : '30s',
+    },
+  );
 };
 
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
-  throw usage(`${where}: "${value}" is not a size`, `${where} 500MB or ${where} 2GiB`, {
+  throw usage(`${where}: "${value}" is not a size`, `${given(where, '500MB')} or ${given(where, '2GiB')}`, {
     value: '2GiB',
   });
 };
@@ -66,7 +77,7 @@ export const day: Parse<number> = (value, where) => {
   const number = parseDay(value);
   if (number !== undefined) return number;
   const meant = dateLike(value);
-  throw usage(`${where}: "${value}" is not a date`, `${where} ${meant ?? '2024-01-31'}`, {
+  throw usage(`${where}: "${value}" is not a date`, given(where, meant ?? '2024-01-31'), {
     value: meant ?? '2024-01-31',
   });
 };
@@ -76,8 +87,13 @@ function dateLike(value: string): string | undefined {
   const match = /^(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?(?:[T ].*)?$/.exec(value);
   if (match === null) return undefined;
   const [, year = '', month = '', date = '1'] = match;
-  const written = `${year}-${month.padStart(2, '0')}-${date.padStart(2, '0')}`;
-  return parseDay(written) === undefined ? undefined : written;
+  const inMonth = `${year}-${month.padStart(2, '0')}-`;
+  const written = `${inMonth}${date.padStart(2, '0')}`;
+  if (parseDay(written) !== undefined) return written;
+  // The 31st of a shorter month.
+  return Number(date) > 31
+    ? undefined
+    : [30, 29, 28].map((last) => `${inMonth}${last}`).find((end) => parseDay(end));
 }
 
 /** ISO 8601 instant or date → epoch milliseconds. */
@@ -86,7 +102,7 @@ export const instant: Parse<number> = (value, where) => {
   const isDate = parseDay(value.slice(0, 10)) !== undefined;
   const epochMs = withZone && isDate ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(epochMs) && epochMs >= DAY_MS) return epochMs;
-  throw usage(`${where}: "${value}" is not an instant in UTC`, `${where} 2026-11-21T08:00:00Z`, {
+  throw usage(`${where}: "${value}" is not an instant in UTC`, given(where, '2026-11-21T08:00:00Z'), {
     value: '2026-11-21T08:00:00Z',
   });
 };
@@ -98,7 +114,7 @@ export const url: Parse<string> = (value, where) => {
       return value.replace(/\/+$/, '');
     }
   }
-  throw usage(`${where}: "${value}" is not an http(s) address`, `${where} http://127.0.0.1:8090`, {
+  throw usage(`${where}: "${value}" is not an http(s) address`, given(where, 'http://127.0.0.1:8090'), {
     value:
       URL.canParse(`https://${value}`) && !value.includes('://')
         ? `https://${value}`
@@ -114,7 +130,7 @@ export const concurrency: Parse<Concurrency> = (value, where) => {
   if (match !== null && match[2] === undefined && max >= 1 && max <= 1024) return { kind: 'auto', max };
   throw usage(
     `${where}: "${value}" is not a number from 1 to 1024, auto or auto:MAX`,
-    `${where} 50 or ${where} auto:64`,
+    `${given(where, '50')} or ${given(where, 'auto:64')}`,
     { value: Number(value) > 1024 ? '1024' : 'auto' },
   );
 };

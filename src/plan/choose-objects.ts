@@ -12,6 +12,8 @@ export interface Choice {
   readonly listed?: ArchiveObject;
   readonly held?: ObjectLine;
   readonly absent: AbsenceReason;
+  /** A whole month for a part of it: the month has no days. */
+  readonly isWider?: true;
 }
 
 export interface ChooseContext {
@@ -48,7 +50,11 @@ export async function chooseObjects(
   };
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
-      add(monthText(month), await choose(context, monthPeriod(month)));
+      const isWider = context.cadences.includes('daily') && days.length < lengthOf(month);
+      add(monthText(month), {
+        ...(await choose(context, monthPeriod(month))),
+        ...(isWider ? { isWider } : {}),
+      });
       continue;
     }
     for (const day of days) {
@@ -59,6 +65,10 @@ export async function chooseObjects(
     }
   }
   return partitions;
+}
+
+function lengthOf(month: number): number {
+  return monthStart(month + 1) - monthStart(month);
 }
 
 async function bound(context: ChooseContext, range: DayRange): Promise<{ from: number; to: number }> {

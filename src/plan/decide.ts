@@ -55,6 +55,7 @@ export async function decidePartition(
     ...(rebuild === undefined ? {} : { rebuild }),
     ...(context.force ? { force: true } : {}),
     ...(split ? { split } : {}),
+    ...(choices.some((choice) => choice.isWider === true) ? { isWider: true } : {}),
   };
 }
 

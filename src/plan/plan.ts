@@ -116,7 +116,10 @@ async function withNewestProbed(
 async function addTo(plan: Plan, partition: PartitionPlan): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
-  if (partition.tasks.some((task) => task.action.kind === 'fetch')) totals.partitions += 1;
+  if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
+    totals.partitions += 1;
+    if (partition.isWider === true) totals.wider += 1;
+  }
   let bytes = 0;
   for (const { action, object } of partition.tasks) {
     totals[action.kind] += 1;
@@ -135,6 +138,7 @@ function emptyTotals(): PlanTotals {
     fetch: 0,
     skip: 0,
     absent: 0,
+    wider: 0,
     fetchBytes: 0,
     largestBytes: 0,
     absentBy: {},

@@ -50,6 +50,12 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
       { flags: { from: dayText(options.to), to: dayText(options.from) } },
     );
   }
+  if (options.to !== undefined && options.to < firstDay) {
+    const first = dayText(firstDay);
+    throw usage(`--to ${dayText(options.to)} is before the first day of the archive, ${first}`, undefined, {
+      flags: { from: null, to: null, days: '7' },
+    });
+  }
   const from = options.from === undefined ? undefined : Math.max(options.from, firstDay);
   return rangeOf(from, options.to === undefined ? today : options.to + 1);
 }

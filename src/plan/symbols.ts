@@ -39,7 +39,7 @@ export async function readPatterns(values: readonly string[], read: ReadList): P
     });
   }
   const patterns = chosen.map((word) => (word === 'all' ? '*' : word));
-  for (const word of words) refuseUnsafe(word);
+  for (const word of words) refuseUnsafe(word, words);
   return {
     names: unique(patterns.filter((word) => !isGlob(word))),
     globs: unique(patterns.filter(isGlob)),
@@ -59,13 +59,16 @@ function isGlob(word: string): boolean {
   return /[*?[\]{}]/.test(word);
 }
 
-function refuseUnsafe(word: string): void {
+function refuseUnsafe(word: string, words: readonly string[]): void {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u0020\u007f/\\%]/.test(word) || /^!?\.+$/.test(word) || word === '!' || word.length > 100) {
+    const cleaned = word.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase() || 'BTCUSDT';
     throw usage(
       `--symbols: ${JSON.stringify(word)} is not a symbol`,
       'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
-      { flags: { symbols: word.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase() || 'BTCUSDT' } },
+      words.length > MOST_SHOWN
+        ? undefined
+        : { flags: { symbols: words.map((other) => (other === word ? cleaned : other)).join(',') } },
     );
   }
 }
@@ -103,7 +106,7 @@ export function selectSymbols(
     throw usage(
       `--quote ${quotes.join(',')} matches none of the ${chosen.length} chosen symbols`,
       exampleOf(chosen),
-      { flags: { quote: null } },
+      { flags: { quote: quoteLike(quotes, chosen) ?? null } },
     );
   const isExcluded = matcher(patterns.exclusions);
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
@@ -121,6 +124,14 @@ export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): 
   return patterns.globs.length > 0
     ? undefined
     : selectSymbols(patterns, quotes, patterns.names, 'the given ones');
+}
+
+/** The quote in another spelling. */
+function quoteLike(quotes: readonly string[], symbols: readonly string[]): string | undefined {
+  const upper = quotes.map((quote) => quote.toUpperCase());
+  return upper.some((quote) => symbols.some((symbol) => hasQuote(symbol, quote)))
+    ? upper.join(',')
+    : undefined;
 }
 
 function matcher(globs: readonly string[]): (symbol: string) => boolean {
@@ -149,9 +160,11 @@ function unknownSymbols(
   return usage(
     `the archive has no ${shown} in ${what}`,
     near.length > 0 ? `did you mean ${near.join(', ')}?` : exampleOf(available),
-    words.length === 0 || all.length > MOST_SHOWN
-      ? exampleCorrection(available)
-      : { flags: { symbols: all.join(',') } },
+    all.length > MOST_SHOWN
+      ? undefined
+      : words.length === 0
+        ? exampleCorrection(available)
+        : { flags: { symbols: all.join(',') } },
   );
 }
 

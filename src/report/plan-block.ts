@@ -10,9 +10,14 @@ export function planBlock({ what, range, notes, destination, totals }: Announcem
       ? 'nothing'
       : `${size}, into ${count(totals.partitions, 'partition')} of ${destination}`;
   return [
-    `${what}: ${digits(totals.series)} series, ${range}`,
+    totals.series === 0 ? `${what}: nothing goes on` : `${what}: ${digits(totals.series)} series, ${range}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
+    ...(totals.wider > 0
+      ? [
+          `  whole      ${count(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
+        ]
+      : []),
     ...(totals.skip > 0 ? [`  held       ${count(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
   ];

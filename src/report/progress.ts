@@ -95,7 +95,7 @@ export function progressText(state: ProgressState, elapsedMs: number): string {
     `${bytesText(state.bytes)} of ${bytesText(state.totalBytes)}`,
     `${bytesText(Math.round(perMs * 1000))}/s`,
     `ETA ${leftMs === undefined ? '-' : durationText(leftMs)}`,
-    `${state.inFlight} in flight`,
+    state.inFlight === 0 && state.objects > 0 ? 'converting' : `${state.inFlight} in flight`,
     ...(state.retried > 0 ? [`${state.retried} retried`] : []),
     ...(state.failed > 0 ? [`${state.failed} failed`] : []),
   ].join(', ');

@@ -42,7 +42,8 @@ function withCadences(flags: Flags, dataset: Omit<ChosenDataset, 'cadences'>): C
   throw usage(
     `--cadence ${flags.cadence}: ${datasetName(dataset)} exists only ${exist.join(' and ')}`,
     `--cadence ${exist[0] ?? 'auto'}, or leave --cadence out`,
-    { flags: { cadence: exist[0] ?? null } },
+    // What another dataset of the same line has is another matter.
+    { flags: { cadence: flags.dataset.length > 1 ? null : (exist[0] ?? null) } },
   );
 }
 
@@ -56,8 +57,13 @@ function refuseDataset(venue: Venue, flags: Flags, name: string): never {
       flags: { dataset: replaced(flags.dataset, name, near) },
     });
   const elsewhere = MARKETS.find((other) => findDataset(venue, other, name) !== undefined);
-  if (elsewhere !== undefined)
-    throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, { flags: { market: elsewhere } });
+  if (elsewhere !== undefined) {
+    const hasAll = flags.dataset.every((other) => findDataset(venue, elsewhere, other) !== undefined);
+    const rest = flags.dataset.filter((other) => other !== name).join(',');
+    throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, {
+      flags: hasAll ? { market: elsewhere } : { dataset: rest },
+    });
+  }
   throw usage(message, undefined, { command: ['list', 'datasets'] });
 }
 

@@ -1,8 +1,6 @@
 /** `--symbols` and `--quote` against what the archive has. */
-import { monthOf, monthStart } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import { isListingFault } from '../plan/plan.js';
-import type { Range } from '../plan/range.js';
 import { namesOnly, selectSymbols } from '../plan/symbols.js';
 import type { Selection, SymbolPatterns } from '../plan/symbols.js';
 import { datasetPrefix } from '../venue/keys.js';
@@ -22,14 +20,15 @@ export async function chooseSymbols(
   session: Session,
   patterns: SymbolPatterns,
   datasets: readonly ChosenDataset[],
-  range: Range,
 ): Promise<ChosenSymbols> {
   const quotes = session.options.quote ?? [];
   const available = new Map<string, ReadonlySet<string>>();
   try {
-    for (const dataset of datasets) {
-      if (available.has(dataset.spec.name)) continue;
-      available.set(dataset.spec.name, await symbolsOf(session, dataset, range));
+    for (const { market, spec } of datasets) {
+      if (available.has(spec.name)) continue;
+      // An interval may exist in other cadences than its neighbour.
+      const all = datasets.filter((dataset) => dataset.spec === spec).flatMap(({ cadences }) => cadences);
+      available.set(spec.name, await symbolsOf(session, { market, spec, cadences: [...new Set(all)] }));
     }
   } catch (error) {
     if (!isListingFault(error)) throw error;
@@ -74,19 +73,13 @@ function withoutListing(
   return selection;
 }
 
-/** Months are asked for only where the range may take a whole one. */
+/** In key order; of every cadence, because some symbols have months only. */
 export async function symbolsOf(
   session: Pick<Session, 'venue' | 'listing'>,
-  dataset: ChosenDataset,
-  range: Pick<Range, 'from' | 'to'>,
+  dataset: Pick<ChosenDataset, 'market' | 'spec' | 'cadences'>,
 ): Promise<ReadonlySet<string>> {
-  const touchesWholeMonth =
-    range.from === undefined || monthStart(monthOf(range.from + 30) + 1) <= range.to + 31;
-  const cadences = dataset.cadences.filter(
-    (cadence) => cadence === 'daily' || !dataset.cadences.includes('daily') || touchesWholeMonth,
-  );
   const symbols = new Set<string>();
-  for (const cadence of cadences) {
+  for (const cadence of dataset.cadences) {
     const prefix = datasetPrefix(session.venue, dataset.market, cadence, dataset.spec.name);
     for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
   }

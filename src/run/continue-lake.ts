@@ -102,7 +102,8 @@ async function continuations(
           ? range.from
           : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
       // What has ended is not asked for every day; a range that somebody gives is.
-      const end = isRangeGiven(options) ? undefined : endOfDataset(spec);
+      const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
+      const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
       return { series, settings, cadences, ranges: [{ from, to: Math.min(range.to, end ?? range.to) }] };
     }),
   );

@@ -63,7 +63,7 @@ async function symbolsIn(
 ): Promise<readonly string[]> {
   const found = new Set<string>();
   for (const dataset of datasets) {
-    const symbols = await symbolsOf(session, dataset, ALWAYS);
+    const symbols = await symbolsOf(session, dataset);
     if (symbols.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
     for (const symbol of symbols) found.add(symbol);
   }

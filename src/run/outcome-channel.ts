@@ -8,6 +8,7 @@ export class OutcomeChannel {
   #outcomes: TaskOutcome[] = [];
   #isOver = false;
   #isUnread = false;
+  #isUnbounded = false;
   #reader: (() => void) | undefined;
   #writers: (() => void)[] = [];
 
@@ -16,7 +17,7 @@ export class OutcomeChannel {
     if (this.#isUnread) return;
     this.#outcomes.push(outcome);
     this.#reader?.();
-    if (this.#outcomes.length < ROOM) return;
+    if (this.#isUnbounded || this.#outcomes.length < ROOM) return;
     await new Promise<void>((resolve) => {
       this.#writers.push(resolve);
     });
@@ -32,6 +33,12 @@ export class OutcomeChannel {
   discard(): void {
     this.#isUnread = true;
     this.#outcomes = [];
+    this.#letWrite();
+  }
+
+  /** The reader itself waits for the end: it cannot make room meanwhile. */
+  unbound(): void {
+    this.#isUnbounded = true;
     this.#letWrite();
   }
 

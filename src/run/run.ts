@@ -35,7 +35,7 @@ export interface RunRequest {
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
-  /** Runs to the end, looked at or not. Rejects when there was nothing that could be begun. */
+  /** Runs to the end; outcomes that nobody reads by then are let go. Rejects when there was nothing that could be begun. */
   end(): Promise<RunEnd>;
 }
 
@@ -45,6 +45,7 @@ export function startRun(request: RunRequest): Run {
   const stop = new AbortController();
   let end: Promise<RunEnd> | undefined;
   let isRead = false;
+  let isOver = false;
   const begin = (): Promise<RunEnd> => {
     if (end !== undefined) return end;
     end = work(request, channel, stop).finally(() => {
@@ -56,11 +57,14 @@ export function startRun(request: RunRequest): Run {
   };
   return {
     end: () => {
-      if (!isRead) channel.discard();
+      if (isRead) channel.unbound();
+      else channel.discard();
+      isOver = !isRead;
       return begin();
     },
     async *[Symbol.asyncIterator]() {
       if (isRead) throw usage('the outcomes of a run can be read only once');
+      if (isOver) throw usage('the outcomes of this run were let go: read them before you ask for its end');
       isRead = true;
       const ended = begin();
       let isComplete = false;

@@ -35,7 +35,7 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
   if (options.symbols === undefined)
     return { verb: 'vision', report, ...(await continueLake(session, range, given)) };
   const patterns = await readPatterns(options.symbols, read);
-  const { selection, available } = await chooseSymbols(session, patterns, datasets, range);
+  const { selection, available } = await chooseSymbols(session, patterns, datasets);
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec.name);
     const symbols = selection.symbols.filter(
@@ -112,7 +112,7 @@ function lackingNotes(
     return names.flatMap((name) => {
       if (has === undefined || has.has(name)) return [];
       const near = symbolLike(name, [...has]);
-      return `lacking    ${market} ${spec.name} has no ${name}${near === undefined ? '' : `, but ${near}`}`;
+      return `lacking    ${market} ${spec.name} has no ${name}${near === undefined ? '' : `; did you mean ${near}?`}`;
     });
   });
   const all = [...new Set(lacking)];

@@ -1,14 +1,16 @@
 /** Datasets that the venue has ended, and how to say so. */
 import { periodText } from '../calendar.js';
-import type { Market } from '../task.js';
+import type { Cadence, Market } from '../task.js';
 import { findDataset, MARKETS } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
-/** Day after the last one, when every cadence of the dataset has an end. */
-export function endOfDataset(spec: DatasetSpec): number | undefined {
-  const ends = spec.cadences.map((cadence) => spec.spans[cadence]?.last?.to);
-  const [daily] = ends;
-  return ends.includes(undefined) ? undefined : daily;
+/** Day after the last one of these cadences, when each of them has an end. */
+export function endOfDataset(
+  spec: DatasetSpec,
+  cadences: readonly Cadence[] = spec.cadences.slice(0, 1),
+): number | undefined {
+  const ends = cadences.flatMap((cadence) => spec.spans[cadence]?.last?.to ?? []);
+  return ends.length === 0 || ends.length < cadences.length ? undefined : Math.max(...ends);
 }
 
 /** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined when it goes on. */

@@ -152,7 +152,7 @@ describe('bad input', () => {
       type: 'a date that does not exist',
       args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026-02-30'],
       says: '--from: "2026-02-30" is not a date',
-      hint: '--from 2024-01-31',
+      hint: '--from 2026-02-28',
     },
     {
       type: '--days 0',

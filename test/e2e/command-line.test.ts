@@ -149,7 +149,7 @@ describe('the command line', () => {
       outcomes: { ok: 2, failed: 0 },
       rows: 48,
       files: 1,
-      requests: 6,
+      requests: 7,
       failures: null,
       exitCode: 0,
     });

@@ -125,6 +125,22 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(archive.objectRequests()).toEqual([]);
   });
 
+  it('the end may be asked for within the loop, however many outcomes wait', async () => {
+    const run = vision(options('within', { partition: 'day' }));
+    let seen = 0;
+    for await (const _ of run) {
+      seen += 1;
+      if (seen === 1) expect((await run.summary()).outcomes.ok).toBe(6);
+    }
+    expect(seen).toBe(6);
+  });
+
+  it('outcomes that were let go are not silently none', async () => {
+    const run = vision(options('let-go'));
+    await run.summary();
+    await expect(all(run)).rejects.toThrow('were let go');
+  });
+
   it('does nothing before somebody asks for the first outcome', async () => {
     archive.requests.length = 0;
     vision(options('unasked'));
@@ -177,7 +193,9 @@ describe("import { vision } from 'cryptodl'", () => {
   it.each([
     [{ days: 0 }, 'days: "0" is not a whole number of at least 1'],
     [{ symbol: 'BTCUSDT' }, 'vision has no option "symbol"'],
-    [{ dryRun: true }, 'vision has no option "dryRun"'],
+    [{ dryRun: true }, 'dryRun": it is a flag of the command line only'],
+    [{ symbols: [] }, 'symbols is empty'],
+    [{ from: new Date('never') }, 'from is not a valid Date'],
     [{ from: '2024-1-5' }, 'from: "2024-1-5" is not a date'],
   ])('options %j are refused at once', (wrong, says) => {
     expect(() => vision({ symbols: 'BTCUSDT', ...wrong })).toThrow(says);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aggTradeChunks, makeLargeZip } from '../../scripts/make-large-zip.js';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodlOk } from '../helpers/cli.js';
@@ -12,6 +13,7 @@ import { manifestLines } from '../helpers/lake.js';
 
 const MAX_MEMORY_MB = 700;
 const DAY_MS = 86_400_000;
+const NOVEMBER = ['--now', '2026-11-21T08:00:00Z'];
 const MARCH = Date.UTC(2023, 2, 1);
 
 /** Prints the peak memory of the process that loads it. */
@@ -104,5 +106,21 @@ describe('a large object whose halves are interleaved, with rows twice', () => {
       FROM (SELECT agg_trade_id, lag(agg_trade_id) OVER () AS before FROM read_parquet('${file}'))`;
     expect(await query(disorder)).toEqual({ disorder: 0, rows: 12_000_000 });
     expect(manifestLines(folder)).toMatchObject([{ rows: 12_000_000, duplicates: 6000 }]);
+  });
+});
+
+describe('large days that are added to a large month', () => {
+  it('are sorted into it in little memory', async () => {
+    const days = { market: 'um', dataset: 'trades', symbols: ['BTCUSDT'], cadence: 'daily' } as const;
+    const range = { from: '2026-11-10', to: '2026-11-18' };
+    makeArchive(join(scratch, 'archive'), { ...days, ...range, rowsPerDay: 700_000 });
+    const out = join(scratch, 'month');
+    const flags = ['--market', 'um', '--dataset', 'trades', '--partition', 'month'];
+    await download('BTCUSDT', out, [...flags, '--from', '2026-11-10', '--to', '2026-11-11', ...NOVEMBER]);
+    await download('BTCUSDT', out, [...flags, '--from', '2026-11-12', '--to', '2026-11-18', ...NOVEMBER]);
+    const folder = join(out, 'binance/um/trades/symbol=BTCUSDT');
+    const disorder = `SELECT count_if(id <= before)::INT AS disorder, count(*)::INT AS rows
+      FROM (SELECT id, lag(id) OVER () AS before FROM read_parquet('${folder}/2026-11.parquet'))`;
+    expect(await query(disorder)).toEqual({ disorder: 0, rows: 9 * 700_000 });
   });
 });

@@ -43,18 +43,17 @@ describe('a corrected command line', () => {
       'cryptodl vision --days 7 --quiet',
     ],
     [
-      'renames a flag, with a value behind = too',
-      ['vision', '--timeframe=1h'],
-      { words: { '--timeframe': '--interval' } },
-      'cryptodl vision --interval=1h',
+      'gives an operand another word, and leaves the same word elsewhere',
+      ['list', '--quote', 'symbol', 'symbol'],
+      { operand: 'symbols' },
+      'cryptodl list --quote symbol symbols',
     ],
     [
-      'takes words out',
-      ['vision', 'BTCUSDT', 'ETHUSDT'],
-      { words: { BTCUSDT: null, ETHUSDT: null }, flags: { symbols: 'BTCUSDT,ETHUSDT' } },
-      'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+      'takes all words anew',
+      ['vision', 'BTCUSDT'],
+      { argv: ['vision', '--symbols', 'BTCUSDT'], flags: { days: '1' } },
+      'cryptodl vision --symbols BTCUSDT --days 1',
     ],
-    ['puts the missing verb first', ['--days', '1'], { verb: 'vision' }, 'cryptodl vision --days 1'],
     [
       'types another command with the places that it takes',
       [...TYPED, '--archive-url=http://127.0.0.1:1', '--out', 'my lake'],
@@ -75,5 +74,10 @@ describe('a corrected command line', () => {
     ],
   ])('%s', (_, argv, correction, line) => {
     expect(correctedLine(argv, correction)).toBe(line);
+  });
+
+  it('undoes the environment twin of a flag that must not be given', () => {
+    const line = correctedLine(TYPED, { flags: { quote: null } }, { CRYPTODL_QUOTE: 'XYZ' });
+    expect(line).toBe('env -u CRYPTODL_QUOTE cryptodl vision --symbols BTCUSTD --days 7');
   });
 });

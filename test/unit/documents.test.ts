@@ -49,6 +49,11 @@ describe('made documents (npm run docs makes them anew)', () => {
     expect(read('docs/flags.md')).toBe(await formatted(flagsDocument(flags)));
   });
 
+  it('show every text as the tables have it, asterisks too', () => {
+    const shown = read('docs/flags.md').replaceAll(/\\([\\*_<>`[\]|])/g, '$1');
+    for (const { doc } of flags) expect(shown).toContain(doc);
+  });
+
   it("README.md's table of datasets", async () => {
     expect(read('README.md')).toBe(await formatted(withDatasetTable(read('README.md'), descriptions)));
   });

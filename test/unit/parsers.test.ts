@@ -90,13 +90,13 @@ describe('refused, with where and what', () => {
 
   it.each([
     ['choice', 'parqet', 'did you mean parquet?'],
-    ['integer from 1', 'x', 'CRYPTODL_X 7'],
-    ['duration', 'x', 'CRYPTODL_X 30s'],
-    ['bytes', 'x', 'CRYPTODL_X 500MB'],
-    ['day', 'x', 'CRYPTODL_X 2024-01-31'],
-    ['instant', 'x', 'CRYPTODL_X 2026-11-21T08:00:00Z'],
-    ['url', 'x', 'CRYPTODL_X http://127.0.0.1:8090'],
-    ['concurrency', 'x', 'CRYPTODL_X auto:64'],
+    ['integer from 1', 'x', 'CRYPTODL_X=7'],
+    ['duration', 'x', 'CRYPTODL_X=30s'],
+    ['bytes', 'x', 'CRYPTODL_X=500MB'],
+    ['day', 'x', 'CRYPTODL_X=2024-01-31'],
+    ['instant', 'x', 'CRYPTODL_X=2026-11-21T08:00:00Z'],
+    ['url', 'x', 'CRYPTODL_X=http://127.0.0.1:8090'],
+    ['concurrency', 'x', 'CRYPTODL_X=auto:64'],
     ['text', '', 'give CRYPTODL_X a value'],
   ])('%s says what to type instead of %j', (name, text, hint) => {
     expect(refusal(name, text).hint).toContain(hint);

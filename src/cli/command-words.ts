@@ -1,0 +1,50 @@
+/** A command line that was typed, word by word. */
+import { flagsOf, isSwitch, VERBS } from '../options/flags.js';
+import type { FlagName, Verb } from '../options/flags.js';
+
+export interface Word {
+  readonly text: string;
+  /** `value`: of the flag before it. */
+  readonly kind: 'verb' | 'flag' | 'unknown-flag' | 'value' | 'operand';
+  /** The flag that this is, or whose value. */
+  readonly flag?: FlagName;
+}
+
+/** The verb is the first word, or the first one behind flags. */
+export function verbOf(argv: readonly string[]): Verb | undefined {
+  const first = argv[0]?.startsWith('-') === true ? argv.find((word) => isVerb(word)) : argv[0];
+  return VERBS.find((verb) => verb === first);
+}
+
+export function isVerb(word: string): boolean {
+  return VERBS.some((verb) => verb === word);
+}
+
+/** Words in their order; an unknown flag has the next word for its value, unless that is a flag. */
+export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
+  const known = flagsOf(verb);
+  const words: Word[] = [];
+  let hasVerb = false;
+  for (let at = 0; at < argv.length; at += 1) {
+    const text = argv[at] ?? '';
+    if (!hasVerb && text === verb) {
+      hasVerb = true;
+      words.push({ text, kind: 'verb' });
+    } else if (!text.startsWith('-') || text === '-') {
+      words.push({ text, kind: 'operand' });
+    } else {
+      const flag = known.find((name) => text === `--${name}` || text.startsWith(`--${name}=`));
+      words.push(flag === undefined ? { text, kind: 'unknown-flag' } : { text, kind: 'flag', flag });
+      const next = argv[at + 1];
+      const takesValue = flag === undefined ? !text.includes('=') : !isSwitch(flag) && text === `--${flag}`;
+      if (!takesValue || next === undefined || (next.startsWith('-') && next !== '-')) continue;
+      words.push({ text: next, kind: 'value', ...(flag === undefined ? {} : { flag }) });
+      at += 1;
+    }
+  }
+  return words;
+}
+
+export function textsOf(words: readonly Word[]): string[] {
+  return words.map(({ text }) => text);
+}

@@ -1,0 +1,87 @@
+/** Months that stand for days, datasets that have ended, and plans for programs. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import type { CliResult } from '../helpers/cli.js';
+import { cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+const scratch = scratchFolder();
+let archive: TestArchive;
+
+beforeAll(async () => {
+  const directory = join(scratch, 'archive');
+  const um = { market: 'um', from: '2026-10-01', to: '2026-10-31' } as const;
+  makeArchive(directory, {
+    ...um,
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['BTCUSDT'],
+    cadence: 'daily',
+  });
+  makeArchive(directory, {
+    ...um,
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['MONUSDT'],
+    cadence: 'monthly',
+  });
+  const ended = { market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] } as const;
+  makeArchive(directory, { ...ended, from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' });
+  archive = await startArchive(directory);
+});
+afterAll(() => archive.close());
+
+function run(out: string, ...flags: string[]): Promise<CliResult> {
+  const where = ['--archive-url', archive.url, '--now', '2026-11-21T12:00:00Z', '--out', join(scratch, out)];
+  return cryptodlOk(['vision', ...flags, ...where, ...FAST]);
+}
+
+describe('a part of a month that has no daily objects', () => {
+  const part = ['--interval', '1h', '--symbols', 'MONUSDT', '--from', '2026-10-05', '--to', '2026-10-06'];
+
+  it('is taken from the monthly object, and the plan says that it is the whole month', async () => {
+    const { stderr } = await run('part', ...part);
+    expect(stderr).toContain('whole      1 month of which a part was asked for');
+    expect(stderr).toContain('744 rows in 1 file');
+    expect(filesBelow(join(scratch, 'part/binance'), '.parquet')).toEqual([
+      'um/klines/interval=1h/symbol=MONUSDT/2026-10.parquet',
+    ]);
+  });
+
+  it('is held from then on', async () => {
+    await run('held', ...part);
+    archive.requests.length = 0;
+    const { stderr } = await run('held', ...part);
+    expect(stderr).toContain('1 skipped');
+    expect(archive.objectRequests()).toEqual([]);
+  });
+});
+
+describe('a lake of a dataset that has ended', () => {
+  it('goes on to the last month when it holds months', async () => {
+    const months = ['--dataset', 'bookTicker', '--cadence', 'monthly', '--symbols', 'BTCUSDT'];
+    await run('ended', ...months, '--from', '2024-03-01', '--to', '2024-03-31');
+    const { stderr } = await run('ended');
+    expect(stderr).toContain('1 ok');
+    expect(filesBelow(join(scratch, 'ended/binance'), '.parquet')).toHaveLength(2);
+    const again = await run('ended');
+    expect(again.stderr).toContain('um bookTicker ended 2024-03-30; cm ended 2024-10-14: complete');
+    expect(again.stderr).toContain('nothing goes on');
+  });
+});
+
+it('--dry-run --json gives an event per object, and nothing else', async () => {
+  const days = ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', '2026-10-30', '--to', '2026-11-01'];
+  const { stdout, events } = await run('planned', ...days, '--dry-run', '--json');
+  expect(stdout.trimEnd().split('\n')).toHaveLength(events.length);
+  expect(events.map(({ event, action, period, reason }) => [event, action, period, reason])).toEqual([
+    ['plan', undefined, undefined, undefined],
+    ['planned', 'fetch', '2026-10-30', undefined],
+    ['planned', 'fetch', '2026-10-31', undefined],
+    ['planned', 'absent', '2026-11-01', 'delisted'],
+  ]);
+});
