@@ -1,9 +1,15 @@
+/** Who gets the next permit, where permits are scarce. */
+export type Priority = 'high' | 'normal' | 'low';
+
 /** One HTTP GET, from the layers' point of view. */
 export interface FetchRequest {
   /** Absolute, every path segment percent-encoded. */
   readonly url: string;
   /** Quota bucket: what the server counts together. */
   readonly bucket: string;
+  /** Permits that it takes; 1 when nothing is said. */
+  readonly weight?: number;
+  readonly priority?: Priority;
   /** Bodies larger than `spoolAboveBytes` go to this path instead of memory. */
   readonly spoolPath?: string;
   readonly spoolAboveBytes?: number;

@@ -1,4 +1,5 @@
 /** `import { vision } from 'cryptodl'`: the command line's run as an async iterable of outcomes. */
+import { homedir } from 'node:os';
 import { systemClock } from './clock.js';
 import { CryptodlError, usage } from './errors.js';
 import { nearest } from './did-you-mean.js';
@@ -78,7 +79,8 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
   const run = startRun({
     resolved: resolveOptions('vision', [layer]),
-    home: undefined,
+    home: homedir(),
+    stateHome: undefined,
     read: readSymbolFile,
     observer: observerOf(hooks),
     clock: systemClock,

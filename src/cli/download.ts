@@ -35,6 +35,7 @@ export async function download({ resolved, io, typed, failures }: Download): Pro
   const request: RunRequest = {
     resolved,
     home: io.environment['HOME'],
+    stateHome: io.environment['XDG_STATE_HOME'],
     read: readLists(io),
     observer: reporter,
     clock: systemClock,

@@ -200,17 +200,20 @@ async function withSession(run: ListRun, act: (session: Session) => Promise<Exit
   const session = openSession({
     resolved,
     home: io.environment['HOME'],
+    stateHome: io.environment['XDG_STATE_HOME'],
     observer: warningsTo(io),
     clock: systemClock,
     signal: signals.signal,
     tell: () => Promise.resolve(),
   });
   try {
+    await session.refuseBanned();
     return await act(session);
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
-    return complain(isListingFault(error) ? withoutListing(error) : toCryptodlError(error), typed);
+    const isGone = isListingFault(error) && error.code !== 'wait-too-long';
+    return complain(isGone ? withoutListing(error) : toCryptodlError(error), typed);
   } finally {
     signals.release();
     await session.close();

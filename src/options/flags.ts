@@ -1,6 +1,7 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
 import { loadRetryPresets } from '../venue/facts.js';
 import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
+import { durationText } from '../units.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -39,7 +40,15 @@ const optionalList = <T>(spec: Optional<T> & Listed): Optional<T> & Listed => sp
 const defaultedList = <T>(spec: Defaulted<T> & Listed): Defaulted<T> & Listed => spec;
 
 const venue = loadVenue();
-const preset = loadRetryPresets().vision;
+const presets = loadRetryPresets();
+const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
+const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
+
+/** `vision 2 × 100ms` */
+function presetText(name: (typeof PRESETS)[number]): string {
+  const { retries, baseDelayMs } = presets[name];
+  return `${name} ${retries} × ${durationText(baseDelayMs)}`;
+}
 const DOWNLOADS: readonly Verb[] = ['vision', 'retry'];
 const ONLINE: readonly Verb[] = ['vision', 'retry', 'list'];
 const CHOOSING: readonly Verb[] = ['vision', 'list'];
@@ -244,6 +253,14 @@ const FLAGS = {
     parse: parse.flag,
   }),
 
+  'state-dir': optional({
+    group: 'Safety',
+    verbs: ONLINE,
+    value: 'DIR',
+    doc: 'what runs of this machine share: bans (default: $XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl)',
+    parse: parse.text,
+    example: '/var/lib/cryptodl',
+  }),
   verify: defaulted({
     group: 'Safety',
     verbs: ['vision', 'retry'],
@@ -276,22 +293,38 @@ const FLAGS = {
     default: 'auto',
     aka: ['c', 'j', 'n', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers'],
   }),
-  retries: defaulted({
+  'retry-preset': defaulted({
+    group: 'Network',
+    verbs: ONLINE,
+    value: 'NAME',
+    doc: `retries and back-off together: ${PRESETS.map(presetText).join('; ')}`,
+    ...oneOf(PRESETS),
+    default: 'vision',
+  }),
+  retries: optional({
     group: 'Network',
     verbs: ONLINE,
     value: 'N',
-    doc: 'quick extra tries per request',
+    doc: 'quick extra tries per request, whatever the preset says',
     parse: parse.integer(0),
-    default: String(preset.retries),
+    example: '2',
     aka: ['retry', 'max-retries', 'attempts'],
   }),
-  'retry-delay': defaulted({
+  'retry-delay': optional({
     group: 'Network',
     verbs: ONLINE,
     value: 'TIME',
-    doc: 'base of the jittered back-off',
+    doc: 'base of the back-off, whatever the preset says',
     parse: parse.duration,
-    default: `${preset.baseDelayMs}ms`,
+    example: '100ms',
+  }),
+  'retry-strategy': optional({
+    group: 'Network',
+    verbs: ONLINE,
+    value: 'NAME',
+    doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter (default: full)',
+    ...oneOf(STRATEGIES),
+    example: 'equal',
   }),
   'breaker-open': defaulted({
     group: 'Network',

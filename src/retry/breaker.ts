@@ -2,6 +2,7 @@ import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import type { Layer } from '../fetch.js';
+import { SlidingCounts } from './sliding-counts.js';
 
 export interface BreakerOptions {
   readonly clock: Clock;
@@ -10,6 +11,10 @@ export interface BreakerOptions {
 
 /** Failures in a row, with no success between, that open the breaker. */
 const FAILURES_TO_OPEN = 5;
+/** Or this share of the results within a window, when there are enough to tell. */
+const WINDOW_MS = 10_000;
+const RESULTS_TO_TELL = 20;
+const SHARE_TO_OPEN = 0.5;
 /** Requests that may be under way while it is half-open. */
 const PROBES = 3;
 
@@ -17,6 +22,7 @@ const PROBES = 3;
 class Breaker {
   readonly #options: BreakerOptions;
   #failures = 0;
+  #recent = new SlidingCounts(WINDOW_MS);
   #openUntil: number | undefined;
   #probes = 0;
 
@@ -47,10 +53,13 @@ class Breaker {
   }
 
   #closedResult(result: 'success' | 'failure' | 'neutral'): void {
-    if (result === 'success') this.#failures = 0;
-    if (result === 'failure') this.#failures += 1;
+    if (result === 'neutral') return;
+    this.#failures = result === 'success' ? 0 : this.#failures + 1;
+    const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
+    const failsTooOften =
+      recent.results >= RESULTS_TO_TELL && recent.failures >= recent.results * SHARE_TO_OPEN;
     // Requests that were under way when it opened do not open it again.
-    if (this.#failures >= FAILURES_TO_OPEN && this.#openUntil === undefined) this.#open();
+    if (this.#openUntil === undefined && (this.#failures >= FAILURES_TO_OPEN || failsTooOften)) this.#open();
   }
 
   #open(): void {
@@ -60,6 +69,7 @@ class Breaker {
   #close(): void {
     this.#openUntil = undefined;
     this.#failures = 0;
+    this.#recent = new SlidingCounts(WINDOW_MS);
   }
 }
 

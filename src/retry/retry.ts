@@ -1,19 +1,20 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
-import type { ErrorCode } from '../errors.js';
-import type { FetchRequest, Layer } from '../fetch.js';
-import type { RetryEvent } from '../errors.js';
+import type { ErrorCode, RetryEvent } from '../errors.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer } from '../fetch.js';
 import { durationText } from '../units.js';
+import { createBackoff } from './backoff.js';
+import type { BackoffOptions } from './backoff.js';
+import { RetryBudget } from './budget.js';
 
-export interface RetryOptions {
+export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
   /** Extra tries. */
   readonly retries: number;
-  readonly baseDelayMs: number;
-  readonly factor: number;
-  readonly maxDelayMs: number;
   /** Longest time a request may spend waiting for a limit or an open breaker. */
   readonly maxWaitMs: number;
+  /** Retries of one host at once. */
+  readonly mostAtOnce: () => number;
   readonly onRetry?: (event: RetryEvent) => void;
 }
 
@@ -25,48 +26,106 @@ const ASK_AGAIN_TIMES = 2;
 
 /** The one retry layer. The rejected error carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
+  const budgets = new Map<string, RetryBudget>();
+  const budgetOf = (url: string): RetryBudget => {
+    const { host } = new URL(url);
+    const known = budgets.get(host) ?? new RetryBudget(options);
+    budgets.set(host, known);
+    return known;
+  };
   return (next) => async (request, context) => {
-    let current: FetchRequest = request;
-    let failures = 0;
-    let refusals = 0;
-    let refusedSince: number | undefined;
-    for (let attempt = 1; ;) {
+    const budget = budgetOf(request.url);
+    const response = await new Tries(options, budget, request, context).run(next);
+    budget.onSuccess();
+    return response;
+  };
+}
+
+/** All attempts of one request. */
+class Tries {
+  readonly #options: RetryOptions;
+  readonly #budget: RetryBudget;
+  readonly #request: FetchRequest;
+  readonly #context: FetchContext;
+  readonly #backoff: () => number;
+  #attempt = 1;
+  #failures = 0;
+  #refusals = 0;
+  #refusedSince: number | undefined;
+
+  constructor(options: RetryOptions, budget: RetryBudget, request: FetchRequest, context: FetchContext) {
+    this.#options = options;
+    this.#budget = budget;
+    this.#request = request;
+    this.#context = context;
+    this.#backoff = createBackoff(options, options.clock);
+  }
+
+  async run(next: Fetch): Promise<FetchResponse> {
+    const { signal } = this.#context;
+    let isRetry = false;
+    for (;;) {
+      const release = isRetry ? await this.#budget.take(signal) : undefined;
+      let refused: CryptodlError;
       try {
-        return await next(current, { ...context, attempt });
+        const request = this.#refusals === 0 ? this.#request : { ...this.#request, bypassCache: true };
+        return await next(request, { ...this.#context, attempt: this.#attempt });
       } catch (error) {
         if (!isRetried(error)) throw error;
-        error.attempts = attempt;
-        let delayMs: number;
-        if (WAITS.has(error.code)) {
-          delayMs = waitMs(error, options);
-          refusedSince ??= options.clock.monotonic();
-          const waitedMs = options.clock.monotonic() - refusedSince + delayMs;
-          if (waitedMs > options.maxWaitMs) throw tooLong(error, options.maxWaitMs, attempt);
-        } else if (ASK_AGAIN.has(error.code)) {
-          refusals += 1;
-          if (refusals > ASK_AGAIN_TIMES) throw givenUp(error);
-          delayMs = backoffMs(refusals, options);
-          attempt += 1;
-          current = { ...request, bypassCache: true };
-        } else {
-          failures += 1;
-          if (failures > options.retries) throw givenUp(error);
-          delayMs = Math.max(backoffMs(failures, options), error.retryAfterMs ?? 0);
-          if (delayMs > options.maxWaitMs) throw tooLong(error, options.maxWaitMs, attempt);
-          attempt += 1;
-        }
-        options.onRetry?.({
-          traceId: context.traceId,
-          url: request.url,
-          retry: failures + refusals,
-          usesAttempt: !WAITS.has(error.code),
-          error,
-          delayMs,
-        });
-        await options.clock.sleep(delayMs, context.signal);
+        refused = error;
+      } finally {
+        release?.();
       }
+      refused.attempts = this.#attempt;
+      const delayMs = this.#delayAfter(refused);
+      this.#tell(refused, delayMs);
+      await this.#options.clock.sleep(delayMs, signal);
+      // Whoever was only made to wait has not failed: its next attempt costs the host no retry.
+      isRetry = !WAITS.has(refused.code);
     }
-  };
+  }
+
+  /** Throws when it is not worth another try. */
+  #delayAfter(error: CryptodlError): number {
+    const { retries, maxWaitMs } = this.#options;
+    if (WAITS.has(error.code)) return this.#waitMs(error);
+    this.#refusedSince = undefined;
+    if (ASK_AGAIN.has(error.code)) {
+      this.#refusals += 1;
+      if (this.#refusals > ASK_AGAIN_TIMES) throw givenUp(error);
+      this.#attempt += 1;
+      return this.#backoff();
+    }
+    this.#failures += 1;
+    if (this.#failures > retries) throw givenUp(error);
+    const delayMs = Math.max(this.#backoff(), error.retryAfterMs ?? 0);
+    if (delayMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
+    this.#attempt += 1;
+    return delayMs;
+  }
+
+  /** The bucket paces a 429 by itself; the breaker says when it may be asked again. Jitter spreads the herd. */
+  #waitMs(error: CryptodlError): number {
+    const { clock, baseDelayMs, maxWaitMs } = this.#options;
+    const asked = error.code === 'breaker-open' ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = asked + clock.random() * baseDelayMs;
+    this.#refusedSince ??= clock.monotonic();
+    const waitedMs = clock.monotonic() - this.#refusedSince + delayMs;
+    if (waitedMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
+    return delayMs;
+  }
+
+  #tell(error: CryptodlError, delayMs: number): void {
+    this.#options.onRetry?.({
+      traceId: this.#context.traceId,
+      url: this.#request.url,
+      retry: this.#failures + this.#refusals,
+      usesAttempt: !WAITS.has(error.code),
+      error,
+      // Of a limit, how long it lasts; what is slept here is only what spreads the herd.
+      delayMs: Math.max(delayMs, error.code === 'rate-limited' ? (error.retryAfterMs ?? 0) : 0),
+    });
+  }
 }
 
 function isRetried(error: unknown): error is CryptodlError {
@@ -78,18 +137,6 @@ function isRetried(error: unknown): error is CryptodlError {
 function givenUp(error: CryptodlError): CryptodlError {
   error.isGivenUp = true;
   return error;
-}
-
-/** Full jitter: uniform between nothing and the exponential step (AWS, "Exponential backoff and jitter"). */
-function backoffMs(retryNumber: number, options: RetryOptions): number {
-  const step = Math.min(options.maxDelayMs, options.baseDelayMs * options.factor ** (retryNumber - 1));
-  return options.clock.random() * step;
-}
-
-/** The bucket paces a 429 by itself; the breaker says when it may be asked again. Jitter spreads the herd. */
-function waitMs(error: CryptodlError, options: RetryOptions): number {
-  const asked = error.code === 'breaker-open' ? (error.retryAfterMs ?? 0) : 0;
-  return asked + options.clock.random() * options.baseDelayMs;
 }
 
 function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {

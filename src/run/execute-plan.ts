@@ -13,6 +13,7 @@ import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { Outcome } from '../outcome.js';
+import { backoffOf } from './session.js';
 import type { Session } from './session.js';
 import type { PartitionPlan, PlanTotals, Task } from '../task.js';
 import { bytesText } from '../units.js';
@@ -163,7 +164,7 @@ function deferredSpools(folder: string): () => PlanSpool {
 
 /** Longer each time: a host that was down for a moment gets it. */
 async function beforeRound(session: Session, round: number): Promise<void> {
-  const delayMs = session.options['retry-delay'] * 10 * 4 ** (round - 1);
+  const delayMs = backoffOf(session.options).baseDelayMs * 10 * 4 ** (round - 1);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   await session.clock.sleep(Math.min(delayMs, 30_000), session.stop.signal);
 }

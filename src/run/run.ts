@@ -25,6 +25,8 @@ export interface RunRequest {
   readonly resolved: Resolved;
   /** Folder that `~` stands for. */
   readonly home: string | undefined;
+  /** `$XDG_STATE_HOME`. */
+  readonly stateHome: string | undefined;
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
@@ -85,6 +87,7 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const session = openSession({ ...request, signal, tell: (outcome) => channel.push(outcome) });
   try {
+    await session.refuseBanned();
     return await workIn(session, request);
   } finally {
     await session.close();
@@ -125,6 +128,7 @@ function want(session: Session, { resolved, read, failures }: RunRequest): Promi
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
   const session = openSession({ ...request, tell: () => Promise.resolve() });
   try {
+    await session.refuseBanned();
     const wanted = await want(session, request);
     const plan = await planRun(session, wanted);
     try {

@@ -23,8 +23,10 @@ import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import { Tally } from '../report/tally.js';
+import type { BackoffOptions } from '../retry/backoff.js';
 import { breaker } from '../retry/breaker.js';
 import { retry } from '../retry/retry.js';
+import { Bans, placeOf } from '../state/bans.js';
 import { throttle } from '../throttle/throttle.js';
 import { createPools } from '../transport/pool.js';
 import { timeout } from '../transport/timeout.js';
@@ -51,6 +53,8 @@ export interface Session {
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
+  /** Rejects while a place that the run will ask is banned. */
+  readonly refuseBanned: () => Promise<void>;
   readonly concurrency: Concurrency;
   /** Told of every new concurrency limit. */
   onLimit: (limit: number) => void;
@@ -65,6 +69,8 @@ const SPARE_SOCKETS = 8;
 export interface SessionRequest {
   readonly resolved: Pick<Resolved, 'options'>;
   readonly home: string | undefined;
+  /** `$XDG_STATE_HOME`. */
+  readonly stateHome: string | undefined;
   readonly observer: Observer;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -86,7 +92,15 @@ export function openSession(request: SessionRequest): Session {
     connections: most * 2 + SPARE_SOCKETS,
     connectTimeoutMs: options['connect-timeout'],
   });
-  const told: Told = { observer, tally, concurrency };
+  const bans = new Bans({
+    folder: stateFolder(options, request),
+    clock,
+    warn: (text) => {
+      observer.warn(text);
+    },
+  });
+  const written = new Set<Promise<void>>();
+  const told: Told = { observer, tally, concurrency, bans, written };
   const fetch = createStack(options, clock, venue, createTransport(pools), told);
   const listing = listingUrl(options, venue);
   const session: Session = {
@@ -105,11 +119,14 @@ export function openSession(request: SessionRequest): Session {
     fetch,
     listing: createListing((query) => getListing(fetch, listing, stop.signal, query)),
     probe: (key) => probeSidecar(fetch, options, stop.signal, key),
+    refuseBanned: () =>
+      bans.refuse([placeOf('archive', options['archive-url']), placeOf('listing', listing)]),
     concurrency,
     onLimit: () => undefined,
     stop,
     close: async () => {
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      await Promise.all(written);
       await pools.close();
     },
   };
@@ -132,7 +149,11 @@ function stopWith(signal: AbortSignal): AbortController {
 }
 
 /** Who learns of what happens on the wire. */
-type Told = Pick<Session, 'observer' | 'tally' | 'concurrency'>;
+interface Told extends Pick<Session, 'observer' | 'tally' | 'concurrency'> {
+  readonly bans: Bans;
+  /** Writes under way. */
+  readonly written: Set<Promise<void>>;
+}
 
 /** Outermost first; every attempt takes its own permit and its own deadlines, waiting for a permit spends neither. */
 function createStack(
@@ -140,10 +161,10 @@ function createStack(
   clock: Clock,
   venue: Venue,
   transport: Fetch,
-  { observer, tally, concurrency }: Told,
+  { observer, tally, concurrency, bans, written }: Told,
 ): Fetch {
   const maxWaitMs = options['max-wait'];
-  const preset = loadRetryPresets().vision;
+  const backoff = backoffOf(options);
   const counted: Fetch = async (request, context) => {
     tally.requests += 1;
     const response = await transport(request, context);
@@ -156,23 +177,42 @@ function createStack(
     idleMs: options['idle-timeout'],
     totalMs: options['total-timeout'],
   })(counted);
-  const throttled = throttle({ clock, buckets: venue.buckets, maxWaitMs })(timed);
+  const throttled = throttle({
+    clock,
+    buckets: venue.buckets,
+    maxWaitMs,
+    onBan: ({ bucket, url }, error, delayMs) => {
+      const ban = { until: clock.now() + delayMs, why: error.message };
+      written.add(bans.remember(placeOf(bucket, url), ban));
+    },
+  })(timed);
   const broken = breaker({ clock, openMs: options['breaker-open'] })(throttled);
   const onRetry = (event: RetryEvent): void => {
     if (OVERLOAD.has(event.error.code)) concurrency.onOverload();
     if (event.usesAttempt) tally.retries += 1;
     observer.retry(event);
   };
-  const { factor, maxDelayMs } = preset;
   return retry({
     clock,
-    retries: options.retries,
-    baseDelayMs: options['retry-delay'],
-    factor,
-    maxDelayMs,
+    ...backoff,
     maxWaitMs,
+    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
     onRetry,
   })(verify(broken));
+}
+
+/** Retries of one host at once, however low the concurrency is (mechanism A3). */
+const LEAST_RETRIES_AT_ONCE = 5;
+
+/** The preset, and what was asked for by itself. */
+export function backoffOf(options: Options): BackoffOptions & { retries: number } {
+  const preset = loadRetryPresets()[options['retry-preset']];
+  return {
+    ...preset,
+    retries: options.retries ?? preset.retries,
+    baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
+    strategy: options['retry-strategy'] ?? preset.strategy,
+  };
 }
 
 const OVERLOAD: ReadonlySet<string> = new Set(['rate-limited', 'http-server-error', 'connect-timeout']);
@@ -235,6 +275,12 @@ async function probeSidecar(
       hint: 'check the network and --archive-url',
     });
   }
+}
+
+function stateFolder(options: Options, { home, stateHome }: SessionRequest): string {
+  const given = options['state-dir'];
+  if (given !== undefined) return absolutePath(given, home);
+  return join(stateHome ?? join(home ?? tmpdir(), '.local', 'state'), 'cryptodl');
 }
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */

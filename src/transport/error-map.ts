@@ -56,10 +56,28 @@ export function statusError(
   url: string,
 ): CryptodlError | undefined {
   if (status === 200 || status === 404) return undefined;
-  const wait = retryAfterMs(headers);
+  const wait = status === 429 || status === 418 ? limitMs(status, headers, head) : retryAfterMs(headers);
   const details = wait === undefined ? {} : { retryAfterMs: wait };
   const said = head === '' ? '' : `: ${summary(head)}`;
   return new CryptodlError(statusCode(status), `${new URL(url).host} answered ${status}${said}`, details);
+}
+
+/** A ban without any deadline lasts at least this long. */
+const BAN_MS = 120_000;
+
+/** The longest that header and body (`IP banned until 1734000000000`) ask for. */
+function limitMs(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  head: string,
+): number | undefined {
+  const until = Number(/banned until (\d{13})/i.exec(head)?.[1] ?? Number.NaN);
+  const serverNow = Date.parse(headers['date'] ?? '');
+  // The server's clock, to the second; without it ours, which the caller does not know here.
+  const fromBody = until - (Number.isNaN(serverNow) ? Date.now() : serverNow) + 1000;
+  const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
+  if (asked.length > 0) return Math.max(...asked.map((ms) => ms ?? 0));
+  return status === 418 ? BAN_MS : undefined;
 }
 
 function statusCode(status: number): ErrorCode {

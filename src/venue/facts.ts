@@ -84,12 +84,19 @@ const VenueFacts = v.strictObject({
 });
 
 const RetryPreset = v.strictObject({
+  strategy: v.picklist(['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated']),
   retries: v.number(),
   baseDelayMs: v.number(),
   factor: v.number(),
   maxDelayMs: v.number(),
 });
-const RetryPresets = v.strictObject({ vision: RetryPreset });
+const RetryPresets = v.strictObject({
+  vision: RetryPreset,
+  metrics: RetryPreset,
+  realtime: RetryPreset,
+  history: RetryPreset,
+  supplementary: RetryPreset,
+});
 
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;

@@ -1,5 +1,8 @@
 /** The real binary as a child process, in an environment like cron's. */
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -33,10 +36,15 @@ export const FAST = [
   'none',
 ] as const;
 
+function stateFolder(): string {
+  return join(tmpdir(), `cryptodl-state-${randomUUID()}`);
+}
+
 export async function cryptodl(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const child = spawn(process.execPath, [BIN, ...args], {
     cwd: options.cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...options.env },
+    // What one run is refused must not be refused to the next, unless a test wants that.
+    env: { PATH: process.env['PATH'] ?? '', CRYPTODL_STATE_DIR: stateFolder(), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   options.onSpawn?.(child);

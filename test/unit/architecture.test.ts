@@ -24,6 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // shared below the stages
   venue: NOUNS,
   lake: NOUNS,
+  state: REQUEST,
   options: ['venue', ...NOUNS],
 
   // outer ring
@@ -47,7 +48,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...list('main options plan report run serve venue'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
-  run: [...list('lake options plan queue report retry throttle transport unpack venue write'), ...NOUNS],
+  run: [
+    ...list('lake options plan queue report retry state throttle transport unpack venue write'),
+    ...NOUNS,
+  ],
 
   // nouns
   calendar: ['task'],

@@ -99,6 +99,48 @@ describe('breaker', () => {
     expect(String(await outcome())).not.toMatch(/breaker-open|unreachable/);
   });
 
+  it('opens when half of twenty results within ten seconds are failures (Q5)', async () => {
+    const { clock, ask, outcome } = guarded();
+    for (let pair = 0; pair < 9; pair += 1) {
+      await ask(200);
+      await ask('http-server-error');
+      await clock.advance(500);
+    }
+    await ask(200);
+    expect(await outcome()).toBe(200);
+    await ask('http-server-error', 2);
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('does not count what is longer ago than ten seconds (Q5)', async () => {
+    const { clock, ask, outcome } = guarded();
+    for (let pair = 0; pair < 40; pair += 1) {
+      await ask(200);
+      await ask('http-server-error');
+      await clock.advance(1300);
+    }
+    await ask(200);
+    expect(await outcome()).toBe(200);
+  });
+
+  it('N36 stays closed while one request in ten fails, whatever their order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.infiniteStream(fc.nat(9)), async (results) => {
+        const { clock, ask, outcome } = guarded();
+        let failures = 0;
+        for (const result of results.take(300)) {
+          const isFailure = result === 0 && failures < 4;
+          failures = isFailure ? failures + 1 : 0;
+          await ask(isFailure ? 'http-server-error' : 200);
+          await clock.advance(20);
+        }
+        await ask(200);
+        expect(await outcome()).toBe(200);
+      }),
+      { numRuns: 5 },
+    );
+  });
+
   it('does not begin anew after a refused content or an abort', async () => {
     const { ask, outcome } = guarded();
     await ask('http-server-error', 4);

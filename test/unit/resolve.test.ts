@@ -105,6 +105,8 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   'archive-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   'listing-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   progress: ['plain', 'plain'],
+  'retry-preset': ['history', 'history'],
+  'retry-strategy': ['equal', 'equal'],
   'log-level': ['debug', 'debug'],
 };
 

@@ -35,6 +35,8 @@ function retried(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> =
   const options: RetryOptions = {
     clock,
     retries: 3,
+    strategy: 'full',
+    mostAtOnce: () => 1000,
     baseDelayMs: 100,
     factor: 2,
     maxDelayMs: 1000,

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import { TokenBucket } from '../../src/throttle/token-bucket.js';
+import { RateMeter } from '../../src/throttle/meter.js';
+import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -12,7 +13,14 @@ const HOUR_MS = 3_600_000;
 function bucketOf(permitsPerSecond: number, burst: number, maxWaitMs = HOUR_MS) {
   const clock = new VirtualClock();
   const started = clock.monotonic();
-  const bucket = new TokenBucket(clock, { permitsPerSecond, burst, maxWaitMs });
+  const meter = new RateMeter({ permitsPerSecond, burst }, started);
+  const quota = new QuotaBucket({ clock, name: 'archive', meter, maxWaitMs });
+  const bucket = {
+    take: (signal: AbortSignal) => quota.take({ weight: 1, priority: 'normal' }, signal),
+    pause: (delayMs: number) => {
+      quota.pause(delayMs);
+    },
+  };
   const granted: { name: number; at: number }[] = [];
   const take = async (name: number, signal = never): Promise<void> => {
     await bucket.take(signal);
@@ -25,7 +33,7 @@ async function drain(bucket: ReturnType<typeof bucketOf>, permits: number): Prom
   for (let permit = 0; permit < permits; permit += 1) await bucket.bucket.take(never);
 }
 
-describe('TokenBucket', () => {
+describe('a bucket with a rate', () => {
   it('gives at most rate × t + burst permits in any span, in order, and serves everybody (B4)', async () => {
     const arrivals = fc.array(fc.oneof(fc.constant(0), fc.nat(50), fc.nat(2000)), {
       minLength: 1,

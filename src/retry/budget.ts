@@ -1,0 +1,113 @@
+/**
+ * How many retries a host may cost: a bucket that successes fill and retries empty, and a bound of retries at once
+ * (mechanisms Z14, A3). When it is empty, retries wait; they do not fail.
+ */
+import type { Clock, Timer } from '../clock.js';
+
+export interface BudgetOptions {
+  readonly clock: Clock;
+  /** Retries at once, asked anew for each. */
+  readonly mostAtOnce: () => number;
+}
+
+const CAPACITY = 100;
+const RETRY_COST = 10;
+const SUCCESS_GAIN = 1;
+/** Without any success the host is still asked now and then: one retry per this long. */
+const TRICKLE_MS = 5000;
+
+interface Waiter {
+  readonly grant: () => void;
+}
+
+/** The budget of one host. */
+export class RetryBudget {
+  readonly #options: BudgetOptions;
+  readonly #waiters = new Set<Waiter>();
+  #tokens = CAPACITY;
+  #filledAt: number;
+  #running = 0;
+  #wakeUp: Timer | undefined;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    this.#filledAt = options.clock.monotonic();
+  }
+
+  /** Waiting retries. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  onSuccess(): void {
+    this.#tokens = Math.min(CAPACITY, this.#tokens + SUCCESS_GAIN);
+    this.#grant();
+  }
+
+  /** Resolves when a retry may leave, with what is to be called when it is over. Rejects with the signal's reason. */
+  async take(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#waiters.size > 0 || !this.#tryTake()) await this.#wait(signal);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#running -= 1;
+      this.#grant();
+    };
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        grant: () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        },
+      };
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter);
+        if (this.#waiters.size === 0) this.#rest();
+        reject(signal.reason as Error);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiters.add(waiter);
+      this.#grant();
+    });
+  }
+
+  #tryTake(): boolean {
+    const now = this.#options.clock.monotonic();
+    this.#tokens = Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / TRICKLE_MS) * RETRY_COST);
+    this.#filledAt = now;
+    if (this.#tokens < RETRY_COST || this.#running >= this.#options.mostAtOnce()) return false;
+    this.#tokens -= RETRY_COST;
+    this.#running += 1;
+    return true;
+  }
+
+  #grant(): void {
+    for (const waiter of this.#waiters) {
+      if (!this.#tryTake()) break;
+      this.#waiters.delete(waiter);
+      waiter.grant();
+    }
+    if (this.#waiters.size === 0) this.#rest();
+    else this.#wake();
+  }
+
+  /** Exact: when the trickle has brought enough for one retry. A bound of retries at once is woken by their ends. */
+  #wake(): void {
+    if (this.#wakeUp !== undefined || this.#tokens >= RETRY_COST) return;
+    const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * TRICKLE_MS);
+    this.#wakeUp = this.#options.clock.timer(Math.max(1, delayMs), () => {
+      this.#wakeUp = undefined;
+      this.#grant();
+    });
+  }
+
+  #rest(): void {
+    this.#wakeUp?.cancel();
+    this.#wakeUp = undefined;
+  }
+}

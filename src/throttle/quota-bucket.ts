@@ -1,0 +1,130 @@
+/** Permits of what a server counts together: weighted, by priority, paused by its refusals. */
+import type { Clock, Timer } from '../clock.js';
+import { CryptodlError } from '../errors.js';
+import type { Priority } from '../fetch.js';
+import { durationText } from '../units.js';
+import { Lanes } from './lanes.js';
+import type { Meter } from './meter.js';
+
+export interface QuotaBucketOptions {
+  readonly clock: Clock;
+  readonly name: string;
+  readonly meter: Meter;
+  /** A longer pause is refused with `wait-too-long`. */
+  readonly maxWaitMs: number;
+}
+
+export interface Permit {
+  readonly weight: number;
+  readonly priority: Priority;
+}
+
+interface Waiter extends Permit {
+  readonly grant: () => void;
+  readonly refuse: (error: unknown) => void;
+}
+
+/** Exact wake-up: no polling, and nothing is held across a wait. */
+export class QuotaBucket {
+  /** How often somebody had to wait, for the run's own numbers. */
+  waits = 0;
+  readonly #options: QuotaBucketOptions;
+  readonly #waiters = new Lanes<Waiter>();
+  #pausedUntil = 0;
+  #wakeUp: Timer | undefined;
+
+  constructor(options: QuotaBucketOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits. */
+  async take(permit: Permit, signal: AbortSignal): Promise<void> {
+    const { clock, meter, name } = this.#options;
+    signal.throwIfAborted();
+    if (permit.weight > meter.most) {
+      throw new CryptodlError(
+        'bug',
+        `a request of weight ${permit.weight} never fits into ${name}, which has ${meter.most}`,
+      );
+    }
+    this.#refuseLongPause();
+    const now = clock.monotonic();
+    if (this.#waiters.size === 0 && now >= this.#pausedUntil && meter.take(permit.weight, now) === 0) return;
+    this.waits += 1;
+    await this.#wait(permit, signal);
+  }
+
+  #wait(permit: Permit, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (act: () => void) => (): void => {
+        signal.removeEventListener('abort', onAbort);
+        leave();
+        act();
+      };
+      const waiter: Waiter = {
+        ...permit,
+        grant: end(resolve),
+        refuse: (error) => {
+          end(() => {
+            reject(error);
+          })();
+        },
+      };
+      const onAbort = (): void => {
+        leave();
+        this.#wake();
+        reject(signal.reason as Error);
+      };
+      const leave = this.#waiters.add(waiter, permit.priority, this.#options.clock.monotonic());
+      signal.addEventListener('abort', onAbort, { once: true });
+      // Whoever comes later changes nothing for those before.
+      if (this.#wakeUp === undefined || this.#waiters.first() === waiter) this.#wake();
+    });
+  }
+
+  /**
+   * Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. Throws `wait-too-long`,
+   * and refuses with it whoever waits already.
+   */
+  pause(delayMs: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
+    try {
+      this.#refuseLongPause();
+    } catch (error) {
+      for (const waiter of this.#waiters) waiter.refuse(error);
+      this.#wake();
+      throw error;
+    }
+    this.#wake();
+  }
+
+  #refuseLongPause(): void {
+    const { clock, maxWaitMs } = this.#options;
+    const leftMs = this.#pausedUntil - clock.monotonic();
+    if (leftMs <= maxWaitMs) return;
+    throw new CryptodlError(
+      'wait-too-long',
+      `asked to wait ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
+      { hint: 'run the same command later, or with a longer --max-wait' },
+    );
+  }
+
+  /** Gives what there is, and sets the timer for the next. */
+  #wake(): void {
+    this.#wakeUp?.cancel();
+    this.#wakeUp = undefined;
+    const { clock, meter } = this.#options;
+    for (let first = this.#waiters.first(); first !== undefined; first = this.#waiters.first()) {
+      const now = clock.monotonic();
+      const delayMs = Math.max(this.#pausedUntil - now, 0) || meter.take(first.weight, now);
+      if (delayMs > 0) {
+        // Rounding may leave a wait too small to move the time: then the same would be asked for ever.
+        this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
+          this.#wake();
+        });
+        return;
+      }
+      first.grant();
+    }
+  }
+}

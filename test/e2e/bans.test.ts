@@ -1,0 +1,160 @@
+/** N24 to N26: a host that says for how long it wants to be left alone is left alone, by the next run too. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import type { CliResult } from '../helpers/cli.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const HOUR_S = 3600;
+const scratch = scratchFolder();
+let archive: TestArchive;
+
+beforeAll(async () => {
+  makeArchive(join(scratch, 'archive'), {
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['BTCUSDT'],
+    from: '2026-11-18',
+    to: '2026-11-20',
+    cadence: 'daily',
+  });
+  archive = await startArchive(join(scratch, 'archive'));
+});
+afterAll(() => archive.close());
+afterEach(() => {
+  archive.fault = undefined;
+  archive.requests.length = 0;
+});
+
+function run(name: string, ...flags: string[]): Promise<CliResult> {
+  const what = ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '3', '--now', '2026-11-21T12:00:00Z'];
+  const where = ['--archive-url', archive.url, '--out', join(scratch, name, 'data')];
+  const state = ['--state-dir', join(scratch, name, 'state')];
+  return cryptodl(['vision', ...what, ...where, ...state, ...FAST, ...flags]);
+}
+
+/** The next object is refused with this. */
+function refuse(answer: (response: ServerResponse) => void): void {
+  archive.fault = (path, _, response) => {
+    if (!path.endsWith('.zip')) return false;
+    answer(response);
+    return true;
+  };
+}
+
+describe('a ban', () => {
+  it.each<[string, (response: ServerResponse) => void]>([
+    [
+      'N26 418 with Retry-After',
+      (response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end(),
+    ],
+    [
+      'N24 429 with Retry-After',
+      (response) => response.writeHead(429, { 'retry-after': String(HOUR_S) }).end(),
+    ],
+    [
+      'N25 429 with an HTTP-date',
+      (response) =>
+        response.writeHead(429, { 'retry-after': new Date(Date.now() + HOUR_S * 1000).toUTCString() }).end(),
+    ],
+    [
+      'N26 418 that says "banned until" in its body',
+      (response) =>
+        response.writeHead(418).end(`{"msg":"Way too much; IP banned until ${Date.now() + HOUR_S * 1000}."}`),
+    ],
+  ])(
+    '%s beyond --max-wait ends the run with 7, and the next one is refused unasked',
+    async (name, answer) => {
+      refuse(answer);
+      const first = await run(name);
+      expect(first.code).toBe(7);
+      archive.fault = undefined;
+      archive.requests.length = 0;
+      const second = await run(name);
+      expect([second.code, archive.requests]).toEqual([7, []]);
+      expect(second.stderr).toMatch(
+        /^cryptodl: .*answered 4\d\d.*nothing is asked of it before 20\d\d-.* UTC\n/,
+      );
+      const listed = await cryptodl([
+        'list',
+        'symbols',
+        '--archive-url',
+        archive.url,
+        '--state-dir',
+        join(scratch, name, 'state'),
+      ]);
+      expect([listed.code, archive.requests]).toEqual([7, []]);
+    },
+  );
+
+  it('is of one host: another one is asked', async () => {
+    refuse((response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end());
+    await run('elsewhere');
+    archive.fault = undefined;
+    const other = await startArchive(join(scratch, 'archive'));
+    const result = await run('elsewhere', '--archive-url', other.url);
+    await other.close();
+    expect(result.code).toBe(0);
+  });
+
+  it('that is over is forgotten', async () => {
+    refuse((response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end());
+    await run('over');
+    archive.fault = undefined;
+    const file = join(scratch, 'over/state/bans.json');
+    const bans = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { until: number }>;
+    for (const ban of Object.values(bans)) ban.until = Date.now() - 1;
+    writeFileSync(file, JSON.stringify(bans));
+    expect((await run('over')).code).toBe(0);
+  });
+
+  it('short enough to be waited for is waited for, and uses up no attempt', async () => {
+    let refusals = 0;
+    archive.fault = (path, _, response) => {
+      if (!path.endsWith('-2026-11-19.zip') || refusals === 2) return false;
+      refusals += 1;
+      response.writeHead(429, { 'retry-after': '1' }).end();
+      return true;
+    };
+    const result = await run('short', '--retries', '0', '--json');
+    expect(result.code).toBe(0);
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 }, retries: 0 });
+  });
+});
+
+describe('the state of the machine', () => {
+  it.each(['not json', '[]', '{"archive x":{"until":"soon"}}'])(
+    'is thrown away with a warning when it is damaged: %s',
+    async (content) => {
+      const folder = join(scratch, 'damaged/state');
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'bans.json'), content);
+      const result = await run('damaged');
+      expect(result.code).toBe(0);
+      expect(result.stderr).toMatch(/^warning: the state file .*bans\.json is damaged and begun anew$/m);
+      expect(existsSync(join(folder, 'bans.json'))).toBe(false);
+    },
+  );
+
+  it('that cannot be written costs a warning, not the run', async () => {
+    const folder = join(scratch, 'unwritable');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'state'), 'a file, not a folder');
+    let refusals = 0;
+    archive.fault = (path, _, response) => {
+      if (!path.endsWith('-2026-11-19.zip') || refusals === 1) return false;
+      refusals += 1;
+      response.writeHead(429, { 'retry-after': '1' }).end();
+      return true;
+    };
+    const result = await run('unwritable');
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain('warning: the state file');
+  });
+});

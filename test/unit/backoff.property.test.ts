@@ -1,0 +1,52 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createBackoff, STRATEGIES } from '../../src/retry/backoff.js';
+import type { Strategy } from '../../src/retry/backoff.js';
+
+function delays(strategy: Strategy, random: number, retries = 6): number[] {
+  const options = { strategy, baseDelayMs: 100, factor: 2, maxDelayMs: 2000 };
+  const next = createBackoff(options, { random: () => random });
+  return Array.from({ length: retries }, next);
+}
+
+describe('Q4 the strategies of back-off', () => {
+  it.each<[Strategy, number, number[]]>([
+    ['fixed', 0.5, [100, 100, 100, 100, 100, 100]],
+    ['linear', 0.5, [100, 200, 300, 400, 500, 600]],
+    ['exponential', 0.5, [100, 200, 400, 800, 1600, 2000]],
+    ['full', 0.5, [50, 100, 200, 400, 800, 1000]],
+    ['equal', 0.5, [75, 150, 300, 600, 1200, 1500]],
+    ['decorrelated', 0, [100, 100, 100, 100, 100, 100]],
+    ['decorrelated', 1, [300, 900, 2000, 2000, 2000, 2000]],
+  ])('%s with a random of %d', (strategy, random, expected) => {
+    expect(delays(strategy, random)).toEqual(expected);
+  });
+
+  it('A1 no delay is negative or beyond the cap, whatever the numbers', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          strategy: fc.constantFrom(...STRATEGIES),
+          baseDelayMs: fc.integer({ min: 0, max: 10_000 }),
+          factor: fc.double({ min: 1, max: 10, noNaN: true }),
+          maxDelayMs: fc.integer({ min: 1, max: 60_000 }),
+        }),
+        fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 1, maxLength: 20 }),
+        (options, randoms) => {
+          let at = 0;
+          const next = createBackoff(options, { random: () => randoms[(at += 1) % randoms.length] ?? 0 });
+          for (let retry = 0; retry < 30; retry += 1) {
+            const delayMs = next();
+            expect(delayMs).toBeGreaterThanOrEqual(0);
+            expect(delayMs).toBeLessThanOrEqual(options.maxDelayMs);
+          }
+        },
+      ),
+    );
+  });
+
+  it('A2 full jitter spreads over the whole step, equal jitter over its upper half', () => {
+    expect([delays('full', 0)[2], delays('full', 0.999)[2]]).toEqual([0, 399.6]);
+    expect([delays('equal', 0)[2], delays('equal', 0.999)[2]?.toFixed(1)]).toEqual([200, '399.8']);
+  });
+});

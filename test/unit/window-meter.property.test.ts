@@ -1,0 +1,131 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Priority } from '../../src/fetch.js';
+import { WindowMeter } from '../../src/throttle/meter.js';
+import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const never = new AbortController().signal;
+const MINUTE_MS = 60_000;
+
+/** A bucket of so many permits in each minute of a server whose clock differs from ours. */
+function bucketOf(permits: number, offsetMs = 0) {
+  const clock = new VirtualClock();
+  const serverNow = (nowMs: number): number => nowMs + offsetMs;
+  const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, serverNow);
+  const bucket = new QuotaBucket({ clock, name: 'weight', meter, maxWaitMs: 86_400_000 });
+  const granted: { name: number; weight: number; at: number }[] = [];
+  const take = async (name: number, weight = 1, priority: Priority = 'normal'): Promise<void> => {
+    await bucket.take({ weight, priority }, never);
+    granted.push({ name, weight, at: serverNow(clock.monotonic()) });
+  };
+  /** To the start of a window of the server. */
+  const toWindow = async (): Promise<void> => {
+    const at = serverNow(clock.monotonic());
+    await clock.advance(MINUTE_MS - (at % MINUTE_MS));
+  };
+  return { clock, meter, bucket, granted, take, toWindow };
+}
+
+function usedPerWindow(granted: readonly { weight: number; at: number }[]): number[] {
+  const used = new Map<number, number>();
+  for (const { weight, at } of granted) {
+    const window = Math.floor(at / MINUTE_MS);
+    used.set(window, (used.get(window) ?? 0) + weight);
+  }
+  return [...used.values()];
+}
+
+describe('a bucket with a budget per window', () => {
+  it('Z1 Q6 gives no more than the budget in any window of the server, and serves everybody in order', async () => {
+    const requests = fc.array(fc.tuple(fc.nat(20_000), fc.integer({ min: 1, max: 10 })), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        requests,
+        fc.integer({ min: 10, max: 60 }),
+        fc.integer({ min: -90_000, max: 90_000 }),
+        async (arrivals, permits, offsetMs) => {
+          const { clock, granted, take } = bucketOf(permits, offsetMs);
+          for (const [name, [gap, weight]] of arrivals.entries()) {
+            await clock.advance(gap);
+            void take(name, weight);
+          }
+          await clock.advance(61 * MINUTE_MS);
+          expect(granted.map(({ name }) => name)).toEqual([...arrivals.keys()]);
+          for (const used of usedPerWindow(granted)) expect(used).toBeLessThanOrEqual(permits);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('S4 spreads the last fifth of the budget over the rest of the window', async () => {
+    const { clock, granted, take, toWindow } = bucketOf(100);
+    await toWindow();
+    for (let name = 0; name < 100; name += 1) void take(name);
+    await clock.advance(0);
+    expect(granted).toHaveLength(80);
+    await clock.advance(MINUTE_MS / 2);
+    expect(granted.length).toBeGreaterThan(85);
+    expect(granted.length).toBeLessThan(95);
+    await clock.advance(MINUTE_MS / 2);
+    expect(granted).toHaveLength(100);
+  });
+
+  it('D18 N27 takes what the server says was used for true, and never less (N28)', async () => {
+    const { clock, meter, granted, take, toWindow } = bucketOf(100);
+    await toWindow();
+    meter.onUsed(78, clock.monotonic());
+    meter.onUsed(3, clock.monotonic());
+    for (let name = 0; name < 10; name += 1) void take(name);
+    await clock.advance(0);
+    expect(granted).toHaveLength(2);
+  });
+
+  it('B4 refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {
+    const { bucket } = bucketOf(50);
+    await expect(bucket.take({ weight: 51, priority: 'high' }, never)).rejects.toThrow('never fits');
+  });
+
+  it('begins anew with the window of the server, not with ours', async () => {
+    const { clock, granted, take, toWindow } = bucketOf(10, 45_000);
+    await toWindow();
+    for (let name = 0; name < 12; name += 1) void take(name);
+    await clock.advance(MINUTE_MS);
+    const windows = granted.map(({ at }) => Math.floor(at / MINUTE_MS));
+    expect(windows.at(-1)).toBe((windows[0] ?? 0) + 1);
+    expect(granted).toHaveLength(12);
+  });
+});
+
+describe('Z7 priorities', () => {
+  it('high comes before normal, normal before low, first come first served within each', async () => {
+    const { clock, granted, take, toWindow } = bucketOf(5);
+    await toWindow();
+    for (let name = 0; name < 5; name += 1) void take(name);
+    void take(10, 1, 'low');
+    void take(11, 1, 'normal');
+    void take(12, 1, 'high');
+    void take(13, 1, 'high');
+    void take(14, 1, 'normal');
+    await clock.advance(3 * MINUTE_MS);
+    expect(granted.slice(5).map(({ name }) => name)).toEqual([12, 13, 11, 14, 10]);
+  });
+
+  it('low does not starve however many of the others come', async () => {
+    const { clock, granted, take, toWindow } = bucketOf(5);
+    await toWindow();
+    for (let name = 0; name < 5; name += 1) void take(name);
+    void take(1000, 1, 'low');
+    for (let name = 5; name < 60; name += 1) {
+      void take(name, 1, 'high');
+      await clock.advance(10_000);
+    }
+    const at = granted.findIndex(({ name }) => name === 1000);
+    expect(at).toBeGreaterThan(0);
+    expect(at).toBeLessThan(20);
+  });
+});
