@@ -29,6 +29,7 @@ const CATALOGUE = {
   'headers-timeout': TRANSIENT,
   'idle-timeout': TRANSIENT,
   'total-timeout': TRANSIENT,
+  'too-slow': TRANSIENT,
   'http-protocol': TRANSIENT,
   'http-server-error': TRANSIENT,
   'http-forbidden': TRANSIENT,

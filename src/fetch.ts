@@ -34,14 +34,17 @@ export interface Expectation {
   readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
 }
 
+/** `paused` and `resumed`: our own disk is the slow side meanwhile. */
+export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
+
 export interface FetchContext {
   readonly signal: AbortSignal;
   /** One id for all attempts of a request. */
   readonly traceId: string;
   /** Counts from 1. */
   readonly attempt: number;
-  /** Set by the timeout layer: told of every sign of life on the wire. */
-  readonly onActivity?: (what: 'sent' | 'headers' | 'bytes') => void;
+  /** Set by the timeout layer: told of every sign of life on the wire, and of pauses that are ours. */
+  readonly onActivity?: (what: Sign, bytes?: number) => void;
 }
 
 export type Body =

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
-import type { Layer } from '../fetch.js';
+import type { Layer, Sign } from '../fetch.js';
 import { durationText } from '../units.js';
 
 export interface TimeoutOptions {
@@ -13,47 +13,105 @@ export interface TimeoutOptions {
 }
 
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
+/** A body that trickles is given up: less than this in so long. */
+const FLOOR_BYTES = 30 * 1024;
+const FLOOR_MS = 30_000;
 
 /**
  * One AbortController per attempt, with deadlines for the headers (from the moment the request is sent, so that
- * waiting for a socket spends nothing), for silence within the body, and for the whole.
+ * waiting for a socket spends nothing), for silence and for trickling within the body, and for the whole.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
     const controller = new AbortController();
     const host = new URL(request.url).host;
-    const expire = (code: ErrorCode, ms: number, what: string) => (): void => {
-      controller.abort(new CryptodlError(code, `${host}: ${what} within ${durationText(ms)}`));
+    const expire = (code: ErrorCode, what: string): void => {
+      controller.abort(new CryptodlError(code, `${host}: ${what}`));
     };
     const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
-    const total = options.clock.timer(totalMs, expire('total-timeout', totalMs, 'not complete'));
-    let silence: Timer | undefined;
-    const onActivity = (what: 'sent' | 'headers' | 'bytes'): void => {
-      if (what === 'bytes') {
-        silence?.restart();
-        return;
-      }
-      silence?.cancel();
-      silence =
-        what === 'sent'
-          ? options.clock.timer(options.headersMs, expire('headers-timeout', options.headersMs, 'no headers'))
-          : options.clock.timer(
-              options.idleMs,
-              expire('idle-timeout', options.idleMs, 'no byte of the body'),
-            );
-    };
+    const total = options.clock.timer(totalMs, () => {
+      expire('total-timeout', `not complete within ${durationText(totalMs)}`);
+    });
+    const watch = new Watch(options, expire);
     const onOuterAbort = (): void => {
       controller.abort(context.signal.reason);
     };
     context.signal.addEventListener('abort', onOuterAbort, { once: true });
+    const onActivity = (sign: Sign, bytes = 0): void => {
+      watch.see(sign, bytes);
+    };
     try {
       return await next(request, { ...context, signal: controller.signal, onActivity });
     } finally {
       total.cancel();
-      silence?.cancel();
+      watch.end();
       context.signal.removeEventListener('abort', onOuterAbort);
     }
   };
+}
+
+/** The signs of life of one attempt. */
+class Watch {
+  readonly #options: TimeoutOptions;
+  readonly #expire: (code: ErrorCode, what: string) => void;
+  #silence: Timer | undefined;
+  #floor: Timer | undefined;
+  #bytes = 0;
+
+  constructor(options: TimeoutOptions, expire: (code: ErrorCode, what: string) => void) {
+    this.#options = options;
+    this.#expire = expire;
+  }
+
+  see(sign: Sign, bytes: number): void {
+    switch (sign) {
+      case 'sent':
+        this.#waitForHeaders();
+        return;
+      case 'headers':
+      case 'resumed':
+        this.#watchBody();
+        return;
+      case 'bytes':
+        this.#bytes += bytes;
+        this.#silence?.restart();
+        return;
+      case 'paused':
+        // Our own disk is slow: that is not the host's fault.
+        this.end();
+    }
+  }
+
+  end(): void {
+    this.#silence?.cancel();
+    this.#floor?.cancel();
+  }
+
+  #waitForHeaders(): void {
+    const { clock, headersMs } = this.#options;
+    this.end();
+    this.#silence = clock.timer(headersMs, () => {
+      this.#expire('headers-timeout', `no headers within ${durationText(headersMs)}`);
+    });
+  }
+
+  #watchBody(): void {
+    const { clock, idleMs } = this.#options;
+    this.end();
+    this.#silence = clock.timer(idleMs, () => {
+      this.#expire('idle-timeout', `no byte of the body within ${durationText(idleMs)}`);
+    });
+    this.#bytes = 0;
+    const floor = clock.timer(FLOOR_MS, () => {
+      if (this.#bytes < FLOOR_BYTES) {
+        this.#expire('too-slow', `only ${this.#bytes} bytes in ${durationText(FLOOR_MS)}`);
+        return;
+      }
+      this.#bytes = 0;
+      floor.restart();
+    });
+    this.#floor = floor;
+  }
 }

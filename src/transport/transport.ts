@@ -101,7 +101,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
-    this.#context.onActivity?.('bytes');
+    this.#context.onActivity?.('bytes', chunk.length);
     if (this.#status !== 200 && this.#sink.size > ERROR_BODY_BYTES) return;
     const mayContinue = this.#sink.write(chunk);
     if (this.#request.maxBytes !== undefined && this.#sink.size > this.#request.maxBytes) {
@@ -115,9 +115,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     if (mayContinue === undefined) return;
     controller.pause();
+    this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
-        this.#context.onActivity?.('bytes');
+        this.#context.onActivity?.('resumed');
         controller.resume();
       },
       (error: unknown) => {

@@ -240,3 +240,41 @@ describe('retry', () => {
     expect(asked).toHaveLength(1);
   });
 });
+
+describe('A3 Z14 retries of many requests at once', () => {
+  it('cost a host that fails everything ten at the start and then one per five seconds', async () => {
+    const { clock, asked, fetch } = retried(['http-server-error'], {
+      retries: 2,
+      baseDelayMs: 1,
+      maxDelayMs: 1,
+    });
+    const ended = Array.from({ length: 40 }, () => refusal(fetch(REQUEST, context())));
+    await clock.advance(60_000);
+    expect(asked.length).toBeLessThanOrEqual(40 + 10 + 60 / 5 + 1);
+    await clock.advance(DAY_MS);
+    expect((await Promise.all(ended)).every(({ code }) => code === 'http-server-error')).toBe(true);
+    expect(asked).toHaveLength(40 * 3);
+  });
+
+  it('are as many at once as they may be, and no more', async () => {
+    const clock = new VirtualClock();
+    let under = 0;
+    let most = 0;
+    const slow: Fetch = async (_request, inner) => {
+      under += inner.attempt > 1 ? 1 : 0;
+      most = Math.max(most, under);
+      try {
+        await clock.sleep(1000);
+        throw new CryptodlError('http-server-error', 'said by the test');
+      } finally {
+        under -= inner.attempt > 1 ? 1 : 0;
+      }
+    };
+    const options = { strategy: 'fixed', factor: 1, baseDelayMs: 1, maxDelayMs: 1 } as const;
+    const layer = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS, mostAtOnce: () => 3 })(slow);
+    const ended = Array.from({ length: 8 }, () => refusal(layer(REQUEST, context())));
+    await clock.advance(DAY_MS);
+    await Promise.all(ended);
+    expect(most).toBe(3);
+  });
+});

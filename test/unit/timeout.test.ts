@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext } from '../../src/fetch.js';
+import type { Fetch, FetchContext, Sign } from '../../src/fetch.js';
 import { timeout } from '../../src/transport/timeout.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const KIB = 1024;
-
-type Sign = 'sent' | 'headers' | 'bytes';
 
 /** A wire on which the test makes things happen; it answers only when told to, and obeys its signal. */
 function wire(expectedBytes?: number, outer = new AbortController()) {
@@ -35,7 +33,7 @@ function wire(expectedBytes?: number, outer = new AbortController()) {
     response,
     fetch,
     contexts,
-    happens: (what: Sign) => contexts.at(-1)?.onActivity?.(what),
+    happens: (what: Sign, bytes?: number) => contexts.at(-1)?.onActivity?.(what, bytes),
     finish: () => {
       finish();
     },
@@ -86,7 +84,7 @@ describe('timeout (K10)', () => {
     happens('headers');
     for (let second = 0; second < 59; second += 1) {
       await clock.advance(1000);
-      happens('bytes');
+      happens('bytes', 2 * KIB);
     }
     await clock.advance(999);
     expect(isAborted()).toBe(false);
@@ -150,5 +148,40 @@ describe('timeout (K10)', () => {
     await bad.clock.advance(5000);
     await refusal(bad.response);
     expect(bad.clock.waiting).toBe(0);
+  });
+
+  it('gives up a body that trickles, however steadily (N-rows: slow-loris)', async () => {
+    const { clock, response, happens } = wire();
+    happens('sent');
+    happens('headers');
+    for (let second = 0; second < 30; second += 1) {
+      happens('bytes', KIB - 1);
+      await clock.advance(1000);
+    }
+    const error = await refusal(response);
+    expect([error.code, error.retryable]).toEqual(['too-slow', true]);
+  });
+
+  it('lets a slow body be that keeps above the floor, in every half minute anew', async () => {
+    const { clock, happens, isAborted } = wire();
+    happens('sent');
+    happens('headers');
+    for (let second = 0; second < 55; second += 1) {
+      happens('bytes', KIB + 50);
+      await clock.advance(1000);
+    }
+    expect(isAborted()).toBe(false);
+  });
+
+  it('does not hold the time that our own disk takes against the host', async () => {
+    const { clock, happens, isAborted, response } = wire();
+    happens('sent');
+    happens('headers');
+    happens('paused');
+    await clock.advance(50_000);
+    expect(isAborted()).toBe(false);
+    happens('resumed');
+    await clock.advance(3000);
+    expect((await refusal(response)).code).toBe('idle-timeout');
   });
 });
