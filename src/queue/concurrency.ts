@@ -18,6 +18,7 @@ export class Concurrency {
   readonly #onChange: (limit: number) => void;
   readonly #isFixed: boolean;
   #successes = 0;
+  #hasRetreated = false;
   #retreatedAt = Number.NEGATIVE_INFINITY;
 
   constructor(choice: ConcurrencyChoice, clock: Clock, onChange: (limit: number) => void) {
@@ -28,11 +29,14 @@ export class Concurrency {
     this.#onChange = onChange;
   }
 
-  /** One more after as many good answers as are in flight. */
+  /**
+   * One more after each good answer, which doubles the limit in a round trip; from the first retreat on, one more after
+   * as many good answers as are in flight.
+   */
   onSuccess(): void {
     if (this.#isFixed || this.limit >= this.#max) return;
     this.#successes += 1;
-    if (this.#successes < this.limit) return;
+    if (this.#hasRetreated && this.#successes < this.limit) return;
     this.#set(this.limit + 1);
   }
 
@@ -41,6 +45,7 @@ export class Concurrency {
     const now = this.#clock.monotonic();
     if (this.#isFixed || now - this.#retreatedAt < RETREAT_EVERY_MS) return;
     this.#retreatedAt = now;
+    this.#hasRetreated = true;
     this.#set(Math.max(Math.min(LEAST, this.#max), Math.floor(this.limit * RETREAT)));
   }
 

@@ -43,7 +43,7 @@ describe('config/*.example.*', () => {
     const { stdout } = await cryptodlOk(['vision', '--config', join(CONFIG, name), '--print-options']);
     expect(stdout).toMatch(/^market +um {2}\(config file\)$/m);
     expect(stdout).toMatch(/^symbols +\S+USDT\S* {2}\(config file\)$/m);
-    expect(stdout).toMatch(/^retries +\d+ {2}\(default\)$/m);
+    expect(stdout).toMatch(/^retry-preset +vision {2}\(default\)$/m);
   });
 
   it('a key that no flag has is refused with the nearest one', async () => {

@@ -78,7 +78,7 @@ describe('100 symbols × 31 days of um metrics', () => {
       await cryptodlOk(command(out, flags));
       expect(await digests(out)).toEqual(await digests(undisturbed));
       expect(filesBelow(join(out, '.cryptodl', 'tmp'))).toEqual([]);
-    });
+    }, 240_000);
   });
 
   /**

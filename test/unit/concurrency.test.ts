@@ -28,16 +28,23 @@ describe('Concurrency', () => {
     expect(concurrencyOf({ kind: 'auto', max: 12 }).concurrency.limit).toBe(12);
   });
 
-  it('grows by one after as many good answers as are in flight, and not beyond the most', () => {
-    const { told, succeed } = concurrencyOf({ kind: 'auto', max: 32 });
-    succeed(29);
-    expect(told).toEqual([]);
-    succeed(1);
-    expect(told).toEqual([31]);
-    succeed(31);
-    expect(told).toEqual([31, 32]);
+  it('doubles in a round trip as long as nothing is refused, and stays below the most', () => {
+    const { told, concurrency, succeed } = concurrencyOf({ kind: 'auto', max: 62 });
+    succeed(30);
+    expect(concurrency.limit).toBe(60);
     succeed(1000);
-    expect(told).toEqual([31, 32]);
+    expect(told.at(-1)).toBe(62);
+  });
+
+  it('grows by one after as many good answers as are in flight, once something was refused', () => {
+    const { told, concurrency, succeed } = concurrencyOf({ kind: 'auto', max: 100 });
+    concurrency.onOverload();
+    succeed(20);
+    expect(told).toEqual([21]);
+    succeed(1);
+    expect(told).toEqual([21, 22]);
+    succeed(22);
+    expect(told).toEqual([21, 22, 23]);
   });
 
   it('retreats to seven tenths, once a second: a burst of refusals is one message', async () => {
@@ -52,14 +59,16 @@ describe('Concurrency', () => {
     expect(concurrency.limit).toBe(14);
   });
 
-  it('counts good answers anew after a retreat', () => {
-    const { concurrency, succeed } = concurrencyOf({ kind: 'auto', max: 100 });
-    succeed(29);
+  it('counts good answers anew after a retreat', async () => {
+    const { clock, concurrency, succeed } = concurrencyOf({ kind: 'auto', max: 100 });
     concurrency.onOverload();
     succeed(20);
-    expect(concurrency.limit).toBe(21);
+    await clock.advance(1000);
+    concurrency.onOverload();
+    succeed(13);
+    expect(concurrency.limit).toBe(14);
     succeed(1);
-    expect(concurrency.limit).toBe(22);
+    expect(concurrency.limit).toBe(15);
   });
 
   it('stays between four (or the most, when that is less) and the most, and says so', async () => {
