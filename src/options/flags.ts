@@ -1,5 +1,5 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
-import { loadRetryPresets } from '../venue/facts.js';
+import { loadRetryPresets, PRESETS, STRATEGIES } from '../venue/facts.js';
 import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
 import { durationText } from '../units.js';
 import * as parse from './parsers.js';
@@ -41,8 +41,6 @@ const defaultedList = <T>(spec: Defaulted<T> & Listed): Defaulted<T> & Listed =>
 
 const venue = loadVenue();
 const presets = loadRetryPresets();
-const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
-const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
 
 /** `vision 2 × 100ms` */
 function presetText(name: (typeof PRESETS)[number]): string {

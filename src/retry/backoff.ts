@@ -2,8 +2,7 @@
 import type { Clock } from '../clock.js';
 
 /** The last three spread the herd: uniform over all of the step, over its upper half, or from the delay before. */
-export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
-export type Strategy = (typeof STRATEGIES)[number];
+export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
 
 export interface BackoffOptions {
   readonly strategy: Strategy;

@@ -83,20 +83,18 @@ const VenueFacts = v.strictObject({
   markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
 });
 
+/** As `retry/backoff.ts` knows them. */
+export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
+export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
+
 const RetryPreset = v.strictObject({
-  strategy: v.picklist(['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated']),
+  strategy: v.picklist(STRATEGIES),
   retries: v.number(),
   baseDelayMs: v.number(),
   factor: v.number(),
   maxDelayMs: v.number(),
 });
-const RetryPresets = v.strictObject({
-  vision: RetryPreset,
-  metrics: RetryPreset,
-  realtime: RetryPreset,
-  history: RetryPreset,
-  supplementary: RetryPreset,
-});
+const RetryPresets = v.strictObject(v.entriesFromList(PRESETS, RetryPreset));
 
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
