@@ -10,10 +10,14 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 64) return undefined;
   const typed = text.toLowerCase();
+  const typedLetters = letters(typed);
   let best: { candidate: string; far: number } | undefined;
   for (const candidate of candidates) {
     const folded = candidate.toLowerCase();
-    const far = distance(typed, folded) - (letters(folded) === letters(typed) ? 0.5 : 0);
+    let far = distance(typed, folded);
+    // Only a tie is worth a look at the letters.
+    if (best !== undefined && far > best.far + 0.5) continue;
+    if (letters(folded) === typedLetters) far -= 0.5;
     if (best === undefined || far < best.far) best = { candidate, far };
   }
   const allowed = Math.max(1, Math.floor(text.length / 3));

@@ -20,6 +20,9 @@ export function isVerb(word: string): boolean {
   return VERBS.some((verb) => verb === word);
 }
 
+/** Flags that are in no table. */
+const BARE: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
+
 /** Words in their order; an unknown flag has the next word for its value, unless that is a flag. */
 export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
   const known = flagsOf(verb);
@@ -32,6 +35,8 @@ export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
       words.push({ text, kind: 'verb' });
     } else if (!text.startsWith('-') || text === '-') {
       words.push({ text, kind: 'operand' });
+    } else if (BARE.has(text)) {
+      words.push({ text, kind: 'flag' });
     } else {
       const flag = known.find((name) => text === `--${name}` || text.startsWith(`--${name}=`));
       words.push(flag === undefined ? { text, kind: 'unknown-flag' } : { text, kind: 'flag', flag });

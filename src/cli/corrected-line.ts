@@ -1,8 +1,9 @@
 /** The command line that was typed, with a correction: a line that can be typed as it is. */
 import type { Correction } from '../errors.js';
-import { environmentName, FLAG_NAMES, flagsOf, isSwitch, VERBS } from '../options/flags.js';
+import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { textsOf, verbOf, wordsOf } from './command-words.js';
+import type { Word } from './command-words.js';
 
 /** Flags that say where things are: another command is typed with them too. */
 const PLACES: readonly FlagName[] = ['out', 'archive-url', 'listing-url', 'now', 'config'];
@@ -37,39 +38,22 @@ function withOperand(line: readonly string[], operand: string): string[] {
 
 /** In place of its first occurrence, or at the end. */
 function withFlag(line: readonly string[], name: string, value: string | null): string[] {
-  const given = value === null ? [] : isKnownSwitch(name) ? [`--${name}`] : [`--${name}`, value];
-  const result: string[] = [];
-  let isPlaced = false;
-  for (let at = 0; at < line.length; at += 1) {
-    const word = line[at] ?? '';
-    if (word !== `--${name}` && !word.startsWith(`--${name}=`)) {
-      result.push(word);
-      continue;
-    }
-    if (!isPlaced) result.push(...given);
-    isPlaced = true;
-    if (word === `--${name}` && hasValue(name, line[at + 1])) at += 1;
-  }
-  return isPlaced ? result : [...result, ...given];
+  const flag = FLAG_NAMES.find((known) => known === name);
+  const verb = verbOf(line);
+  if (flag === undefined || verb === undefined) return [...line];
+  const given = value === null ? [] : isSwitch(flag) ? [`--${name}`] : [`--${name}`, value];
+  const words = wordsOf(line, verb);
+  const at = words.findIndex((word) => word.flag === flag);
+  const others = (part: readonly Word[]): string[] => textsOf(part.filter((word) => word.flag !== flag));
+  return at < 0 ? [...line, ...given] : [...others(words.slice(0, at)), ...given, ...others(words.slice(at))];
 }
 
 function placesOf(argv: readonly string[], command: readonly string[]): string[] {
-  const verb = VERBS.find((name) => name === command[0]);
-  const taken = PLACES.filter((name) => verb !== undefined && flagsOf(verb).includes(name));
-  return taken.flatMap((name) => {
-    const at = argv.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
-    if (at < 0) return [];
-    return argv.slice(at, argv[at] === `--${name}` ? at + 2 : at + 1);
-  });
-}
-
-function isKnownSwitch(name: string): boolean {
-  const known = FLAG_NAMES.find((flag) => flag === name);
-  return known !== undefined && isSwitch(known);
-}
-
-function hasValue(name: string, next: string | undefined): boolean {
-  return !isKnownSwitch(name) && next !== undefined && !next.startsWith('--');
+  const typed = verbOf(argv);
+  const next = verbOf(command);
+  if (typed === undefined || next === undefined) return [];
+  const taken = flagsOf(next).filter((name) => PLACES.includes(name));
+  return textsOf(wordsOf(argv, typed).filter(({ flag }) => flag !== undefined && taken.includes(flag)));
 }
 
 /** As a POSIX shell takes it for one word. */

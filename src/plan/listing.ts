@@ -1,5 +1,6 @@
 /** Walks of the archive's bucket listing, page by page. Source: facts, section 3. */
 import { CryptodlError } from '../errors.js';
+import { byKey } from '../venue/keys.js';
 import type { ListedObject, ListingPage } from './listing-xml.js';
 
 /** Fetches one page; the query is without the leading `?`. */
@@ -65,10 +66,9 @@ async function* pages(
 
 function lastName(page: ListingPage): string | undefined {
   const names = [page.objects.at(-1)?.key, page.prefixes.at(-1)].filter((name) => name !== undefined);
-  return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).at(-1);
+  return names.sort(byKey).at(-1);
 }
 
-/** Key order is UTF-8 byte order. */
 function isAfter(next: string, position: string | undefined): boolean {
-  return position === undefined || Buffer.compare(Buffer.from(next), Buffer.from(position)) > 0;
+  return position === undefined || byKey(next, position) > 0;
 }

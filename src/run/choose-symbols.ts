@@ -3,7 +3,7 @@ import { CryptodlError } from '../errors.js';
 import { isListingFault } from '../plan/plan.js';
 import { namesOnly, selectSymbols } from '../plan/symbols.js';
 import type { Selection, SymbolPatterns } from '../plan/symbols.js';
-import { datasetPrefix } from '../venue/keys.js';
+import { byKey, datasetPrefix } from '../venue/keys.js';
 import { refuseEnded } from './refuse-ended.js';
 import { datasetName } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
@@ -22,14 +22,9 @@ export async function chooseSymbols(
   datasets: readonly ChosenDataset[],
 ): Promise<ChosenSymbols> {
   const quotes = session.options.quote ?? [];
-  const available = new Map<string, ReadonlySet<string>>();
+  let available: Map<string, ReadonlySet<string>>;
   try {
-    for (const { market, spec } of datasets) {
-      if (available.has(spec.name)) continue;
-      // An interval may exist in other cadences than its neighbour.
-      const all = datasets.filter((dataset) => dataset.spec === spec).flatMap(({ cadences }) => cadences);
-      available.set(spec.name, await symbolsOf(session, { market, spec, cadences: [...new Set(all)] }));
-    }
+    available = await listedSymbols(session, datasets);
   } catch (error) {
     if (!isListingFault(error)) throw error;
     refuseRemoved(session, datasets);
@@ -38,11 +33,10 @@ export async function chooseSymbols(
   for (const dataset of datasets) {
     if (available.get(dataset.spec.name)?.size === 0) refuseRemoved(session, [dataset]);
   }
-  const all = new Set([...available.values()].flatMap((symbols) => [...symbols]));
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
   ];
-  return { selection: selectSymbols(patterns, quotes, [...all], what.join(', ')), available };
+  return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
 }
 
 function refuseRemoved(session: Session, datasets: readonly ChosenDataset[]): void {
@@ -73,20 +67,28 @@ function withoutListing(
   return selection;
 }
 
-/** In key order; of every cadence, because some symbols have months only. */
-export async function symbolsOf(
+/** By dataset; of every cadence that one of its intervals has, because some symbols have months only. */
+export async function listedSymbols(
   session: Pick<Session, 'venue' | 'listing'>,
-  dataset: Pick<ChosenDataset, 'market' | 'spec' | 'cadences'>,
-): Promise<ReadonlySet<string>> {
-  const symbols = new Set<string>();
-  for (const cadence of dataset.cadences) {
-    const prefix = datasetPrefix(session.venue, dataset.market, cadence, dataset.spec.name);
-    for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
+  datasets: readonly ChosenDataset[],
+): Promise<Map<string, ReadonlySet<string>>> {
+  const listed = new Map<string, ReadonlySet<string>>();
+  for (const { market, spec } of datasets) {
+    if (listed.has(spec.name)) continue;
+    const cadences = datasets
+      .filter((dataset) => dataset.spec === spec)
+      .flatMap((dataset) => dataset.cadences);
+    const symbols = new Set<string>();
+    for (const cadence of new Set(cadences)) {
+      const prefix = datasetPrefix(session.venue, market, cadence, spec.name);
+      for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
+    }
+    listed.set(spec.name, symbols);
   }
-  return new Set([...symbols].sort(inKeyOrder));
+  return listed;
 }
 
-/** The archive sorts by UTF-8 bytes. */
-export function inKeyOrder(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+/** All of them, in key order. */
+export function inKeyOrderOf(listed: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
 }

@@ -9,7 +9,7 @@ import { selectSymbols } from '../plan/symbols.js';
 import type { ArchiveObject, Series } from '../task.js';
 import { datasetName } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
-import { inKeyOrder, symbolsOf } from './choose-symbols.js';
+import { inKeyOrderOf, listedSymbols } from './choose-symbols.js';
 import { refuseEnded } from './refuse-ended.js';
 import type { Session } from './session.js';
 
@@ -61,16 +61,15 @@ async function symbolsIn(
   datasets: readonly ChosenDataset[],
   patterns: SymbolPatterns | undefined,
 ): Promise<readonly string[]> {
-  const found = new Set<string>();
-  for (const dataset of datasets) {
-    const symbols = await symbolsOf(session, dataset);
-    if (symbols.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
-    for (const symbol of symbols) found.add(symbol);
-  }
+  const listed = await listedSymbols(session, datasets);
+  for (const dataset of datasets)
+    if (listed.get(dataset.spec.name)?.size === 0 && dataset.spec.removed)
+      refuseEnded(session.venue, dataset);
+  const found = inKeyOrderOf(listed);
   const what = datasets.map(datasetName).join(', ');
-  if (found.size === 0) throw usage(`the archive lists no symbol of ${what}`);
+  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
   const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
-  return selectSymbols(all, session.options.quote ?? [], [...found].sort(inKeyOrder), what).symbols;
+  return selectSymbols(all, session.options.quote ?? [], found, what).symbols;
 }
 
 async function extentOf(

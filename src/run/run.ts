@@ -61,7 +61,7 @@ export function startRun(request: RunRequest): Run {
     end: () => {
       if (isRead) channel.unbound();
       else channel.discard();
-      isOver = !isRead;
+      isOver ||= !isRead;
       return begin();
     },
     async *[Symbol.asyncIterator]() {

@@ -101,7 +101,7 @@ export function openSession(request: SessionRequest): Session {
   });
   const written = new Set<Promise<void>>();
   const told: Told = { observer, tally, concurrency, bans, written };
-  const fetch = createStack(options, clock, venue, createTransport(pools), told);
+  const fetch = createStack(options, clock, venue, createTransport(pools, clock), told);
   const listing = listingUrl(options, venue);
   const session: Session = {
     options,

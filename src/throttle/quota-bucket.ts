@@ -26,7 +26,7 @@ interface Waiter extends Permit {
 
 /** Exact wake-up: no polling, and nothing is held across a wait. */
 export class QuotaBucket {
-  /** How often somebody had to wait, for the run's own numbers. */
+  /** How often somebody had to wait. */
   waits = 0;
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new Lanes<Waiter>();

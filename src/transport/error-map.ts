@@ -48,15 +48,20 @@ export function mapWireError(error: Error, url: string): Error {
   return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, { cause: error });
 }
 
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Start of the body. */
+  readonly head: string;
+  /** Epoch milliseconds of our clock. */
+  readonly receivedAt: number;
+}
+
 /** Undefined for the statuses that are answers (200, 404). */
-export function statusError(
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  head: string,
-  url: string,
-): CryptodlError | undefined {
+export function statusError(answer: Answer, url: string): CryptodlError | undefined {
+  const { status, headers, head } = answer;
   if (status === 200 || status === 404) return undefined;
-  const wait = status === 429 || status === 418 ? limitMs(status, headers, head) : retryAfterMs(headers);
+  const wait = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
   const details = wait === undefined ? {} : { retryAfterMs: wait };
   const said = head === '' ? '' : `: ${summary(head)}`;
   return new CryptodlError(statusCode(status), `${new URL(url).host} answered ${status}${said}`, details);
@@ -66,15 +71,11 @@ export function statusError(
 const BAN_MS = 120_000;
 
 /** The longest that header and body (`IP banned until 1734000000000`) ask for. */
-function limitMs(
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  head: string,
-): number | undefined {
+function limitMs({ status, headers, head, receivedAt }: Answer): number | undefined {
   const until = Number(/banned until (\d{13})/i.exec(head)?.[1] ?? Number.NaN);
   const serverNow = Date.parse(headers['date'] ?? '');
-  // The server's clock, to the second; without it ours, which the caller does not know here.
-  const fromBody = until - (Number.isNaN(serverNow) ? Date.now() : serverNow) + 1000;
+  // The server's clock, to the second; without it ours.
+  const fromBody = until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
   const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
   if (asked.length > 0) return Math.max(...asked.map((ms) => ms ?? 0));
   return status === 418 ? BAN_MS : undefined;

@@ -1,5 +1,6 @@
 /** One attempt on the wire: the innermost Fetch. */
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse } from '../fetch.js';
 import { mapWireError, statusError } from './error-map.js';
@@ -18,11 +19,11 @@ const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
  * for a cut, oversized or encoded body, and with the signal's reason when it aborts. The socket of an attempt
  * that did not end by itself is closed.
  */
-export function createTransport(pools: Pools): Fetch {
+export function createTransport(pools: Pools, clock: Pick<Clock, 'now'>): Fetch {
   return (request, context) =>
     new Promise((resolve, reject) => {
       context.signal.throwIfAborted();
-      const exchange = new Exchange(request, context, resolve, reject);
+      const exchange = new Exchange(clock, request, context, resolve, reject);
       const { pathname, search } = new URL(request.url);
       pools
         .of(request.url)
@@ -37,6 +38,7 @@ function headersOf(request: FetchRequest): Record<string, string> {
 
 /** The state of one request: an undici DispatchHandler that settles exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #request: FetchRequest;
   readonly #context: FetchContext;
   readonly #sink: Sink;
@@ -51,11 +53,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   };
 
   constructor(
+    clock: Pick<Clock, 'now'>,
     request: FetchRequest,
     context: FetchContext,
     resolve: (response: FetchResponse) => void,
     reject: (error: unknown) => void,
   ) {
+    this.#clock = clock;
     this.#request = request;
     this.#context = context;
     this.#resolve = resolve;
@@ -148,7 +152,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     const head =
       this.#status === 200 || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
-    const refusal = statusError(this.#status, this.#headers, head, this.#request.url);
+    const refusal = statusError(
+      { status: this.#status, headers: this.#headers, head, receivedAt: this.#clock.now() },
+      this.#request.url,
+    );
     if (refusal !== undefined) {
       this.#fail(refusal);
       return;

@@ -50,6 +50,11 @@ export function memberName(key: string): string {
   return `${key.slice(key.lastIndexOf('/') + 1, -'.zip'.length)}.csv`;
 }
 
+/** The archive sorts by UTF-8 bytes. */
+export function byKey(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
 /** URL path of a key: every segment percent-encoded as UTF-8. */
 export function keyPath(key: string): string {
   return key.split('/').map(encodeURIComponent).join('/');

@@ -271,6 +271,11 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl vision --symbols BTCUSDT --dry-run',
   },
   {
+    typed: ['vision', '--no-progress', 'BTCUSDT'],
+    says: 'vision takes no operand, "BTCUSDT" is one too many',
+    line: 'cryptodl vision --no-progress --symbols BTCUSDT',
+  },
+  {
     typed: ['vision', '-s', 'BTCUSDT', '-d', '1'],
     says: 'vision has no flag -s',
     line: 'cryptodl vision --symbols BTCUSDT -d 1',

@@ -1,3 +1,4 @@
+import { systemClock } from '../../src/clock.js';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -12,7 +13,7 @@ import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 function transport() {
   const pools = createPools({ connections: 1, connectTimeoutMs: 5000 });
   onTestFinished(() => pools.close());
-  const fetch = createTransport(pools);
+  const fetch = createTransport(pools, systemClock);
   return (url: string) => fetch({ url, bucket: 'archive' }, context());
 }
 

@@ -1,3 +1,4 @@
+import { systemClock } from '../../src/clock.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -23,7 +24,7 @@ const LARGE = Buffer.from(
 function transport(connections = 4) {
   const pools = createPools({ connections, connectTimeoutMs: 5000 });
   onTestFinished(() => pools.close());
-  const fetch = createTransport(pools);
+  const fetch = createTransport(pools, systemClock);
   return (
     url: string,
     more: Partial<FetchRequest> = {},

@@ -62,7 +62,7 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('S4 spreads the last fifth of the budget over the rest of the window', async () => {
+  it('Z1 spreads the last fifth of the budget over the rest of the window', async () => {
     const { clock, granted, take, toWindow } = bucketOf(100);
     await toWindow();
     for (let name = 0; name < 100; name += 1) void take(name);
