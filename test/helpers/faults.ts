@@ -1,0 +1,188 @@
+/**
+ * The fault matrix through the real binary: every row is a test whose title is a line of docs/faults.md, with one object
+ * of ten as its victim.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from './archive.js';
+import type { TestArchive } from './archive.js';
+import { cryptodl, FAST } from './cli.js';
+import type { CliOptions, CliResult } from './cli.js';
+import { scratchFolder } from './folders.js';
+import { filesBelow, manifestLines, readParquet } from './lake.js';
+import type { LakeRow } from './lake.js';
+
+export interface FaultRow {
+  /** As the fault matrix has it; several tests may share one. */
+  readonly id: string;
+  /** What is done to the program. */
+  readonly fault: string;
+  /** What becomes of it. */
+  readonly outcome: string;
+  readonly exit: number;
+}
+
+/** A test of one row. `check` gets the row's exit code, so that title and assertion cannot differ. */
+export function fault(row: FaultRow, check: (exit: number) => Promise<void>, timeoutMs = 60_000): void {
+  it(`${row.id} ${row.fault} → ${row.outcome}; exit ${row.exit}`, () => check(row.exit), timeoutMs);
+}
+
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
+const DAYS = ['2026-10-01', '2026-10-02', '2026-10-03', '2026-10-04', '2026-10-05'];
+
+export function keyOf(symbol: string, day: string): string {
+  return `data/futures/um/daily/metrics/${symbol}/${symbol}-metrics-${day}.zip`;
+}
+
+/** The object that something is done to; the nine others must not suffer. */
+export const VICTIM = keyOf('BTCUSDT', '2026-10-03');
+export const OBJECTS = SYMBOLS.length * DAYS.length;
+
+type Victimize = (request: IncomingMessage, response: ServerResponse, time: number) => boolean;
+
+export interface FaultScene {
+  /** Served as the archive; remade for nobody, so whoever changes it puts it back. */
+  readonly folder: string;
+  readonly archive: () => TestArchive;
+  /** The bytes of an object as they were published. */
+  readonly bytesOf: (key: string) => Buffer;
+  /** Lets `act` answer requests of this path; it is told how often it was asked (from 1) and returns false to let one pass. */
+  readonly onPath: (path: string, act: Victimize) => void;
+  /** Runs `vision` over all ten objects into a new folder (or the given one). */
+  readonly run: (flags?: readonly string[], options?: FaultRunOptions) => Promise<FaultRun>;
+}
+
+interface FaultRunOptions extends CliOptions {
+  readonly out?: string;
+}
+
+export interface FaultRun extends CliResult {
+  readonly out: string;
+  /** The last event. */
+  readonly summary: Readonly<Record<string, unknown>>;
+  /** Wire requests of exactly this path. */
+  readonly requestsOf: (path: string) => number;
+}
+
+/** To be called within a `describe`. */
+export function faultScene(): FaultScene {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  let archive: TestArchive;
+  let runs = 0;
+  beforeAll(async () => {
+    makeArchive(folder, {
+      market: 'um',
+      dataset: 'metrics',
+      symbols: SYMBOLS,
+      from: DAYS[0] ?? '',
+      to: DAYS.at(-1) ?? '',
+      cadence: 'daily',
+    });
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+  const run = async (flags: readonly string[] = [], options: FaultRunOptions = {}): Promise<FaultRun> => {
+    runs += 1;
+    const out = options.out ?? join(scratch, `lake-${runs}`);
+    const from = archive.requests.length;
+    const result = await cryptodl([...command(archive.url, out), ...flags], options);
+    const requests = archive.requests.slice(from);
+    return {
+      ...result,
+      out,
+      summary: result.events.at(-1) ?? {},
+      requestsOf: (path) => requests.filter((asked) => asked === `/${path}`).length,
+    };
+  };
+  return {
+    folder,
+    archive: () => archive,
+    bytesOf: (key) => readFileSync(join(folder, key)),
+    onPath: (path, act) => {
+      let time = 0;
+      archive.fault = (asked, request, response) => {
+        if (asked !== `/${path}`) return false;
+        time += 1;
+        return act(request, response, time);
+      };
+    },
+    run,
+  };
+}
+
+function command(url: string, out: string): string[] {
+  const range = ['--from', DAYS[0] ?? '', '--to', DAYS.at(-1) ?? ''];
+  const where = ['--archive-url', url, '--out', out];
+  return [
+    'vision',
+    '--dataset',
+    'metrics',
+    '--symbols',
+    SYMBOLS.join(','),
+    ...range,
+    ...where,
+    '--json',
+    ...FAST,
+  ];
+}
+
+/** Everything that was published is in the lake, row for row, but for the victim when `without` says so. */
+export async function expectIntact(scene: FaultScene, lake: FaultRun, without?: 'victim'): Promise<void> {
+  const expected = await undisturbed(scene);
+  const rows = await rowsOf(lake.out);
+  const isLeftOut = (row: LakeRow): boolean => without === 'victim' && row['day'] === VICTIM;
+  expect(rows).toEqual(expected.filter((row) => !isLeftOut(row)));
+  expect(filesBelow(lake.out).filter((path) => /\.partial|staged|tmp/.test(path))).toEqual([]);
+}
+
+const undisturbedRows = new WeakMap<FaultScene, Promise<LakeRow[]>>();
+
+function undisturbed(scene: FaultScene): Promise<LakeRow[]> {
+  const known = undisturbedRows.get(scene) ?? readUndisturbed(scene);
+  undisturbedRows.set(scene, known);
+  return known;
+}
+
+async function readUndisturbed(scene: FaultScene): Promise<LakeRow[]> {
+  const archive = scene.archive();
+  const { fault: disturbance } = archive;
+  archive.fault = undefined;
+  const { out, code } = await scene.run();
+  archive.fault = disturbance;
+  expect(code).toBe(0);
+  return rowsOf(out);
+}
+
+/** All rows with the key of the object that they came from, by what the manifest says of its times. */
+async function rowsOf(out: string): Promise<LakeRow[]> {
+  const rows: LakeRow[] = [];
+  for (const symbol of SYMBOLS) {
+    const series = join(out, `binance/um/metrics/symbol=${symbol}`);
+    const files = filesBelow(series, '.parquet');
+    const keys = new Set(manifestLines(series).map((line) => String(line['key'])));
+    for (const file of files) {
+      for (const row of await readParquet(join(series, file))) {
+        // Before the relabelling of 2026-06-25 a day ran to 00:00 of the next; these are after it.
+        const day = keyOf(symbol, (row['create_time'] as Date).toISOString().slice(0, 10));
+        expect(keys).toContain(day);
+        rows.push({ symbol, day, ...row });
+      }
+    }
+  }
+  return rows;
+}
+
+/** The socket of an answer, to say on it what HTTP does not allow. */
+export function socketOf(response: ServerResponse): Socket {
+  const { socket } = response;
+  if (socket === null) throw new Error('the answer has no socket any more');
+  return socket;
+}
