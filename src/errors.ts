@@ -1,4 +1,4 @@
-import type { FetchResponse } from './fetch.js';
+import type { FetchResponse, PartialBody } from './fetch.js';
 
 /**
  * Every way in which the program can fail, as data.
@@ -24,6 +24,7 @@ const CATALOGUE = {
   // the wire
   'connect-failed': TRANSIENT,
   'dns-failed': TRANSIENT,
+  'host-unknown': TRANSIENT,
   'connection-lost': TRANSIENT,
   'connect-timeout': TRANSIENT,
   'headers-timeout': TRANSIENT,
@@ -32,13 +33,17 @@ const CATALOGUE = {
   'too-slow': TRANSIENT,
   'http-protocol': TRANSIENT,
   'http-server-error': TRANSIENT,
-  'http-forbidden': TRANSIENT,
+  'http-forbidden': PERMANENT,
   'http-refused': PERMANENT,
-  'tls-failed': PERMANENT,
+  // Neither a proxy's word nor a certificate becomes another one for the next object.
+  'proxy-refused': FATAL,
+  'tls-failed': FATAL,
   'redirect-refused': PERMANENT,
   'body-encoded': TRANSIENT,
   // waiting
   'rate-limited': { ...TRANSIENT, hostFault: false },
+  banned: { ...TRANSIENT, hostFault: false },
+  'address-blocked': { ...TRANSIENT, hostFault: false },
   'breaker-open': { ...TRANSIENT, hostFault: false },
   'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
   // the content
@@ -93,6 +98,10 @@ interface Details {
   readonly correction?: Correction;
   /** The bytes that were refused, for the quarantine. */
   readonly evidence?: FetchResponse;
+  /** What arrived of a body that was cut. */
+  readonly partial?: PartialBody;
+  /** Where a redirect points to. */
+  readonly location?: string;
 }
 
 /** The only error class of the program; told apart by `code`, never by message text. */
@@ -103,6 +112,9 @@ export class CryptodlError extends Error {
   readonly hint: string | undefined;
   readonly correction: Correction | undefined;
   readonly evidence: FetchResponse | undefined;
+  readonly location: string | undefined;
+  /** What arrived of a body that was cut, for the next attempt to go on from. */
+  partial: PartialBody | undefined;
   /** Attempts that were made on the wire before this error was given up on. */
   attempts = 1;
   /** Set when a retry layer gave up: whoever waits for this request as a part of another does not retry it again. */
@@ -115,6 +127,8 @@ export class CryptodlError extends Error {
     this.hint = details.hint;
     this.correction = details.correction;
     this.evidence = details.evidence;
+    this.partial = details.partial;
+    this.location = details.location;
   }
 
   get retryable(): boolean {
@@ -190,6 +204,8 @@ function diskError(error: unknown): CryptodlError | undefined {
 /** Told before every wait for another try. */
 export interface RetryEvent {
   readonly traceId: string;
+  /** Of the attempt that failed. */
+  readonly attemptId: string;
   readonly url: string;
   /** 1 for the first extra try. */
   readonly retry: number;

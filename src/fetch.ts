@@ -19,6 +19,15 @@ export interface FetchRequest {
   readonly bypassCache?: boolean;
   /** What the body must be; checked on every attempt. */
   readonly expect?: Expectation;
+  /** What an earlier attempt left at `spoolPath`: only the rest is asked for, if the object is still the same. */
+  readonly partial?: PartialBody;
+}
+
+/** The beginning of a body, in a file. */
+export interface PartialBody {
+  readonly bytes: number;
+  /** Strong ETag of what it is the beginning of, with its quotes. */
+  readonly etag: string;
 }
 
 export interface Expectation {
@@ -41,8 +50,8 @@ export interface FetchContext {
   readonly signal: AbortSignal;
   /** One id for all attempts of a request. */
   readonly traceId: string;
-  /** Counts from 1. */
-  readonly attempt: number;
+  /** Of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */
+  readonly attemptId?: string;
   /** Set by the timeout layer: told of every sign of life on the wire, and of pauses that are ours. */
   readonly onActivity?: (what: Sign, bytes?: number) => void;
 }

@@ -9,6 +9,7 @@ import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { FlagName, Options } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
+import { NO_PROXIES } from './options/surroundings.js';
 import type { TaskOutcome } from './outcome.js';
 import { summaryOf } from './run/conclude-run.js';
 import type { RunSummary } from './run/conclude-run.js';
@@ -79,8 +80,7 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
   const run = startRun({
     resolved: resolveOptions('vision', [layer]),
-    home: homedir(),
-    stateHome: undefined,
+    surroundings: { home: homedir(), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,
     observer: observerOf(hooks),
     clock: systemClock,

@@ -15,6 +15,16 @@ export interface Announcement {
   readonly totals: PlanTotals;
 }
 
+export interface AttemptEnd {
+  readonly request: { readonly url: string };
+  readonly attemptId: string;
+  /** On the monotonic clock. */
+  readonly sentAt: number;
+  readonly endedAt: number;
+  readonly firstByteMs: number | undefined;
+  readonly error: unknown;
+}
+
 export interface Observer {
   warn(message: string): void;
   announce(announcement: Announcement): void;
@@ -23,6 +33,8 @@ export interface Observer {
   /** An object of so many bytes is here and verified; what becomes of it is told when its file is written. */
   arrived(bytes: number): void;
   retry(event: RetryEvent): void;
+  /** An attempt on the wire has ended, well when there is no error. */
+  attempt(attempt: AttemptEnd): void;
   /** Anything that only programs want to know. */
   event(name: string, fields: object): void;
 }
@@ -34,5 +46,6 @@ export const SILENT: Observer = {
   start: () => undefined,
   arrived: () => undefined,
   retry: () => undefined,
+  attempt: () => undefined,
   event: () => undefined,
 };

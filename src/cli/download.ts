@@ -5,6 +5,7 @@ import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/surroundings.js';
 import { closingBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
@@ -34,8 +35,7 @@ export async function download({ resolved, io, typed, failures }: Download): Pro
   const signals = watchSignals(io);
   const request: RunRequest = {
     resolved,
-    home: io.environment['HOME'],
-    stateHome: io.environment['XDG_STATE_HOME'],
+    surroundings: surroundingsOf(io.environment),
     read: readLists(io),
     observer: reporter,
     clock: systemClock,

@@ -8,6 +8,7 @@ import type { Io } from '../io.js';
 import { SILENT } from '../observer.js';
 import type { Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/surroundings.js';
 import { isListingFault } from '../plan/plan.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
@@ -199,8 +200,7 @@ async function withSession(run: ListRun, act: (session: Session) => Promise<Exit
   const signals = watchSignals(io);
   const session = openSession({
     resolved,
-    home: io.environment['HOME'],
-    stateHome: io.environment['XDG_STATE_HOME'],
+    surroundings: surroundingsOf(io.environment),
     observer: warningsTo(io),
     clock: systemClock,
     signal: signals.signal,

@@ -2,6 +2,7 @@
 import { usage } from '../errors.js';
 import { DAY_MS, parseDay } from '../calendar.js';
 import { parseBytes, parseDurationMs } from '../units.js';
+import { isProxy } from './surroundings.js';
 import { didYouMean, nearest } from '../did-you-mean.js';
 
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
@@ -119,6 +120,14 @@ export const url: Parse<string> = (value, where) => {
       URL.canParse(`https://${value}`) && !value.includes('://')
         ? `https://${value}`
         : 'http://127.0.0.1:8090',
+  });
+};
+
+/** An address, with user and password if need be, or `none`; a refusal does not repeat what may hold a password. */
+export const proxy: Parse<string> = (value, where) => {
+  if (value === 'none' || isProxy(value)) return value;
+  throw usage(`${where} is not the address of a proxy`, given(where, 'http://127.0.0.1:3128'), {
+    value: 'http://127.0.0.1:3128',
   });
 };
 

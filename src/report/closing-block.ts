@@ -4,10 +4,12 @@ import { CryptodlError } from '../errors.js';
 import type { AbsenceReason } from '../task.js';
 import { OUTCOME_KINDS } from '../outcome.js';
 import { bytesText, durationText } from '../units.js';
+import type { WireFigures } from './figures.js';
 import type { Tally } from './tally.js';
 
 export interface Closing {
   readonly tally: Tally;
+  readonly network: Pick<WireFigures, 'requests' | 'retries'>;
   readonly elapsedMs: number;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
@@ -38,12 +40,12 @@ function place(name: string, path: string | undefined): string[] {
   return path === undefined ? [] : [`  ${name.padEnd(11)}${path}`];
 }
 
-function work({ tally, elapsedMs }: Closing): string[] {
+function work({ tally, network, elapsedMs }: Closing): string[] {
   if (tally.files === 0) return [];
   const speed = elapsedMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / elapsedMs) * 1000))}/s` : '';
   const rows = tally.rows > 0 ? `${number(tally.rows)} rows in ` : '';
   return [
-    `  fetched    ${bytesText(tally.bytes)}${speed}, ${number(tally.requests)} requests, ${number(tally.retries)} retried`,
+    `  fetched    ${bytesText(tally.bytes)}${speed}, ${number(network.requests)} requests, ${number(network.retries.total)} retried`,
     `  written    ${rows}${number(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
     ...(tally.duplicates > 0
       ? [`  dropped    ${number(tally.duplicates)} exact duplicate rows within one object`]

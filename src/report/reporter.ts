@@ -1,7 +1,8 @@
 /** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
 import type { Clock } from '../clock.js';
-import type { CryptodlError, RetryEvent } from '../errors.js';
-import type { Announcement, Observer } from '../observer.js';
+import { CryptodlError } from '../errors.js';
+import type { RetryEvent } from '../errors.js';
+import type { Announcement, AttemptEnd, Observer } from '../observer.js';
 import type { TaskOutcome } from '../outcome.js';
 import type { PlanTotals } from '../task.js';
 import { durationText } from '../units.js';
@@ -90,6 +91,7 @@ export class Reporter implements Observer {
     const { clock, log } = this.#options;
     const fields = {
       traceId: event.traceId,
+      attemptId: event.attemptId,
       retry_attempt: event.retry,
       original_error: event.error.code,
       upstream: new URL(event.url).host,
@@ -101,6 +103,16 @@ export class Reporter implements Observer {
     if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#saidWaitAt < LONG_WAIT_MS) return;
     this.#saidWaitAt = clock.monotonic();
     this.say([`waiting ${durationText(event.delayMs)}: ${event.error.message}`]);
+  }
+
+  attempt({ request, attemptId, sentAt, endedAt, firstByteMs, error }: AttemptEnd): void {
+    const { logger } = this.#options.log;
+    if (!logger.isLevelEnabled('trace')) return;
+    const code = error instanceof CryptodlError ? error.code : undefined;
+    const upstream = new URL(request.url).host;
+    const traceId = attemptId.split('/')[0];
+    const ms = Math.round(endedAt - sentAt);
+    logger.trace({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
   }
 
   /** The last lines of a run; `error` is what ended it early. */

@@ -22,8 +22,6 @@ export class Tally {
   bytes = 0;
   files = 0;
   fileBytes = 0;
-  requests = 0;
-  retries = 0;
   quarantined = 0;
 
   count(key: string, outcome: Outcome): void {

@@ -7,7 +7,12 @@ import { SlidingCounts } from './sliding-counts.js';
 export interface BreakerOptions {
   readonly clock: Clock;
   readonly openMs: number;
+  /** Least wait after a firewall's refusal of this address; a second refusal ends the host for this run. */
+  readonly blockedMs: number;
+  readonly onChange?: (host: string, state: BreakerState) => void;
 }
+
+type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
 
 /** Failures in a row, with no success between, that open the breaker. */
 const FAILURES_TO_OPEN = 5;
@@ -18,98 +23,167 @@ const SHARE_TO_OPEN = 0.5;
 /** Requests that may be under way while it is half-open. */
 const PROBES = 3;
 
-/** The state of one host: closed, open until a moment, or half-open with a few probes. */
+/** `neutral` says nothing about the host: a 404, refused content, an abort. */
+type Result = 'success' | 'failure' | 'blocked' | 'neutral';
+
+/** The state of one host: closed, open until a moment, half-open with a few probes, or stopped for good. */
 class Breaker {
+  readonly #host: string;
   readonly #options: BreakerOptions;
+  #state: BreakerState = 'closed';
   #failures = 0;
   #recent = new SlidingCounts(WINDOW_MS);
-  #openUntil: number | undefined;
+  #openUntil = 0;
+  #isBlocked = false;
   #probes = 0;
 
-  constructor(options: BreakerOptions) {
+  constructor(host: string, options: BreakerOptions) {
+    this.#host = host;
     this.#options = options;
   }
 
-  /** Throws `breaker-open`, or returns the function that takes the result. */
-  enter(host: string): (result: 'success' | 'failure' | 'neutral') => void {
-    if (this.#openUntil === undefined) {
+  /** Throws `breaker-open` or, when it is stopped, `wait-too-long`; or returns the function that takes the result. */
+  enter(): (result: Result) => void {
+    if (this.#state === 'stopped') throw stopped(this.#host);
+    if (this.#state === 'closed') {
       return (result) => {
         this.#closedResult(result);
       };
     }
     const waitMs = this.#openUntil - this.#options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {
-      throw new CryptodlError('breaker-open', `${host} keeps failing and is left alone`, {
+      const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
+      throw new CryptodlError('breaker-open', `${this.#host} ${why} and is left alone`, {
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
       });
     }
+    this.#become('half-open');
     this.#probes += 1;
     return (result) => {
       this.#probes -= 1;
-      if (result === 'success') this.#close();
-      // A late probe does not open again what another one has closed.
-      else if (result === 'failure' && this.#openUntil !== undefined) this.#open();
+      this.#probeResult(result);
     };
   }
 
-  #closedResult(result: 'success' | 'failure' | 'neutral'): void {
-    if (result === 'neutral') return;
+  #closedResult(result: Result): void {
+    // Requests that were under way when it opened do not open it again.
+    if (result === 'neutral' || this.#state !== 'closed') return;
     this.#failures = result === 'success' ? 0 : this.#failures + 1;
     const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
     const failsTooOften =
       recent.results >= RESULTS_TO_TELL && recent.failures >= recent.results * SHARE_TO_OPEN;
-    // Requests that were under way when it opened do not open it again.
-    if (this.#openUntil === undefined && (this.#failures >= FAILURES_TO_OPEN || failsTooOften)) this.#open();
+    if (result === 'blocked') this.#block();
+    else if (this.#failures >= FAILURES_TO_OPEN || failsTooOften) this.#open(this.#options.openMs);
   }
 
-  #open(): void {
-    this.#openUntil = this.#options.clock.monotonic() + this.#options.openMs;
+  /** A late probe does not open again what another one has closed; a late failure is news, a late success is not. */
+  #probeResult(result: Result): void {
+    if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
+    if (result === 'failure') this.#open(this.#options.openMs);
+    else if (result === 'blocked' && this.#isBlocked) this.#become('stopped');
+    else if (result === 'blocked') this.#block();
+    else if (this.#state === 'half-open') this.#close();
+  }
+
+  #block(): void {
+    this.#isBlocked = true;
+    this.#open(Math.max(this.#options.openMs, this.#options.blockedMs));
+  }
+
+  #open(delayMs: number): void {
+    this.#openUntil = this.#options.clock.monotonic() + delayMs;
+    this.#become('open');
   }
 
   #close(): void {
-    this.#openUntil = undefined;
+    this.#isBlocked = false;
     this.#failures = 0;
     this.#recent = new SlidingCounts(WINDOW_MS);
+    this.#become('closed');
   }
+
+  #become(state: BreakerState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#options.onChange?.(this.#host, state);
+  }
+}
+
+function stopped(host: string): CryptodlError {
+  return new CryptodlError('wait-too-long', `${host} refuses this address, also after a wait`, {
+    hint: 'a firewall in front of it answers 403: run the same command later, or from another network',
+  });
 }
 
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'dns-failed',
+  'host-unknown',
   'connect-timeout',
   'interrupted',
 ]);
 
-function enterOrGiveUp(known: Breaker, host: string, isOnline: boolean): ReturnType<Breaker['enter']> {
-  try {
-    return known.enter(host);
-  } catch (error) {
-    if (isOnline) throw error;
-    throw new CryptodlError('unreachable', `${host} cannot be reached, and no other host answered either`, {
-      cause: error,
-      hint: 'check the network, --archive-url and --listing-url',
-    });
+/** What a run knows of its hosts. */
+class Hosts {
+  readonly #options: BreakerOptions;
+  readonly #breakers = new Map<string, Breaker>();
+  readonly #answered = new Set<string>();
+  readonly #unknown = new Set<string>();
+
+  constructor(options: BreakerOptions) {
+    this.#options = options;
   }
+
+  enter(host: string): (result: Result) => void {
+    const known = this.#breakers.get(host) ?? new Breaker(host, this.#options);
+    this.#breakers.set(host, known);
+    try {
+      return known.enter();
+    } catch (error) {
+      // While no host has ever answered, it is our network that is down: waiting for it would look like hanging.
+      const nobody =
+        this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
+      const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
+      if (nobody === '' && noSuch === '') throw error;
+      throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {
+        cause: error,
+        hint: 'check the network, --archive-url and --listing-url',
+      });
+    }
+  }
+
+  onAnswer(host: string): void {
+    this.#answered.add(host);
+    this.#unknown.delete(host);
+  }
+
+  onError(host: string, error: unknown): void {
+    const code = error instanceof CryptodlError ? error.code : undefined;
+    if (code === undefined || !NEVER_ANSWERED.has(code)) this.onAnswer(host);
+    else if (code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
+  }
+}
+
+function resultOf(error: unknown): Result {
+  if (!(error instanceof CryptodlError)) return 'neutral';
+  if (error.code === 'address-blocked') return 'blocked';
+  return error.hostFault ? 'failure' : 'neutral';
 }
 
 /** Stops asking a host that keeps failing. A 404 is an answer; refused content and aborts say nothing about a host. */
 export function breaker(options: BreakerOptions): Layer {
-  const breakers = new Map<string, Breaker>();
-  // While no host has ever answered, it is our network that is down: waiting for it would look like hanging.
-  let isOnline = false;
+  const hosts = new Hosts(options);
   return (next) => async (request, context) => {
     const { host } = new URL(request.url);
-    const known = breakers.get(host) ?? new Breaker(options);
-    breakers.set(host, known);
-    const leave = enterOrGiveUp(known, host, isOnline);
+    const leave = hosts.enter(host);
     try {
       const response = await next(request, context);
-      isOnline = true;
+      hosts.onAnswer(host);
       leave('success');
       return response;
     } catch (error) {
-      if (!(error instanceof CryptodlError) || !NEVER_ANSWERED.has(error.code)) isOnline = true;
-      leave(error instanceof CryptodlError && error.hostFault ? 'failure' : 'neutral');
+      hosts.onError(host, error);
+      leave(resultOf(error));
       throw error;
     }
   };

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode, RetryEvent } from '../errors.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody } from '../fetch.js';
 import { durationText } from '../units.js';
 import { createBackoff } from './backoff.js';
 import type { BackoffOptions } from './backoff.js';
@@ -16,10 +16,16 @@ export interface RetryOptions extends BackoffOptions {
   /** Retries of one host at once. */
   readonly mostAtOnce: () => number;
   readonly onRetry?: (event: RetryEvent) => void;
+  /** Told once per request, at its end: how many extra tries it took. */
+  readonly onEnd?: (retries: number, isOk: boolean) => void;
 }
 
 /** Refusals before anything was sent, or by a limit: they use up no attempt, they only wait. */
-const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited']);
+const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
+/** The bucket waits for these by itself; what is slept here is only what spreads the herd. */
+const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
+/** A body that got so much further was worth its attempt. */
+const PROGRESS_BYTES = 8 * 1024 * 1024;
 /** Content that its publisher contradicts is asked for again twice, past caches, however few retries there are. */
 const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set(['checksum-mismatch', 'zip-truncated', 'not-a-zip']);
 const ASK_AGAIN_TIMES = 2;
@@ -35,9 +41,16 @@ export function retry(options: RetryOptions): Layer {
   };
   return (next) => async (request, context) => {
     const budget = budgetOf(request.url);
-    const response = await new Tries(options, budget, request, context).run(next);
-    budget.onSuccess();
-    return response;
+    const tries = new Tries(options, budget, request, context);
+    try {
+      const response = await tries.run(next);
+      budget.onSuccess();
+      options.onEnd?.(tries.retries, true);
+      return response;
+    } catch (error) {
+      options.onEnd?.(tries.retries, false);
+      throw error;
+    }
   };
 }
 
@@ -52,6 +65,10 @@ class Tries {
   #failures = 0;
   #refusals = 0;
   #refusedSince: number | undefined;
+  /** Attempts that left this layer, also those that only had to wait. */
+  #sent = 0;
+  #partial: PartialBody | undefined;
+  #furthest = 0;
 
   constructor(options: RetryOptions, budget: RetryBudget, request: FetchRequest, context: FetchContext) {
     this.#options = options;
@@ -67,9 +84,9 @@ class Tries {
     for (;;) {
       const release = isRetry ? await this.#budget.take(signal) : undefined;
       let refused: CryptodlError;
+      this.#sent += 1;
       try {
-        const request = this.#refusals === 0 ? this.#request : { ...this.#request, bypassCache: true };
-        return await next(request, { ...this.#context, attempt: this.#attempt });
+        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId() });
       } catch (error) {
         if (!isRetried(error)) throw error;
         refused = error;
@@ -85,11 +102,30 @@ class Tries {
     }
   }
 
+  /** Extra tries so far. */
+  get retries(): number {
+    return this.#attempt - 1;
+  }
+
+  #attemptId(): string {
+    return `${this.#context.traceId}/${this.#sent}`;
+  }
+
+  #asked(): FetchRequest {
+    return {
+      ...this.#request,
+      ...(this.#refusals === 0 ? {} : { bypassCache: true }),
+      ...(this.#partial === undefined ? {} : { partial: this.#partial }),
+    };
+  }
+
   /** Throws when it is not worth another try. */
   #delayAfter(error: CryptodlError): number {
     const { retries, maxWaitMs } = this.#options;
     if (WAITS.has(error.code)) return this.#waitMs(error);
     this.#refusedSince = undefined;
+    this.#partial = error.partial;
+    this.#forgiveProgress(error.partial?.bytes ?? 0);
     if (ASK_AGAIN.has(error.code)) {
       this.#refusals += 1;
       if (this.#refusals > ASK_AGAIN_TIMES) throw givenUp(error);
@@ -104,10 +140,17 @@ class Tries {
     return delayMs;
   }
 
-  /** The bucket paces a 429 by itself; the breaker says when it may be asked again. Jitter spreads the herd. */
+  /** A large body over a bad line comes in pieces: whoever gets on is not given up on. */
+  #forgiveProgress(bytes: number): void {
+    if (bytes < this.#furthest + PROGRESS_BYTES) return;
+    this.#furthest = bytes;
+    this.#failures = 0;
+  }
+
+  /** The breaker says when it may be asked again. Jitter spreads the herd. */
   #waitMs(error: CryptodlError): number {
     const { clock, baseDelayMs, maxWaitMs } = this.#options;
-    const asked = error.code === 'breaker-open' ? (error.retryAfterMs ?? 0) : 0;
+    const asked = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
     const delayMs = asked + clock.random() * baseDelayMs;
     this.#refusedSince ??= clock.monotonic();
     const waitedMs = clock.monotonic() - this.#refusedSince + delayMs;
@@ -118,12 +161,12 @@ class Tries {
   #tell(error: CryptodlError, delayMs: number): void {
     this.#options.onRetry?.({
       traceId: this.#context.traceId,
+      attemptId: this.#attemptId(),
       url: this.#request.url,
       retry: this.#failures + this.#refusals,
       usesAttempt: !WAITS.has(error.code),
       error,
-      // Of a limit, how long it lasts; what is slept here is only what spreads the herd.
-      delayMs: Math.max(delayMs, error.code === 'rate-limited' ? (error.retryAfterMs ?? 0) : 0),
+      delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
     });
   }
 }

@@ -5,11 +5,12 @@ import type { ExitCode, RunStatus } from '../exit-code.js';
 import type { Tally } from '../report/tally.js';
 import { shownPath } from '../shown-path.js';
 import type { PlanTotals } from '../task.js';
-import type { Session } from './session.js';
+import type { NetworkFigures, Session } from './session.js';
 
 export interface RunEnd {
   readonly status: RunStatus;
   readonly tally: Tally;
+  readonly network: NetworkFigures;
   readonly elapsedMs: number;
   /** What ended the run before its end, if anything did. */
   readonly ended: CryptodlError | undefined;
@@ -48,6 +49,7 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
       strict: options.strict === true,
     },
     tally,
+    network: session.network(),
     elapsedMs,
     ended,
     undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
@@ -70,6 +72,8 @@ export interface RunSummary {
   readonly files: number;
   readonly requests: number;
   readonly retries: number;
+  /** All that there is to know of the wire. */
+  readonly network: NetworkFigures;
   readonly unverified: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
@@ -80,7 +84,7 @@ export interface RunSummary {
 }
 
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
-  const { tally } = end;
+  const { tally, network } = end;
   return {
     outcomes: { ...tally.outcomes },
     absent: { ...tally.absentBy },
@@ -89,8 +93,9 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     bytes: tally.bytes,
     rows: tally.rows,
     files: tally.files,
-    requests: tally.requests,
-    retries: tally.retries,
+    requests: network.requests,
+    retries: network.retries.total,
+    network,
     unverified: tally.unverified,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError } from '../errors.js';
 import { bodySize } from '../fetch.js';
-import type { Body, Expectation, Fetch, FetchResponse } from '../fetch.js';
+import type { Body, Expectation, Fetch, FetchResponse, Priority } from '../fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
@@ -14,6 +14,7 @@ export interface DownloadContext {
   readonly fetch: Fetch;
   readonly archiveUrl: string;
   readonly verify: 'sha256' | 'etag' | 'none';
+  readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
 }
@@ -64,6 +65,7 @@ async function receive(
   const request = {
     url,
     bucket: 'archive',
+    priority: context.priority,
     spoolPath: `${spool}.zip`,
     spoolAboveBytes: BODY_MEMORY_BYTES,
     expect,
@@ -71,7 +73,6 @@ async function receive(
   const response = await context.fetch(request, {
     signal: context.signal,
     traceId: randomUUID(),
-    attempt: 1,
   });
   if (response.status === 404) return undefined;
   const verified =
@@ -135,11 +136,11 @@ function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
   const url = `${context.archiveUrl}/${keyPath(object.key)}${SIDECAR}`;
   const name = object.key.slice(object.key.lastIndexOf('/') + 1);
   const get = async (bypassCache: boolean): Promise<string | undefined> => {
-    const request = { url, bucket: 'archive', maxBytes: SIDECAR_MAX_BYTES, bypassCache };
+    const { priority } = context;
+    const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
     const response = await context.fetch(request, {
       signal: context.signal,
       traceId: randomUUID(),
-      attempt: 1,
     });
     if (response.status === 404 || response.body.kind === 'file') return undefined;
     const digest = parseSidecar(response.body.bytes.toString('utf8'), name);

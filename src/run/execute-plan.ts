@@ -13,7 +13,7 @@ import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { Outcome } from '../outcome.js';
-import { backoffOf } from './session.js';
+import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
 import type { PartitionPlan, PlanTotals, Task } from '../task.js';
 import { bytesText } from '../units.js';
@@ -98,6 +98,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     fetch: session.fetch,
     archiveUrl: session.options['archive-url'],
     verify: session.options.verify,
+    priority: session.options.priority,
     tempFolder: folder,
     signal: session.stop.signal,
   };

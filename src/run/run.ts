@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { usage } from '../errors.js';
 import type { Announcement, Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
+import type { Surroundings } from '../options/surroundings.js';
 import type { TaskOutcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ReadList } from '../plan/symbols.js';
@@ -23,10 +24,7 @@ import type { Wanted } from './wanted.js';
 
 export interface RunRequest {
   readonly resolved: Resolved;
-  /** Folder that `~` stands for. */
-  readonly home: string | undefined;
-  /** `$XDG_STATE_HOME`. */
-  readonly stateHome: string | undefined;
+  readonly surroundings: Surroundings;
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { Expectation, Fetch } from '../fetch.js';
-import type { RetryEvent } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { proxiesOf } from '../options/surroundings.js';
+import type { Surroundings } from '../options/surroundings.js';
 import type { Outcome, TaskOutcome } from '../outcome.js';
 import { taskOutcome } from '../outcome.js';
 import { absolutePath } from '../shown-path.js';
@@ -22,18 +23,14 @@ import type { ListingPage } from '../plan/listing-xml.js';
 import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
+import { Figures } from '../report/figures.js';
+import type { WireFigures } from '../report/figures.js';
 import { Tally } from '../report/tally.js';
-import type { BackoffOptions } from '../retry/backoff.js';
-import { breaker } from '../retry/breaker.js';
-import { retry } from '../retry/retry.js';
 import { Bans, placeOf } from '../state/bans.js';
-import { throttle } from '../throttle/throttle.js';
-import { createPools } from '../transport/pool.js';
-import { timeout } from '../transport/timeout.js';
-import { createTransport } from '../transport/transport.js';
-import { verify } from '../transport/verify.js';
+import type { ThrottleFigures } from '../throttle/throttle.js';
+import type { PoolUse } from '../transport/pool.js';
+import { createStack } from './stack.js';
 import { keyPath, SIDECAR } from '../venue/keys.js';
-import { loadRetryPresets } from '../venue/facts.js';
 import { loadVenue } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
 
@@ -48,6 +45,7 @@ export interface Session {
   readonly runFolder: string;
   readonly observer: Observer;
   readonly tally: Tally;
+  readonly network: () => NetworkFigures;
   /** Counts the end of a task and passes it on; resolves when there is room for the next. */
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly fetch: Fetch;
@@ -63,14 +61,21 @@ export interface Session {
 }
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
-/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
-const SPARE_SOCKETS = 8;
+/** Where `--concurrency auto` begins: 30 to 50 objects in flight suit the archive (facts, mechanism Z11). */
+const ARCHIVE_START = 30;
+
+/** What a run does on the wire, in numbers. */
+export interface NetworkFigures extends WireFigures {
+  /** Objects that may be in flight now, and how often that had to become less. */
+  readonly concurrency: number;
+  readonly retreats: number;
+  readonly limiter: ThrottleFigures;
+  readonly pool: PoolUse;
+}
 
 export interface SessionRequest {
   readonly resolved: Pick<Resolved, 'options'>;
-  readonly home: string | undefined;
-  /** `$XDG_STATE_HOME`. */
-  readonly stateHome: string | undefined;
+  readonly surroundings: Surroundings;
   readonly observer: Observer;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -78,31 +83,42 @@ export interface SessionRequest {
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, observer, home } = request;
+  const { clock, observer, surroundings } = request;
+  const { home } = surroundings;
   const { options } = request.resolved;
   const venue = loadVenue();
   const paths = lakePaths(absolutePath(options.out, home));
   const stop = stopWith(request.signal);
   const tally = new Tally();
-  const concurrency = new Concurrency(options.concurrency, clock, (limit) => {
-    session.onLimit(limit);
+  const figures = new Figures();
+  const concurrency = new Concurrency({
+    choice: options.concurrency,
+    start: ARCHIVE_START,
+    onChange: (limit) => {
+      session.onLimit(limit);
+    },
   });
-  const most = options.concurrency.kind === 'fixed' ? options.concurrency.limit : options.concurrency.max;
-  const pools = createPools({
-    connections: most * 2 + SPARE_SOCKETS,
-    connectTimeoutMs: options['connect-timeout'],
-  });
+  const state = stateFolder(options, surroundings);
   const bans = new Bans({
-    folder: stateFolder(options, request),
+    folder: state,
     clock,
     warn: (text) => {
       observer.warn(text);
     },
   });
-  const written = new Set<Promise<void>>();
-  const told: Told = { observer, tally, concurrency, bans, written };
-  const fetch = createStack(options, clock, venue, createTransport(pools, clock), told);
   const listing = listingUrl(options, venue);
+  const { signal } = stop;
+  const told = { observer, figures, concurrency, bans, stateFolder: state };
+  const stack = createStack({
+    options,
+    clock,
+    venue,
+    proxies: proxiesOf(options.proxy, surroundings),
+    listingUrl: listing,
+    signal,
+    ...told,
+  });
+  const { fetch } = stack;
   const session: Session = {
     options,
     clock,
@@ -112,13 +128,20 @@ export function openSession(request: SessionRequest): Session {
     runFolder: runFolder(options, paths, home),
     observer,
     tally,
+    network: () => ({
+      ...figures.figures,
+      concurrency: concurrency.limit,
+      retreats: concurrency.retreats,
+      limiter: stack.throttle.figures,
+      pool: stack.pools.use(),
+    }),
     tell: (plan, object, outcome) => {
       tally.count(object.key, outcome);
       return request.tell(taskOutcome(plan.series, object, outcome));
     },
     fetch,
-    listing: createListing((query) => getListing(fetch, listing, stop.signal, query)),
-    probe: (key) => probeSidecar(fetch, options, stop.signal, key),
+    listing: createListing((query) => getListing(session, listing, query)),
+    probe: (key) => probeSidecar(session, key),
     refuseBanned: () =>
       bans.refuse([placeOf('archive', options['archive-url']), placeOf('listing', listing)]),
     concurrency,
@@ -126,8 +149,8 @@ export function openSession(request: SessionRequest): Session {
     stop,
     close: async () => {
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
-      await Promise.all(written);
-      await pools.close();
+      await bans.written();
+      await stack.pools.close();
     },
   };
   return session;
@@ -148,80 +171,10 @@ function stopWith(signal: AbortSignal): AbortController {
   return stop;
 }
 
-/** Who learns of what happens on the wire. */
-interface Told extends Pick<Session, 'observer' | 'tally' | 'concurrency'> {
-  readonly bans: Bans;
-  /** Writes under way. */
-  readonly written: Set<Promise<void>>;
-}
-
-/** Outermost first; every attempt takes its own permit and its own deadlines, waiting for a permit spends neither. */
-function createStack(
-  options: Options,
-  clock: Clock,
-  venue: Venue,
-  transport: Fetch,
-  { observer, tally, concurrency, bans, written }: Told,
-): Fetch {
-  const maxWaitMs = options['max-wait'];
-  const backoff = backoffOf(options);
-  const counted: Fetch = async (request, context) => {
-    tally.requests += 1;
-    const response = await transport(request, context);
-    concurrency.onSuccess();
-    return response;
-  };
-  const timed = timeout({
-    clock,
-    headersMs: options['headers-timeout'],
-    idleMs: options['idle-timeout'],
-    totalMs: options['total-timeout'],
-  })(counted);
-  const throttled = throttle({
-    clock,
-    buckets: venue.buckets,
-    maxWaitMs,
-    onBan: ({ bucket, url }, error, delayMs) => {
-      const ban = { until: clock.now() + delayMs, why: error.message };
-      written.add(bans.remember(placeOf(bucket, url), ban));
-    },
-  })(timed);
-  const broken = breaker({ clock, openMs: options['breaker-open'] })(throttled);
-  const onRetry = (event: RetryEvent): void => {
-    if (OVERLOAD.has(event.error.code)) concurrency.onOverload();
-    if (event.usesAttempt) tally.retries += 1;
-    observer.retry(event);
-  };
-  return retry({
-    clock,
-    ...backoff,
-    maxWaitMs,
-    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
-    onRetry,
-  })(verify(broken));
-}
-
-/** Retries of one host at once, however low the concurrency is (mechanism A3). */
-const LEAST_RETRIES_AT_ONCE = 5;
-
-/** The preset, and what was asked for by itself. */
-export function backoffOf(options: Options): BackoffOptions & { retries: number } {
-  const preset = loadRetryPresets()[options['retry-preset']];
-  return {
-    ...preset,
-    retries: options.retries ?? preset.retries,
-    baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
-    strategy: options['retry-strategy'] ?? preset.strategy,
-  };
-}
-
-const OVERLOAD: ReadonlySet<string> = new Set(['rate-limited', 'http-server-error', 'connect-timeout']);
-
 /** A page that cannot be read is asked for again like any other failure. */
 async function getListing(
-  fetch: Fetch,
+  { fetch, options, stop }: Session,
   base: string,
-  signal: AbortSignal,
   query: string,
 ): Promise<ListingPage> {
   let page: ListingPage | undefined;
@@ -239,8 +192,9 @@ async function getListing(
     maxBytes: LISTING_MAX_BYTES,
     spoolAboveBytes: LISTING_MAX_BYTES,
     expect,
+    priority: options.priority,
   };
-  await fetch(request, { signal, traceId: randomUUID(), attempt: 1 });
+  await fetch(request, { signal: stop.signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');
   return page;
 }
@@ -253,23 +207,25 @@ function listingUrl(options: Options, { hosts }: Venue): string {
   );
 }
 
+const NO_CONNECTION: ReadonlySet<string> = new Set([
+  'connect-failed',
+  'dns-failed',
+  'host-unknown',
+  'connect-timeout',
+]);
+
 /** Resolves with true when nobody can say: the download then gives the object a named outcome. */
-async function probeSidecar(
-  fetch: Fetch,
-  options: Options,
-  signal: AbortSignal,
-  key: string,
-): Promise<boolean> {
+async function probeSidecar({ fetch, options, stop }: Session, key: string): Promise<boolean> {
   const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
   try {
     const response = await fetch(
-      { url, bucket: 'archive', maxBytes: 65_536 },
-      { signal, traceId: randomUUID(), attempt: 1 },
+      { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },
+      { signal: stop.signal, traceId: randomUUID() },
     );
     return response.status === 200;
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.fatal) throw error;
-    if (!['connect-failed', 'dns-failed', 'connect-timeout'].includes(error.code)) return true;
+    if (!NO_CONNECTION.has(error.code)) return true;
     throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
       cause: error,
       hint: 'check the network and --archive-url',
@@ -277,7 +233,7 @@ async function probeSidecar(
   }
 }
 
-function stateFolder(options: Options, { home, stateHome }: SessionRequest): string {
+function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
   const given = options['state-dir'];
   if (given !== undefined) return absolutePath(given, home);
   return join(stateHome ?? join(home ?? tmpdir(), '.local', 'state'), 'cryptodl');

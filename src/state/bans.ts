@@ -12,9 +12,14 @@ export interface Ban {
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 
+/** Bans of other runs are seen this long after they were written. */
+const READ_EVERY_MS = 1000;
+
 export class Bans {
   readonly #file: StateFile<BansByPlace>;
   readonly #clock: Clock;
+  readonly #writing = new Set<Promise<void>>();
+  #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
   constructor(options: Omit<StateFileOptions, 'name'>) {
     this.#clock = options.clock;
@@ -35,8 +40,27 @@ export class Bans {
     }
   }
 
-  /** A shorter ban does not end a longer one. */
-  remember(place: string, ban: Ban): Promise<void> {
+  /** How long a place is still banned, also by what other runs were told since this one began; 0 when it is not. */
+  async leftMs(place: string): Promise<number> {
+    const now = this.#clock.monotonic();
+    if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
+      this.#known = { at: now, bans: this.#file.read() };
+    const { until = 0 } = (await this.#known.bans)[place] ?? {};
+    return Math.max(0, until - this.#clock.now());
+  }
+
+  /** A shorter ban does not end a longer one. Written in the background; see `written`. */
+  remember(place: string, ban: Ban): void {
+    const writing = this.#write(place, ban).finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+  }
+
+  /** Resolves when everything that was remembered is on the disk. */
+  async written(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  #write(place: string, ban: Ban): Promise<void> {
     return this.#file.update((bans) => {
       const now = this.#clock.now();
       const lasting = Object.entries(bans).filter(([, { until }]) => until > now);

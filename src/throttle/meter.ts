@@ -1,12 +1,18 @@
 /** How a server counts: at most a rate with a burst, or at most a budget in each window of its clock. */
+import type { ServerTime } from './server-clock.js';
+import type { WindowCount } from './window-count.js';
 
 export interface Meter {
   /** The heaviest single request that it can ever let through. */
   readonly most: number;
   /** Takes the permits and returns 0, or returns the milliseconds after which it is worth asking again. */
   take(weight: number, nowMs: number): number;
+  /** Of permits that were never used. */
+  giveBack(weight: number, nowMs: number): void;
   /** What the server says that was used in its running window; only ever corrects upwards. */
   onUsed(used: number, nowMs: number): void;
+  /** Nothing is left until the window ends: in so many milliseconds, if the server counts in windows. */
+  onExhausted(nowMs: number): number | undefined;
 }
 
 export interface Rate {
@@ -38,8 +44,16 @@ export class RateMeter implements Meter {
     return 0;
   }
 
+  giveBack(weight: number): void {
+    this.#permits = Math.min(this.#rate.burst, this.#permits + weight);
+  }
+
   onUsed(): void {
     // A rate has no window that a server could tell of.
+  }
+
+  onExhausted(): undefined {
+    return undefined;
   }
 }
 
@@ -52,55 +66,76 @@ export interface Budget {
 const SLOW_FROM = 0.8;
 
 /**
- * At most `permits` in each window of the server's clock, which `serverNow` tells; other clients of the same address are
- * seen in what the server says was used (mechanisms Z1, Q6, D18).
+ * At most `permits` in each window of the server's clock; other clients of the same address are seen in what the server
+ * says was used, other processes of this machine in the count (mechanisms Z1, Q6, D18).
  */
 export class WindowMeter implements Meter {
-  readonly most: number;
-  readonly #budget: Budget;
-  readonly #serverNow: (nowMs: number) => number;
+  readonly #serverTime: (nowMs: number) => ServerTime;
+  readonly #count: WindowCount;
+  #budget: Budget;
   #window = Number.NaN;
-  #used = 0;
   /** When the slow part of the running window began. */
   #slowFrom: number | undefined;
 
-  constructor(budget: Budget, serverNow: (nowMs: number) => number) {
+  constructor(budget: Budget, serverTime: (nowMs: number) => ServerTime, count: WindowCount) {
     this.#budget = budget;
-    this.#serverNow = serverNow;
-    this.most = budget.permits;
+    this.#serverTime = serverTime;
+    this.#count = count;
+  }
+
+  get most(): number {
+    return this.#budget.permits;
+  }
+
+  /** The venue says that its limit is another one now. */
+  set budget(budget: Budget) {
+    this.#budget = budget;
   }
 
   take(weight: number, nowMs: number): number {
-    const at = this.#enter(nowMs);
     const { permits, windowMs } = this.#budget;
-    const leftMs = windowMs - at;
-    if (this.#used + weight > permits) return leftMs;
+    const { window, at, leftMs, isSure } = this.#enter(nowMs);
+    // It may be the next window there already, or this one still: nobody knows whose budget it would be.
+    if (!isSure) return leftMs;
+    const used = this.#count.used(window);
+    if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
     // A request that is heavier than the slow part fits only into the fast one.
-    if (this.#used + weight > slow && this.#used > 0) {
+    if (used + weight > slow && used > 0) {
       this.#slowFrom ??= at;
-      const share = (this.#used + weight - slow) / (permits - slow);
+      const share = (used + weight - slow) / (permits - slow);
       const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
-    this.#used += weight;
-    return 0;
+    return this.#count.take(window, weight, permits) ? 0 : leftMs;
+  }
+
+  giveBack(weight: number, nowMs: number): void {
+    this.#count.giveBack(this.#enter(nowMs).window, weight);
   }
 
   onUsed(used: number, nowMs: number): void {
-    this.#enter(nowMs);
-    this.#used = Math.max(this.#used, used);
+    const { window, isSure } = this.#enter(nowMs);
+    // A number of the window before would lie about this one.
+    if (isSure) this.#count.raise(window, used);
   }
 
-  /** Milliseconds since the running window began. */
-  #enter(nowMs: number): number {
-    const server = this.#serverNow(nowMs);
-    const window = Math.floor(server / this.#budget.windowMs);
+  onExhausted(nowMs: number): number {
+    const { window, leftMs } = this.#enter(nowMs);
+    this.#count.raise(window, this.#budget.permits);
+    return leftMs;
+  }
+
+  /** `at` and `leftMs`: since the window began and until it is over, for sure. */
+  #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
+    const { windowMs } = this.#budget;
+    const { from, to } = this.#serverTime(nowMs);
+    const window = Math.floor(from / windowMs);
     if (window !== this.#window) {
       this.#window = window;
-      this.#used = 0;
       this.#slowFrom = undefined;
     }
-    return server - window * this.#budget.windowMs;
+    const at = from - window * windowMs;
+    return { window, at, leftMs: windowMs - at, isSure: Math.floor(to / windowMs) === window };
   }
 }

@@ -24,13 +24,22 @@ interface Waiter extends Permit {
   readonly refuse: (error: unknown) => void;
 }
 
+/** What a refusal without a deadline costs the whole bucket; twice as much each time that it goes on. */
+const PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+
 /** Exact wake-up: no polling, and nothing is held across a wait. */
 export class QuotaBucket {
-  /** How often somebody had to wait. */
+  /** How often somebody had to wait, and how long all together. */
   waits = 0;
+  waitedMs = 0;
+  /** Refusals of the server that it asked too much: a burst of them counts once. */
+  refusals = 0;
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new Lanes<Waiter>();
   #pausedUntil = 0;
+  #pauses = 0;
+  #refusedAt = Number.NEGATIVE_INFINITY;
   #wakeUp: Timer | undefined;
 
   constructor(options: QuotaBucketOptions) {
@@ -51,7 +60,41 @@ export class QuotaBucket {
     const now = clock.monotonic();
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && meter.take(permit.weight, now) === 0) return;
     this.waits += 1;
-    await this.#wait(permit, signal);
+    try {
+      await this.#wait(permit, signal);
+    } finally {
+      this.waitedMs += clock.monotonic() - now;
+    }
+  }
+
+  /** The request was never sent. */
+  giveBack(weight: number): void {
+    const { clock, meter } = this.#options;
+    meter.giveBack(weight, clock.monotonic());
+    this.#wake();
+  }
+
+  /** The server took a request that was sent then: whatever it refused before is over. */
+  onTaken(sentAt: number): void {
+    if (sentAt > this.#refusedAt) this.#pauses = 0;
+  }
+
+  /**
+   * The server refused a request that was sent then, for so long if it says how long. Those that were under way together
+   * are one refusal (defect D17). Throws like `pause`.
+   */
+  onRefused(sentAt: number, retryAfterMs: number | undefined): void {
+    const { clock, meter } = this.#options;
+    const now = clock.monotonic();
+    const isNew = sentAt > this.#refusedAt;
+    if (isNew) {
+      this.refusals += 1;
+      this.#pauses += 1;
+      this.#refusedAt = now;
+    }
+    const untilWindow = retryAfterMs ?? meter.onExhausted(now);
+    if (untilWindow !== undefined) this.pause(untilWindow);
+    else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS));
   }
 
   #wait(permit: Permit, signal: AbortSignal): Promise<void> {

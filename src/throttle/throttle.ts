@@ -2,53 +2,138 @@ import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { FetchRequest, Layer } from '../fetch.js';
 import { RateMeter, WindowMeter } from './meter.js';
-import type { Meter, Rate } from './meter.js';
+import type { Budget, Rate } from './meter.js';
 import { QuotaBucket } from './quota-bucket.js';
+import { ServerClock } from './server-clock.js';
+import { OwnCount } from './window-count.js';
+import type { WindowCount } from './window-count.js';
 
 /** What a server counts together: a rate of ours, or its own budget per window. */
-type Quota = Rate | { readonly permits: number; readonly windowSeconds: number };
+type Quota = (Rate | { readonly permits: number; readonly windowSeconds: number }) & {
+  /** Buckets of one family are banned together (418). */
+  readonly family?: string | undefined;
+};
 
 export interface ThrottleOptions {
   readonly clock: Clock;
   /** By name; requests say which is theirs. */
   readonly buckets: Readonly<Record<string, Quota>>;
   readonly maxWaitMs: number;
+  /** Where the budget of a bucket is counted; in this process alone when nothing is said. */
+  readonly countOf?: (bucket: string) => WindowCount;
+  /** What another run of this machine was refused: milliseconds that are left of it. */
+  readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
   /** Told of every refusal that says how long it lasts. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
 
-/** What a 429 without a deadline costs the whole bucket. */
-const PAUSE_MS = 5000;
+/** What the limiter had to do, all buckets together. */
+export interface ThrottleFigures {
+  /** Requests that had to wait for a permit, and how long all together. */
+  readonly waits: number;
+  readonly waitedMs: number;
+  /** How often a server said that it was too much. */
+  readonly refusals: number;
+}
 
-/** Every attempt takes a permit of its bucket; a 429 pauses the bucket for everybody. */
-export function throttle(options: ThrottleOptions): Layer {
-  const { clock, maxWaitMs } = options;
-  const buckets = new Map(
-    Object.entries(options.buckets).map(([name, quota]) => [
-      name,
-      new QuotaBucket({ clock, name, meter: meterOf(quota, clock), maxWaitMs }),
-    ]),
-  );
-  return (next) => async (request, context) => {
-    const bucket = buckets.get(request.bucket);
-    if (bucket === undefined) throw new CryptodlError('bug', `no quota bucket is called ${request.bucket}`);
+/** All buckets of the process: one registry, keyed by what servers count together (mechanism Z1). */
+export class Throttle {
+  readonly #options: ThrottleOptions;
+  readonly #buckets: ReadonlyMap<string, Guarded>;
+
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+    this.#buckets = new Map(
+      Object.entries(options.buckets).map(([name, quota]) => [name, guard(name, quota, options)]),
+    );
+  }
+
+  get figures(): ThrottleFigures {
+    const all = [...this.#buckets.values()].map(({ bucket }) => bucket);
+    const sum = (of: (bucket: QuotaBucket) => number): number =>
+      all.reduce((total, bucket) => total + of(bucket), 0);
+    return {
+      waits: sum(({ waits }) => waits),
+      waitedMs: Math.round(sum(({ waitedMs }) => waitedMs)),
+      refusals: sum(({ refusals }) => refusals),
+    };
+  }
+
+  /** The venue tells its limit; it replaces the one that was configured. */
+  setBudget(bucket: string, budget: Budget): void {
+    const { window } = this.#of(bucket);
+    if (window !== undefined) window.budget = budget;
+  }
+
+  /** Every attempt takes a permit of its bucket; a 429 pauses the bucket for everybody. */
+  readonly layer: Layer = (next) => async (request, context) => {
+    const { clock } = this.#options;
+    const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
+    const banMs = (await this.#options.banLeftMs?.(request)) ?? 0;
+    if (banMs > 0) bucket.pause(banMs);
     await bucket.take({ weight, priority }, context.signal);
+    if (context.signal.aborted) {
+      bucket.giveBack(weight);
+      context.signal.throwIfAborted();
+    }
+    const sentAt = clock.monotonic();
     try {
-      return await next(request, context);
+      const response = await next(request, context);
+      bucket.onTaken(sentAt);
+      const now = clock.monotonic();
+      const date = Date.parse(response.headers['date'] ?? '');
+      if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
+      window?.onUsed(usedWeight(response.headers), now);
+      return response;
     } catch (error) {
-      if (error instanceof CryptodlError && error.code === 'rate-limited') {
-        if (error.retryAfterMs !== undefined) options.onBan?.(request, error, error.retryAfterMs);
-        bucket.pause(error.retryAfterMs ?? PAUSE_MS);
-      }
+      if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
       throw error;
     }
   };
+
+  #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
+    if (error.code !== 'rate-limited' && error.code !== 'banned') return;
+    const { retryAfterMs } = error;
+    if (retryAfterMs !== undefined) this.#options.onBan?.(request, error, retryAfterMs);
+    const { family } = this.#options.buckets[request.bucket] ?? {};
+    for (const [name, { bucket }] of this.#buckets) {
+      const isKin =
+        error.code === 'banned' && family !== undefined && this.#options.buckets[name]?.family === family;
+      if (name === request.bucket || isKin) bucket.onRefused(sentAt, retryAfterMs);
+    }
+  }
+
+  #of(name: string): Guarded {
+    const known = this.#buckets.get(name);
+    if (known === undefined) throw new CryptodlError('bug', `no quota bucket is called ${name}`);
+    return known;
+  }
 }
 
-function meterOf(quota: Quota, clock: Clock): Meter {
-  if ('permitsPerSecond' in quota) return new RateMeter(quota, clock.monotonic());
-  const offsetMs = clock.now() - clock.monotonic();
-  const { permits, windowSeconds } = quota;
-  return new WindowMeter({ permits, windowMs: windowSeconds * 1000 }, (nowMs) => nowMs + offsetMs);
+interface Guarded {
+  readonly bucket: QuotaBucket;
+  readonly time: ServerClock;
+  /** Where the server counts in windows. */
+  readonly window: WindowMeter | undefined;
+}
+
+function guard(name: string, quota: Quota, { clock, maxWaitMs, countOf }: ThrottleOptions): Guarded {
+  const time = new ServerClock(clock.now() - clock.monotonic());
+  if ('permitsPerSecond' in quota) {
+    const meter = new RateMeter(quota, clock.monotonic());
+    return { time, window: undefined, bucket: new QuotaBucket({ clock, name, meter, maxWaitMs }) };
+  }
+  const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
+  const count = countOf?.(name) ?? new OwnCount();
+  const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
+  return { time, window, bucket: new QuotaBucket({ clock, name, meter: window, maxWaitMs }) };
+}
+
+/** `X-MBX-USED-WEIGHT-1M: 27`: what the server has counted in its running window; 0 when it does not say. */
+function usedWeight(headers: Readonly<Record<string, string>>): number {
+  const used = Object.entries(headers)
+    .filter(([name]) => /^x-mbx-used-weight-\d/.test(name))
+    .map(([, value]) => Number(value));
+  return Math.max(0, ...used.filter((value) => Number.isFinite(value)));
 }

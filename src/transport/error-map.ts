@@ -13,7 +13,7 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   // A firewall that says no.
   EPERM: 'connect-failed',
   EACCES: 'connect-failed',
-  ENOTFOUND: 'dns-failed',
+  ENOTFOUND: 'host-unknown',
   EAI_AGAIN: 'dns-failed',
   EAI_FAIL: 'dns-failed',
   EAI_NODATA: 'dns-failed',
@@ -40,12 +40,31 @@ export function mapWireError(error: Error, url: string): Error {
   const code = errnoOf(error);
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   const parser = code.startsWith('HPE_') || error.name === 'HTTPParserError';
+  const proxied = proxyRefusal(error, url);
+  if (proxied !== undefined) return proxied;
   const known = parser
     ? 'http-protocol'
     : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
   if (known === undefined && !('code' in error)) return error;
   const detail = error.message === '' ? code : error.message;
-  return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, { cause: error });
+  return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
+    cause: error,
+    ...(known === 'tls-failed' ? { hint: TRUST_HINT } : {}),
+  });
+}
+
+const TRUST_HINT =
+  'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
+
+/** undici tells the status of a refused tunnel only in the text. */
+function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
+  const status = Number(/^Proxy response \((\d+)\)/.exec(error.message)?.[1] ?? Number.NaN);
+  if (Number.isNaN(status)) return undefined;
+  const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
+  if (status >= 500) return new CryptodlError('connect-failed', message, { cause: error });
+  const hint =
+    status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
+  return new CryptodlError('proxy-refused', message, { cause: error, hint });
 }
 
 interface Answer {
@@ -57,14 +76,22 @@ interface Answer {
   readonly receivedAt: number;
 }
 
-/** Undefined for the statuses that are answers (200, 404). */
+/** Undefined for the statuses that are answers (200, 206, 404). */
 export function statusError(answer: Answer, url: string): CryptodlError | undefined {
   const { status, headers, head } = answer;
-  if (status === 200 || status === 404) return undefined;
+  if (status === 200 || status === 206 || status === 404) return undefined;
   const wait = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
-  const details = wait === undefined ? {} : { retryAfterMs: wait };
+  const location = status >= 300 && status < 400 ? headers['location'] : undefined;
   const said = head === '' ? '' : `: ${summary(head)}`;
-  return new CryptodlError(statusCode(status), `${new URL(url).host} answered ${status}${said}`, details);
+  const { host } = new URL(url);
+  if (status === 407)
+    return new CryptodlError('proxy-refused', `the proxy answered 407 when asked for ${host}`, {
+      hint: 'give --proxy with user and password: http://user:password@host:port',
+    });
+  return new CryptodlError(statusCode(answer), `${host} answered ${status}${said}`, {
+    ...(wait === undefined ? {} : { retryAfterMs: wait }),
+    ...(location === undefined ? {} : { location }),
+  });
 }
 
 /** A ban without any deadline lasts at least this long. */
@@ -81,10 +108,13 @@ function limitMs({ status, headers, head, receivedAt }: Answer): number | undefi
   return status === 418 ? BAN_MS : undefined;
 }
 
-function statusCode(status: number): ErrorCode {
-  if (status === 429 || status === 418) return 'rate-limited';
+function statusCode({ status, head }: Answer): ErrorCode {
+  if (status === 429) return 'rate-limited';
+  if (status === 418) return 'banned';
   if (status >= 500 || status === 408) return 'http-server-error';
-  if (status === 403) return 'http-forbidden';
+  // S3 says in XML that it is about the object; a page for people comes from a firewall in front of it (defect D19).
+  if (status === 403) return /<html|<!doctype html/i.test(head) ? 'address-blocked' : 'http-forbidden';
+  if (status === 416) return 'http-protocol';
   if (status >= 400) return 'http-refused';
   if (status >= 300 && status !== 304) return 'redirect-refused';
   return 'http-protocol';

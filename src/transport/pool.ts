@@ -1,39 +1,108 @@
-/** Owner of undici: one keep-alive pool per origin. */
-import { Pool } from 'undici';
+/** Owner of undici: one keep-alive pool per origin, or the proxy in front of it. */
+import { rootCertificates } from 'node:tls';
+import { EnvHttpProxyAgent, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../clock.js';
+import { DnsCache } from './dns-cache.js';
 
 export interface PoolOptions {
   /** Most sockets per origin. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
+  readonly http2: boolean;
+  /** PEM of authorities that are trusted besides the usual ones. */
+  readonly authorities: string | undefined;
+  readonly proxies: {
+    /** For `http:` addresses; empty is none. */
+    readonly http: string;
+    readonly https: string;
+    /** Hosts that are asked directly, as `NO_PROXY` has them. */
+    readonly except: string;
+  };
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+export interface PoolUse {
+  readonly sockets: number;
+  readonly busy: number;
+  /** Requests that wait for a socket. */
+  readonly queued: number;
+  /** Most sockets that there may be. */
+  readonly most: number;
 }
 
 export interface Pools {
-  of(url: string): Pool;
+  of(origin: string): Pick<Dispatcher, 'dispatch'>;
+  /** Of direct connections: what a proxy agent holds, undici does not tell. */
+  use(): PoolUse;
   close(): Promise<void>;
 }
 
+const KEEP_ALIVE_MS = 30_000;
+
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
+  const agents = new Map<string, EnvHttpProxyAgent>();
+  const dns = new DnsCache(options.clock);
+  const tls = {
+    timeout: options.connectTimeoutMs,
+    ...(options.authorities === undefined ? {} : { ca: [...rootCertificates, options.authorities] }),
+  };
+  const shared = {
+    connections: options.connections,
+    allowH2: options.http2,
+    // Over HTTP/2 one connection takes many requests at once.
+    ...(options.http2 ? {} : { pipelining: 1 }),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
+  const direct = (origin: string): Pool => {
+    const pool = new Pool(origin, { ...shared, connect: { ...tls, lookup: dns.lookup } });
+    pool.on('connectionError', () => {
+      dns.forget(new URL(origin).hostname);
+    });
+    return pool;
+  };
+  // undici would also send https through the proxy that is meant for http, and read the environment by itself.
+  const through = (proxy: string): EnvHttpProxyAgent =>
+    new EnvHttpProxyAgent({
+      ...shared,
+      connect: tls,
+      requestTls: tls,
+      proxyTls: tls,
+      proxyTunnel: false,
+      httpProxy: proxy,
+      httpsProxy: proxy,
+      noProxy: options.proxies.except,
+    });
   return {
-    of: (url) => {
-      const { origin } = new URL(url);
-      const known = pools.get(origin);
-      if (known !== undefined) return known;
-      const pool = new Pool(origin, {
-        connections: options.connections,
-        pipelining: 1,
-        allowH2: false,
-        connect: { timeout: options.connectTimeoutMs },
-        keepAliveTimeout: 30_000,
-        // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      });
-      pools.set(origin, pool);
-      return pool;
+    of: (origin) => {
+      const proxy = new URL(origin).protocol === 'https:' ? options.proxies.https : options.proxies.http;
+      return proxy === '' ? known(pools, origin, direct) : known(agents, proxy, through);
+    },
+    use: () => {
+      const stats = [...pools.values()].map((pool) => pool.stats);
+      return {
+        sockets: sumOf(stats.map(({ connected }) => connected)),
+        busy: sumOf(stats.map(({ running }) => running)),
+        queued: sumOf(stats.map(({ queued }) => queued)),
+        most: options.connections * pools.size,
+      };
     },
     close: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+      await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
   };
+}
+
+function known<T>(made: Map<string, T>, key: string, make: (key: string) => T): T {
+  const there = made.get(key) ?? make(key);
+  made.set(key, there);
+  return there;
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }

@@ -19,6 +19,7 @@ export class Sink {
   readonly #md5;
   #chunks: Buffer[] = [];
   #pending = 0;
+  #written = 0;
   #file: FileHandle | undefined;
   #writing: Promise<void> | undefined;
 
@@ -27,11 +28,36 @@ export class Sink {
     this.#md5 = options.md5 ? createHash('md5') : undefined;
   }
 
+  /**
+   * Goes on after the first `bytes` of the spool file, hashed from the disk: the digests are of the whole body as it
+   * lies there. Undefined when the file does not have so many.
+   */
+  static async resume(
+    options: SinkOptions & { spoolPath: string },
+    bytes: number,
+  ): Promise<Sink | undefined> {
+    const sink = new Sink(options);
+    const file = await open(options.spoolPath, 'r+');
+    sink.#file = file;
+    const stream = file.createReadStream({
+      start: 0,
+      end: bytes - 1,
+      autoClose: false,
+      highWaterMark: WRITE_BYTES,
+    });
+    for await (const chunk of stream as AsyncIterable<Buffer>) sink.#hash(chunk);
+    if (sink.size === bytes) {
+      await file.truncate(bytes);
+      sink.#written = bytes;
+      return sink;
+    }
+    await file.close();
+    return undefined;
+  }
+
   /** Takes one chunk. A promise means: do not give me more before it is fulfilled (it rejects on disk errors). */
   write(chunk: Buffer): Promise<void> | undefined {
-    this.size += chunk.length;
-    this.#sha256.update(chunk);
-    this.#md5?.update(chunk);
+    this.#hash(chunk);
     this.#chunks.push(chunk);
     this.#pending += chunk.length;
     const spooling = this.#file !== undefined || this.size > this.#options.spoolAboveBytes;
@@ -56,10 +82,24 @@ export class Sink {
     return { body: { kind: 'file', path: this.#options.spoolPath, size: this.size }, ...digests };
   }
 
-  /** Lets go of the file; what was written stays for the next attempt to overwrite. */
-  async discard(): Promise<void> {
-    await this.#writing?.catch(() => undefined);
-    await this.#file?.close();
+  /** Lets go of the file. Resolves with the bytes that are in it for the next attempt; 0 when there is no file. */
+  async discard(): Promise<number> {
+    try {
+      await this.#writing;
+      if (this.#file === undefined || this.#options.spoolPath === undefined) return 0;
+      await this.#flush(this.#options.spoolPath);
+      return this.size;
+    } catch {
+      return 0;
+    } finally {
+      await this.#file?.close();
+    }
+  }
+
+  #hash(chunk: Buffer): void {
+    this.size += chunk.length;
+    this.#sha256.update(chunk);
+    this.#md5?.update(chunk);
   }
 
   async #flush(path: string): Promise<void> {
@@ -67,11 +107,15 @@ export class Sink {
     this.#chunks = [];
     this.#pending = 0;
     this.#file ??= await open(path, 'w');
-    let left = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    if (left === 0) return;
-    const { bytesWritten } = await this.#file.writev(chunks);
-    left -= bytesWritten;
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (length === 0) return;
+    const from = this.#written;
+    this.#written += length;
+    const { bytesWritten } = await this.#file.writev(chunks, from);
+    if (bytesWritten === length) return;
     // A short write is legal; the rest goes out piece by piece.
-    if (left > 0) await this.#file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
+    const all = Buffer.concat(chunks);
+    for (let at = bytesWritten; at < length;)
+      at += (await this.#file.write(all, at, length - at, from + at)).bytesWritten;
   }
 }

@@ -31,10 +31,16 @@ export function timeout(options: TimeoutOptions): Layer {
     };
     const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
-    const total = options.clock.timer(totalMs, () => {
-      expire('total-timeout', `not complete within ${durationText(totalMs)}`);
-    });
     const watch = new Watch(options, expire);
+    let grantedMs = 0;
+    const expireTotal = (): void => {
+      // Time in which we held it up ourselves is not the host's.
+      const heldUpMs = watch.pausedMs - grantedMs;
+      grantedMs += heldUpMs;
+      if (heldUpMs > 0) total = options.clock.timer(heldUpMs, expireTotal);
+      else expire('total-timeout', `not complete within ${durationText(totalMs)}`);
+    };
+    let total = options.clock.timer(totalMs, expireTotal);
     const onOuterAbort = (): void => {
       controller.abort(context.signal.reason);
     };
@@ -59,10 +65,18 @@ class Watch {
   #silence: Timer | undefined;
   #floor: Timer | undefined;
   #bytes = 0;
+  #pausedSince: number | undefined;
+  #pausedMs = 0;
 
   constructor(options: TimeoutOptions, expire: (code: ErrorCode, what: string) => void) {
     this.#options = options;
     this.#expire = expire;
+  }
+
+  /** How long our own side has held the body up. */
+  get pausedMs(): number {
+    const running = this.#pausedSince === undefined ? 0 : this.#options.clock.monotonic() - this.#pausedSince;
+    return this.#pausedMs + running;
   }
 
   see(sign: Sign, bytes: number): void {
@@ -70,8 +84,12 @@ class Watch {
       case 'sent':
         this.#waitForHeaders();
         return;
-      case 'headers':
       case 'resumed':
+        this.#pausedMs = this.pausedMs;
+        this.#pausedSince = undefined;
+        this.#watchBody();
+        return;
+      case 'headers':
         this.#watchBody();
         return;
       case 'bytes':
@@ -79,7 +97,8 @@ class Watch {
         this.#silence?.restart();
         return;
       case 'paused':
-        // Our own disk is slow: that is not the host's fault.
+        // Our own disk is slow, or the bandwidth is limited: that is not the host's fault.
+        this.#pausedSince ??= this.#options.clock.monotonic();
         this.end();
     }
   }

@@ -2,10 +2,13 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
+import type { Bandwidth } from './bandwidth.js';
 import { mapWireError, statusError } from './error-map.js';
 import type { Pools } from './pool.js';
+import { rangeHeaders, refuseRange, strongEtag } from './resume.js';
 import { Sink } from './sink.js';
+import type { SinkOptions } from './sink.js';
 
 /** Bodies above this go to the spool path, when there is one. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
@@ -14,34 +17,71 @@ const ERROR_BODY_BYTES = 64 * 1024;
 
 const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
 
+export interface TransportOptions {
+  readonly pools: Pools;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly bandwidth: Bandwidth;
+}
+
 /**
  * Resolves with a complete body of status 200 or with a 404; rejects with a typed error for every other status,
  * for a cut, oversized or encoded body, and with the signal's reason when it aborts. The socket of an attempt
- * that did not end by itself is closed.
+ * that did not end by itself is closed. What arrived of a large body stays in the spool file for the next attempt.
  */
-export function createTransport(pools: Pools, clock: Pick<Clock, 'now'>): Fetch {
-  return (request, context) =>
-    new Promise((resolve, reject) => {
-      context.signal.throwIfAborted();
-      const exchange = new Exchange(clock, request, context, resolve, reject);
-      const { pathname, search } = new URL(request.url);
-      pools
-        .of(request.url)
-        .dispatch({ method: 'GET', path: pathname + search, headers: headersOf(request) }, exchange);
+export function createTransport(options: TransportOptions): Fetch {
+  return async (request, context) => {
+    context.signal.throwIfAborted();
+    const held = request.partial === undefined ? undefined : await heldPart(request, request.partial);
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(options, { request, context, held }, resolve, reject);
+      const { origin, pathname, search } = new URL(request.url);
+      const headers = headersOf(request, held === undefined ? undefined : request.partial);
+      options.pools
+        .of(origin)
+        .dispatch({ origin, method: 'GET', path: pathname + search, headers }, exchange);
     });
+  };
 }
 
-function headersOf(request: FetchRequest): Record<string, string> {
+async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
+  const { spoolPath, ...options } = sinkOptions(request);
+  if (spoolPath === undefined) return undefined;
+  try {
+    return await Sink.resume({ ...options, spoolPath }, bytes);
+  } catch {
+    // Whatever is wrong with what was kept: it is fetched from its beginning.
+    return undefined;
+  }
+}
+
+function sinkOptions(request: FetchRequest): SinkOptions {
+  return {
+    ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
+    spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
+    md5: request.expect?.md5 !== undefined,
+  };
+}
+
+function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
   const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
-  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches };
+  const range = partial === undefined ? {} : rangeHeaders(partial);
+  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range };
+}
+
+interface Order {
+  readonly request: FetchRequest;
+  readonly context: FetchContext;
+  /** The part that is here already. */
+  readonly held: Sink | undefined;
 }
 
 /** The state of one request: an undici DispatchHandler that settles exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #options: TransportOptions;
   readonly #request: FetchRequest;
   readonly #context: FetchContext;
-  readonly #sink: Sink;
+  #held: Sink | undefined;
+  #sink: Sink;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Record<string, string> = {};
@@ -53,23 +93,20 @@ class Exchange implements Dispatcher.DispatchHandler {
   };
 
   constructor(
-    clock: Pick<Clock, 'now'>,
-    request: FetchRequest,
-    context: FetchContext,
+    options: TransportOptions,
+    { request, context, held }: Order,
     resolve: (response: FetchResponse) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#clock = clock;
+    this.#options = options;
     this.#request = request;
     this.#context = context;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#sink = new Sink({
-      ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
-      spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
-      md5: request.expect?.md5 !== undefined,
-    });
+    this.#held = held;
+    this.#sink = new Sink(sinkOptions(request));
     context.signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (context.signal.aborted) this.#onAbort();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -92,22 +129,34 @@ class Exchange implements Dispatcher.DispatchHandler {
         Array.isArray(value) ? value.join(', ') : (value ?? ''),
       ]),
     );
+    const refusal = this.#refuseBody();
+    if (refusal !== undefined) this.#fail(refusal);
+  }
+
+  #refuseBody(): CryptodlError | undefined {
     const encoding = this.#headers['content-encoding'] ?? 'identity';
-    if (status === 200 && encoding !== 'identity') {
-      this.#fail(
-        new CryptodlError(
-          'body-encoded',
-          `${this.#host()} sent Content-Encoding ${encoding}, which nobody asked for`,
-        ),
-      );
+    if (this.#isWanted() && encoding !== 'identity') {
+      const what = `${this.#host()} sent Content-Encoding ${encoding}, which nobody asked for`;
+      return new CryptodlError('body-encoded', what);
     }
+    if (this.#status !== 206) return undefined;
+    const refusal = refuseRange(this.#request, this.#headers);
+    if (refusal === undefined && this.#held !== undefined) {
+      this.#sink = this.#held;
+      this.#held = undefined;
+    }
+    return refusal;
+  }
+
+  #isWanted(): boolean {
+    return this.#status === 200 || this.#status === 206;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
     this.#context.onActivity?.('bytes', chunk.length);
-    if (this.#status !== 200 && this.#sink.size > ERROR_BODY_BYTES) return;
-    const mayContinue = this.#sink.write(chunk);
+    if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
+    const mayContinue = bothOf(this.#sink.write(chunk), this.#options.bandwidth.take(chunk.length));
     if (this.#request.maxBytes !== undefined && this.#sink.size > this.#request.maxBytes) {
       this.#fail(
         new CryptodlError(
@@ -151,9 +200,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(received: Awaited<ReturnType<Sink['end']>>): void {
     if (this.#settled) return;
     const head =
-      this.#status === 200 || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
+      this.#isWanted() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
     const refusal = statusError(
-      { status: this.#status, headers: this.#headers, head, receivedAt: this.#clock.now() },
+      { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
       this.#request.url,
     );
     if (refusal !== undefined) {
@@ -161,6 +210,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#settle();
+    void this.#held?.discard();
     this.#resolve({ status: this.#status === 404 ? 404 : 200, headers: this.#headers, ...received });
   }
 
@@ -168,10 +218,19 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settle();
     this.#controller?.abort(error instanceof Error ? error : new Error('aborted'));
-    const reject = (): void => {
-      this.#reject(error);
-    };
-    void this.#sink.discard().then(reject, reject);
+    void this.#keep(error).then(this.#reject, this.#reject);
+  }
+
+  /** What arrived of a large body, or was here before, may be gone on from: the error says so. */
+  async #keep(error: unknown): Promise<unknown> {
+    await this.#held?.discard();
+    const bytes = await this.#sink.discard();
+    if (!(error instanceof CryptodlError)) return error;
+    const etag = strongEtag(this.#headers);
+    // Another status says nothing about the object, but for 416; what was here before is still its beginning.
+    if (!this.#isWanted()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
+    else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
+    return error;
   }
 
   #settle(): void {
@@ -182,4 +241,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #host(): string {
     return new URL(this.#request.url).host;
   }
+}
+
+function bothOf(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Promise.all([one, other]).then(() => undefined);
 }

@@ -71,14 +71,20 @@ const Market = v.strictObject({
   datasets: v.record(v.string(), Offer),
 });
 
-const Bucket = v.strictObject({ permitsPerSecond: v.number(), burst: v.number() });
+/** Of ours, or as the venue counts: weight in each window of its clock. */
+const Bucket = v.union([
+  v.strictObject({ permitsPerSecond: v.number(), burst: v.number() }),
+  v.strictObject({ permits: v.number(), windowSeconds: v.number(), family: v.string() }),
+]);
+const BUCKETS = ['archive', 'listing', 'spot', 'futures', 'futuresData', 'funding'] as const;
 
 const VenueFacts = v.strictObject({
   name: v.string(),
   /** Before the first object of any series: where a range that reaches further back starts. */
   firstDay: Day,
-  hosts: v.strictObject({ archive: v.string(), listing: v.string() }),
-  buckets: v.strictObject({ archive: Bucket, listing: Bucket }),
+  /** `origin`: the same objects as `archive`, without the network of caches in front. */
+  hosts: v.strictObject({ archive: v.string(), origin: v.string(), listing: v.string() }),
+  buckets: v.strictObject(v.entriesFromList(BUCKETS, Bucket)),
   intervals: v.record(v.string(), v.pipe(v.array(v.string()), v.minLength(1))),
   markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
 });

@@ -34,13 +34,12 @@ export function fault(row: FaultRow, check: (exit: number) => Promise<void>, tim
 const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
 const DAYS = ['2026-10-01', '2026-10-02', '2026-10-03', '2026-10-04', '2026-10-05'];
 
-export function keyOf(symbol: string, day: string): string {
+function keyOf(symbol: string, day: string): string {
   return `data/futures/um/daily/metrics/${symbol}/${symbol}-metrics-${day}.zip`;
 }
 
 /** The object that something is done to; the nine others must not suffer. */
 export const VICTIM = keyOf('BTCUSDT', '2026-10-03');
-export const OBJECTS = SYMBOLS.length * DAYS.length;
 
 type Victimize = (request: IncomingMessage, response: ServerResponse, time: number) => boolean;
 

@@ -7,7 +7,7 @@ import type { Body, FetchContext, FetchRequest, FetchResponse } from '../../src/
 export const REQUEST: FetchRequest = { url: 'http://archive.test/data/a.zip', bucket: 'archive' };
 
 export function context(signal = new AbortController().signal): FetchContext {
-  return { signal, traceId: 'trace', attempt: 1 };
+  return { signal, traceId: 'trace' };
 }
 
 export function answer(content: Buffer | string = '', status: 200 | 404 = 200, body?: Body): FetchResponse {

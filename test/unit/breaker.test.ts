@@ -8,6 +8,7 @@ import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const OPEN_MS = 60_000;
+const BLOCKED_MS = 90_000;
 const OTHER_HOST = { ...REQUEST, url: 'http://listing.test/?prefix=data' };
 
 type Answer = ErrorCode | 200 | 404;
@@ -22,7 +23,7 @@ function guarded(says: Answer = 200) {
       ? Promise.resolve(answer('', host.says))
       : Promise.reject(new CryptodlError(host.says, 'said by the test'));
   };
-  const layer = breaker({ clock, openMs: OPEN_MS })(next);
+  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS })(next);
   const ask = async (what: Answer, times = 1, request = REQUEST): Promise<void> => {
     host.says = what;
     for (let time = 0; time < times; time += 1) await layer(request, context()).catch(() => undefined);
@@ -40,7 +41,7 @@ function held() {
   const clock = new VirtualClock();
   const flying: { resolve: (response: FetchResponse) => void; reject: (error: Error) => void }[] = [];
   const next: Fetch = () => new Promise((resolve, reject) => flying.push({ resolve, reject }));
-  const layer = breaker({ clock, openMs: OPEN_MS })(next);
+  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS })(next);
   const start = (): void => void layer(REQUEST, context()).catch(() => undefined);
   const fail = async (code: ErrorCode): Promise<void> => {
     flying.shift()?.reject(new CryptodlError(code, 'said by the test'));

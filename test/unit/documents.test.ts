@@ -63,7 +63,7 @@ describe('README.md', () => {
   const readme = read('README.md');
 
   it('names no flag that there is not', () => {
-    const named = new Set([...readme.matchAll(/(?<![\w-])--([a-z][a-z-]*)/g)].map((match) => match[1]));
+    const named = new Set([...readme.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map((match) => match[1]));
     const known = new Set<string>([...FLAG_NAMES, 'help', 'no-progress']);
     const unknown = [...named].filter((name) => !known.has(name ?? ''));
     expect(unknown).toEqual([]);
@@ -99,7 +99,7 @@ describe.each(VERBS)('%s --help', (verb) => {
       expect(text).toContain(doc.replaceAll(/\s+/g, ' '));
       if (preset !== undefined) expect(text).toContain(`(default: ${preset})`);
     }
-    const shown = [...said.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map((match) => match[1] ?? '');
+    const shown = [...said.matchAll(/^ {2}(?:-h, )?--([a-z0-9-]+)/gm)].map((match) => match[1] ?? '');
     expect(shown.sort()).toEqual([...flagsOf(verb), 'help'].sort());
   });
 

@@ -102,6 +102,10 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   concurrency: ['7', { kind: 'fixed', limit: 7 }],
   retries: ['9', 9],
   port: ['9', 9],
+  priority: ['low', 'low'],
+  bwlimit: ['7MB', 7e6],
+  proxy: ['http://127.0.0.1:3128', 'http://127.0.0.1:3128'],
+  'fallback-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   'archive-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   'listing-url': ['http://127.0.0.1:1', 'http://127.0.0.1:1'],
   progress: ['plain', 'plain'],
@@ -128,7 +132,7 @@ describe('the environment', () => {
 
   it('names are plain', () => {
     expect(environmentName('max-bytes')).toBe('CRYPTODL_MAX_BYTES');
-    for (const name of FLAG_NAMES) expect(environmentName(name)).toMatch(/^CRYPTODL_[A-Z_]+$/);
+    for (const name of FLAG_NAMES) expect(environmentName(name)).toMatch(/^CRYPTODL_[A-Z0-9_]+$/);
   });
 
   it('is named in a refusal', () => {

@@ -1,12 +1,17 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
+import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
 import type { Fetch } from '../../src/fetch.js';
+import { SILENT } from '../../src/observer.js';
+import { NO_PROXIES } from '../../src/options/surroundings.js';
+import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
-import { breaker } from '../../src/retry/breaker.js';
-import { retry } from '../../src/retry/retry.js';
-import { RateMeter } from '../../src/throttle/meter.js';
-import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import { Figures } from '../../src/report/figures.js';
+import { layersOver } from '../../src/run/stack.js';
+import { loadVenue } from '../../src/venue/venue.js';
+import { randoms } from '../helpers/randoms.js';
 import { answer } from '../helpers/requests.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -14,27 +19,44 @@ import { VirtualClock } from '../helpers/virtual-clock.js';
 const TASKS = 3100;
 const MINUTE_MS = 60_000;
 
-/** Uniform in [0, 1), the same every time. */
-function randoms(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
+interface Weather {
+  /** Share of requests that fail, in turn in these ways. */
+  readonly share?: number;
+  readonly ways?: readonly ErrorCode[];
+  /** Everything is refused with 503 so long. */
+  readonly downMs?: number;
+  /** So many at once; what is more is refused. */
+  readonly bears?: number;
 }
 
-/** Service time of 0.7 s in the mean with a long tail, and so many transient failures. */
-function host(clock: VirtualClock, share: number): Fetch & { requests: number } {
+/** Service time of 0.7 s in the mean with a long tail. */
+function host(clock: VirtualClock, weather: Weather): Fetch & { requests: number; refused: number } {
   const random = randoms(7);
-  const serve = async (): Promise<ReturnType<typeof answer>> => {
+  const { share = 0, ways = ['connection-lost'], downMs = 0, bears = Infinity } = weather;
+  const startedAt = clock.monotonic();
+  let serving = 0;
+  const serve: Fetch = async (_request, { signal, onActivity }) => {
     fetch.requests += 1;
+    onActivity?.('sent');
     const isSlow = random() < 0.02;
     const serviceMs = 300 + random() * 700 + (isSlow ? random() * 5000 : 0);
-    await clock.sleep(serviceMs);
-    if (random() < share) throw new CryptodlError('connection-lost', 'a transient failure');
+    if (clock.monotonic() - startedAt < downMs || serving >= bears) {
+      fetch.refused += 1;
+      await clock.sleep(50, signal);
+      throw new CryptodlError('http-server-error', '503');
+    }
+    serving += 1;
+    try {
+      await clock.sleep(serviceMs, signal);
+    } finally {
+      serving -= 1;
+    }
+    onActivity?.('headers');
+    const way = ways[fetch.requests % ways.length] ?? 'bug';
+    if (random() < share) throw new CryptodlError(way, 'said by the weather');
     return answer('x');
   };
-  const fetch = Object.assign(serve as Fetch, { requests: 0 });
+  const fetch = Object.assign(serve, { requests: 0, refused: 0 });
   return fetch;
 }
 
@@ -52,56 +74,51 @@ interface Outcome {
   readonly ok: number;
   readonly failed: number;
   readonly requests: number;
+  readonly refused: number;
   readonly limiterWaits: number;
   readonly breakerOpened: number;
 }
 
-/** Our layers and our queue, over simulated time. */
-async function ours(share: number): Promise<Outcome> {
+/** The layers of the program and its queue over simulated time, with the options that nobody gave. */
+async function ours(weather: Weather): Promise<Outcome> {
   const clock = new VirtualClock();
-  const random = randoms(11);
-  clock.random = random;
-  const server = host(clock, share);
-  const quota = new QuotaBucket({
-    clock,
-    name: 'archive',
-    meter: new RateMeter({ permitsPerSecond: 5000, burst: 5000 }, clock.monotonic()),
-    maxWaitMs: 3_600_000,
-  });
-  const told = { breakerOpened: 0 };
-  const limited: Fetch = async (request, context) => {
-    await quota.take({ weight: 1, priority: 'normal' }, context.signal);
-    return server(request, context);
-  };
-  const guarded = breaker({ clock, openMs: 30_000 })(limited);
+  clock.random = randoms(11);
+  const server = host(clock, weather);
+  const { options } = resolveOptions('vision', []);
+  const figures = new Figures();
   let setLimit = (_limit: number): void => undefined;
-  const concurrency = new Concurrency({ kind: 'auto', max: 128 }, clock, (limit) => {
-    setLimit(limit);
+  const concurrency = new Concurrency({
+    choice: options.concurrency,
+    start: 30,
+    onChange: (limit) => {
+      setLimit(limit);
+    },
   });
-  const counted: Fetch = async (request, context) => {
-    try {
-      const response = await guarded(request, context);
-      concurrency.onSuccess();
-      return response;
-    } catch (error) {
-      if (error instanceof CryptodlError && error.code === 'breaker-open') told.breakerOpened += 1;
-      throw error;
-    }
-  };
-  const fetch = retry({
+  const opened: string[] = [];
+  const { fetch, throttle } = layersOver(server, {
+    options,
     clock,
-    strategy: 'full',
-    retries: 2,
-    baseDelayMs: 100,
-    factor: 1.5,
-    maxDelayMs: 2000,
-    maxWaitMs: 3_600_000,
-    mostAtOnce: () => Math.max(5, Math.floor(concurrency.limit / 10)),
-  })(counted);
-  const signal = new AbortController().signal;
+    venue: loadVenue(),
+    observer: {
+      ...SILENT,
+      event: (name, fields) => {
+        if (name === 'breaker' && 'state' in fields && fields.state === 'open') opened.push(name);
+      },
+    },
+    figures,
+    concurrency,
+    bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
+    proxies: NO_PROXIES,
+    stateFolder: '/nowhere',
+    listingUrl: 'http://listing.test',
+    signal: new AbortController().signal,
+  });
+  const { signal } = new AbortController();
+  // Every request in flight listens.
+  setMaxListeners(0, signal);
   const download = async (_plan: unknown, { object }: { object: { key: string } }): Promise<string> => {
-    const url = `http://archive.test/${object.key}`;
-    await fetch({ url, bucket: 'archive' }, { signal, traceId: object.key, attempt: 1 });
+    const url = `${options['archive-url']}/${object.key}`;
+    await fetch({ url, bucket: 'archive' }, { signal, traceId: object.key });
     return object.key;
   };
   const { queue, run, writes, failed } = queueOf({ download }, concurrency.limit);
@@ -121,8 +138,9 @@ async function ours(share: number): Promise<Outcome> {
     ok: writes.reduce((sum, { received }) => sum + received.length, 0),
     failed: failed.length,
     requests: server.requests,
-    limiterWaits: quota.waits,
-    breakerOpened: told.breakerOpened,
+    refused: server.refused,
+    limiterWaits: throttle.figures.waits,
+    breakerOpened: opened.length,
   };
 }
 
@@ -132,7 +150,7 @@ async function ours(share: number): Promise<Outcome> {
  */
 async function predecessor(share: number): Promise<number> {
   const clock = new VirtualClock();
-  const server = host(clock, share);
+  const server = host(clock, { share });
   let windowStart = clock.monotonic();
   let inWindow = 0;
   let turn = Promise.resolve();
@@ -148,7 +166,7 @@ async function predecessor(share: number): Promise<number> {
     return turn;
   };
   let next = 0;
-  const context = { signal: new AbortController().signal, traceId: '', attempt: 1 };
+  const context = { signal: new AbortController().signal, traceId: '' };
   const worker = async (): Promise<void> => {
     while (next < TASKS) {
       next += 1;
@@ -169,14 +187,43 @@ describe('Z17 3,100 objects, 0.7 s each with a long tail, one in twenty failing'
   });
 
   it('take less than 35 s unaided: all ok, no wait for the limiter, hardly a request too many', async () => {
-    const outcome = await ours(0.05);
+    const outcome = await ours({ share: 0.05 });
     expect(outcome).toMatchObject({ ok: TASKS, failed: 0, limiterWaits: 0, breakerOpened: 0 });
     expect(outcome.seconds).toBeLessThan(35);
     expect(outcome.requests).toBeLessThan(TASKS * 1.1);
   });
 
   it('N36 one in ten failing trips no breaker, and everything ends ok', async () => {
-    const outcome = await ours(0.1);
+    const outcome = await ours({ share: 0.1 });
+    expect(outcome).toMatchObject({ ok: TASKS, failed: 0, breakerOpened: 0 });
+    expect(outcome.requests).toBeLessThan(TASKS * 1.25);
+  });
+
+  it('N35 ten minutes in which everything is refused cost hardly a request, and everything ends ok', async () => {
+    const outcome = await ours({ downMs: 10 * MINUTE_MS });
+    expect(outcome).toMatchObject({ ok: TASKS, failed: 0 });
+    expect(outcome.requests).toBeLessThanOrEqual(TASKS * 1.1 + 100);
+    expect(outcome.refused).toBeLessThan(150);
+    // It is over within one period of the breaker after the outage.
+    expect(outcome.seconds).toBeLessThan(10 * 60 + 30 + 90);
+  });
+
+  it('Z6 settle by themselves where a host bears 40 at once', async () => {
+    const outcome = await ours({ bears: 40 });
+    expect(outcome).toMatchObject({ ok: TASKS, failed: 0, breakerOpened: 0 });
+    expect(outcome.refused / outcome.requests).toBeLessThanOrEqual(0.05);
+  });
+
+  it('one in ten failing in six ways ends with every object, and a quarter more requests at most', async () => {
+    const ways = [
+      'http-server-error',
+      'connection-lost',
+      'length-mismatch',
+      'checksum-mismatch',
+      'rate-limited',
+      'idle-timeout',
+    ] as const;
+    const outcome = await ours({ share: 0.1, ways });
     expect(outcome).toMatchObject({ ok: TASKS, failed: 0, breakerOpened: 0 });
     expect(outcome.requests).toBeLessThan(TASKS * 1.25);
   });

@@ -1,10 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
+import type { ErrorCode, RetryEvent } from '../../src/errors.js';
 import { closingBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
+import { Figures } from '../../src/report/figures.js';
 import { Tally } from '../../src/report/tally.js';
 import type { Outcome } from '../../src/outcome.js';
+
+const RETRY: RetryEvent = {
+  traceId: 'trace',
+  attemptId: 'trace/1',
+  url: 'http://archive.test/',
+  retry: 1,
+  usesAttempt: true,
+  error: new CryptodlError('connection-lost', 'reset'),
+  delayMs: 0,
+};
 
 function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
   const tally = new Tally();
@@ -12,9 +23,18 @@ function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
   return tally;
 }
 
+/** Twelve requests, two of them extra tries. */
+function wire(): Closing['network'] {
+  const figures = new Figures();
+  for (let request = 0; request < 12; request += 1) figures.begun();
+  for (let again = 0; again < 2; again += 1) figures.onRetry(RETRY);
+  return figures.figures;
+}
+
 function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
   return closingBlock({
     tally,
+    network: wire(),
     elapsedMs: 2000,
     dataPath: '/lake/binance',
     reportPath: undefined,
@@ -87,7 +107,7 @@ describe('the closing block', () => {
 
   it('says how much was fetched and written, and what became of duplicates', () => {
     const tally = tallyOf({ a: { ...ok, bytes: 3_000_000 } });
-    Object.assign(tally, { files: 1, fileBytes: 5_000_000, requests: 12, retries: 2, duplicatesAcross: 4 });
+    Object.assign(tally, { files: 1, fileBytes: 5_000_000, duplicatesAcross: 4 });
     expect(block(tally).slice(1, 5)).toEqual([
       '  fetched    3.0 MB at 1.5 MB/s, 12 requests, 2 retried',
       '  written    1,440 rows in 1 file, 5.0 MB',

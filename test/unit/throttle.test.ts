@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
 import type { Fetch } from '../../src/fetch.js';
-import { throttle } from '../../src/throttle/throttle.js';
+import { Throttle } from '../../src/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -18,8 +18,8 @@ function throttled(refusals: CryptodlError[], maxWaitMs = 3_600_000) {
     sent.push(request.bucket);
     return Promise.resolve(answer());
   };
-  const layer = throttle({ clock, buckets: { archive: PLENTY, listing: PLENTY }, maxWaitMs });
-  return { clock, sent, fetch: layer(host) };
+  const throttle = new Throttle({ clock, buckets: { archive: PLENTY, listing: PLENTY }, maxWaitMs });
+  return { clock, sent, throttle, fetch: throttle.layer(host) };
 }
 
 const slowDown = (retryAfterMs?: number): CryptodlError =>
@@ -38,13 +38,39 @@ describe('throttle', () => {
     expect(sent).toEqual(['listing', 'archive', 'archive']);
   });
 
-  it('pauses for some seconds after a 429 that names no time', async () => {
-    const { clock, sent, fetch } = throttled([slowDown()]);
-    await refusal(fetch(REQUEST, context()));
+  it('D16 pauses a second after a 429 that names no time, and twice as long while it goes on', async () => {
+    const { clock, sent, fetch } = throttled([slowDown(), slowDown(), slowDown()]);
+    for (const pauseMs of [0, 1000, 2000]) {
+      const refused = refusal(fetch(REQUEST, context()));
+      await clock.advance(pauseMs);
+      expect((await refused).code).toBe('rate-limited');
+    }
     void fetch(REQUEST, context());
-    await clock.advance(4999);
+    await clock.advance(3999);
     expect(sent).toEqual([]);
     await clock.advance(1);
+    expect(sent).toEqual(['archive']);
+  });
+
+  it('D16 begins with a second again once something was taken', async () => {
+    const { clock, sent, fetch } = throttled([slowDown(), slowDown()]);
+    for (const pauseMs of [0, 1000]) {
+      const refused = refusal(fetch(REQUEST, context()));
+      await clock.advance(pauseMs);
+      await refused;
+    }
+    const taken = fetch(REQUEST, context());
+    await clock.advance(2000);
+    await taken;
+    expect(sent).toHaveLength(1);
+  });
+
+  it('D17 takes a burst of 429 for one refusal', async () => {
+    const { clock, sent, throttle, fetch } = throttled(Array.from({ length: 50 }, () => slowDown()));
+    await Promise.all(Array.from({ length: 50 }, () => refusal(fetch(REQUEST, context()))));
+    expect(throttle.figures.refusals).toBe(1);
+    void fetch(REQUEST, context());
+    await clock.advance(1000);
     expect(sent).toEqual(['archive']);
   });
 
@@ -81,7 +107,7 @@ describe('throttle', () => {
       return Promise.reject(new CryptodlError('http-server-error', 'host answered 500'));
     };
     const buckets = { archive: { permitsPerSecond: 1, burst: 2 } };
-    const fetch = throttle({ clock, buckets, maxWaitMs: 60_000 })(failing);
+    const fetch = new Throttle({ clock, buckets, maxWaitMs: 60_000 }).layer(failing);
     for (let request = 0; request < 4; request += 1) fetch(REQUEST, context()).catch(() => undefined);
     await clock.advance(999);
     expect(sent).toBe(2);

@@ -1,19 +1,15 @@
-import { systemClock } from '../../src/clock.js';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import { mapWireError } from '../../src/transport/error-map.js';
-import { createPools } from '../../src/transport/pool.js';
-import { createTransport } from '../../src/transport/transport.js';
 import { answer, context, refusal } from '../helpers/requests.js';
+import { wire } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 function transport() {
-  const pools = createPools({ connections: 1, connectTimeoutMs: 5000 });
-  onTestFinished(() => pools.close());
-  const fetch = createTransport(pools, systemClock);
+  const fetch = wire({ connections: 1 });
   return (url: string) => fetch({ url, bucket: 'archive' }, context());
 }
 
@@ -158,7 +154,7 @@ describe('transport, when the host misbehaves', () => {
     [401, 'http-refused'],
     [403, 'http-forbidden'],
     [408, 'http-server-error'],
-    [418, 'rate-limited'],
+    [418, 'banned'],
     [429, 'rate-limited'],
     [451, 'http-refused'],
     [500, 'http-server-error'],
@@ -211,7 +207,7 @@ describe('mapWireError', () => {
   const mapped = (error: Error): unknown => mapWireError(error, 'https://archive.test/a.zip');
 
   it.each<[string, string, ErrorCode]>([
-    ['ENOTFOUND', 'getaddrinfo', 'dns-failed'],
+    ['ENOTFOUND', 'getaddrinfo', 'host-unknown'],
     ['EAI_AGAIN', 'getaddrinfo', 'dns-failed'],
     ['EAI_FAIL', 'getaddrinfo', 'dns-failed'],
     ['ENETUNREACH', 'connect', 'connect-failed'],

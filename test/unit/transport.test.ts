@@ -1,16 +1,14 @@
-import { systemClock } from '../../src/clock.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CryptodlError, toCryptodlError } from '../../src/errors.js';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
-import { createPools } from '../../src/transport/pool.js';
-import { createTransport } from '../../src/transport/transport.js';
 import { keyPath } from '../../src/venue/keys.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
+import { wire } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const folder = scratchFolder();
@@ -22,9 +20,7 @@ const LARGE = Buffer.from(
 
 /** The real wire: `connections` sockets at most, closed when the test is over. */
 function transport(connections = 4) {
-  const pools = createPools({ connections, connectTimeoutMs: 5000 });
-  onTestFinished(() => pools.close());
-  const fetch = createTransport(pools, systemClock);
+  const fetch = wire({ connections });
   return (
     url: string,
     more: Partial<FetchRequest> = {},

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../src/fetch.js';
 import { WindowMeter } from '../../src/throttle/meter.js';
+import { OwnCount } from '../../src/throttle/window-count.js';
 import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -12,7 +13,8 @@ const MINUTE_MS = 60_000;
 function bucketOf(permits: number, offsetMs = 0) {
   const clock = new VirtualClock();
   const serverNow = (nowMs: number): number => nowMs + offsetMs;
-  const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, serverNow);
+  const time = (nowMs: number) => ({ from: serverNow(nowMs), to: serverNow(nowMs) });
+  const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new OwnCount());
   const bucket = new QuotaBucket({ clock, name: 'weight', meter, maxWaitMs: 86_400_000 });
   const granted: { name: number; weight: number; at: number }[] = [];
   const take = async (name: number, weight = 1, priority: Priority = 'normal'): Promise<void> => {

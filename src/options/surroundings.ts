@@ -1,0 +1,53 @@
+/** What the environment says besides the options' own variables. */
+import { usage } from '../errors.js';
+
+export interface Proxies {
+  /** For `http:` addresses; empty is none. */
+  readonly http: string;
+  readonly https: string;
+  /** Hosts that are asked directly, as `NO_PROXY` has them. */
+  readonly except: string;
+}
+
+export interface Surroundings {
+  /** Folder that `~` stands for. */
+  readonly home: string | undefined;
+  /** `$XDG_STATE_HOME`. */
+  readonly stateHome: string | undefined;
+  readonly proxies: Proxies;
+}
+
+export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
+
+/** Throws a usage error for a proxy variable that holds no address. */
+export function surroundingsOf(environment: Readonly<Record<string, string | undefined>>): Surroundings {
+  const proxy = (name: string): string => {
+    const variable = [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '');
+    const value = variable === undefined ? '' : (environment[variable] ?? '');
+    if (value !== '' && !isProxy(value))
+      throw usage(
+        `${variable ?? name} is not the address of a proxy`,
+        `${variable ?? name}=http://127.0.0.1:3128`,
+      );
+    return value;
+  };
+  return {
+    home: environment['HOME'],
+    stateHome: environment['XDG_STATE_HOME'],
+    proxies: {
+      http: proxy('HTTP_PROXY'),
+      https: proxy('HTTPS_PROXY'),
+      except: environment['no_proxy'] ?? environment['NO_PROXY'] ?? '',
+    },
+  };
+}
+
+/** `--proxy` stands for all addresses but those that `NO_PROXY` names; `none` for none at all. */
+export function proxiesOf(given: string | undefined, { proxies }: Surroundings): Proxies {
+  if (given === undefined) return proxies;
+  return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
+}
+
+export function isProxy(value: string): boolean {
+  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+}

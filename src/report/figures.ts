@@ -1,0 +1,103 @@
+/** What a run does on the wire, in numbers: counted once, read by summary, closing block and events (mechanisms Z5, Z15, A9). */
+import { createHistogram } from 'node:perf_hooks';
+import type { RecordableHistogram } from 'node:perf_hooks';
+import { CryptodlError } from '../errors.js';
+import type { ErrorCode, RetryEvent } from '../errors.js';
+
+interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface WireFigures {
+  /** Attempts that were sent, sidecars and listing pages among them. */
+  readonly requests: number;
+  readonly inFlight: number;
+  readonly mostInFlight: number;
+  readonly retries: Percentiles & {
+    /** Extra tries; the percentiles are of extra tries per request. */
+    readonly total: number;
+    /** Requests that needed any, and those of them that came to a good end. */
+    readonly requests: number;
+    readonly succeeded: number;
+  };
+  /** From sending to the first byte of the answer. */
+  readonly firstByteMs: Percentiles;
+  /** From sending to the end of an answered attempt. */
+  readonly attemptMs: Percentiles;
+  /** Failed attempts by code. */
+  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+}
+
+/** An hour; longer ones count as that. */
+const LONGEST_MS = 3_600_000;
+
+export class Figures {
+  #requests = 0;
+  #inFlight = 0;
+  #mostInFlight = 0;
+  #retries = 0;
+  #retried = 0;
+  #retriedOk = 0;
+  readonly #perRequest = createHistogram();
+  readonly #firstByte = createHistogram();
+  readonly #attempt = createHistogram();
+  readonly #errors: Partial<Record<ErrorCode, number>> = {};
+
+  begun(): void {
+    this.#requests += 1;
+    this.#inFlight += 1;
+    this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
+  }
+
+  ended(attempt: { sentAt: number; endedAt: number; firstByteMs: number | undefined; error: unknown }): void {
+    this.#inFlight -= 1;
+    if (attempt.firstByteMs !== undefined) record(this.#firstByte, attempt.firstByteMs);
+    const { error } = attempt;
+    if (error === undefined) record(this.#attempt, attempt.endedAt - attempt.sentAt);
+    else if (error instanceof CryptodlError) this.#errors[error.code] = (this.#errors[error.code] ?? 0) + 1;
+  }
+
+  onRetry({ usesAttempt }: RetryEvent): void {
+    if (usesAttempt) this.#retries += 1;
+  }
+
+  onRequestEnd(retries: number, isOk: boolean): void {
+    record(this.#perRequest, retries + 1);
+    if (retries === 0) return;
+    this.#retried += 1;
+    if (isOk) this.#retriedOk += 1;
+  }
+
+  get figures(): WireFigures {
+    const { p50, p95, p99 } = percentiles(this.#perRequest);
+    return {
+      requests: this.#requests,
+      inFlight: this.#inFlight,
+      mostInFlight: this.#mostInFlight,
+      retries: {
+        total: this.#retries,
+        requests: this.#retried,
+        succeeded: this.#retriedOk,
+        p50: Math.max(0, p50 - 1),
+        p95: Math.max(0, p95 - 1),
+        p99: Math.max(0, p99 - 1),
+      },
+      firstByteMs: percentiles(this.#firstByte),
+      attemptMs: percentiles(this.#attempt),
+      errors: { ...this.#errors },
+    };
+  }
+}
+
+/** Histograms hold whole numbers from 1 on. */
+function record(histogram: RecordableHistogram, value: number): void {
+  histogram.record(Math.min(LONGEST_MS, Math.max(1, Math.round(value))));
+}
+
+/** All 0 while there is nothing. */
+function percentiles(histogram: RecordableHistogram): Percentiles {
+  if (histogram.count === 0) return { p50: 0, p95: 0, p99: 0 };
+  return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
+}

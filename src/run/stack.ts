@@ -1,0 +1,213 @@
+/** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
+import { readFileSync } from 'node:fs';
+import { CryptodlError, errnoOf, usage } from '../errors.js';
+import type { Fetch } from '../fetch.js';
+import type { Clock } from '../clock.js';
+import type { Observer } from '../observer.js';
+import type { Options } from '../options/flags.js';
+import type { Proxies } from '../options/surroundings.js';
+import type { Concurrency, LoadSign } from '../queue/concurrency.js';
+import type { Figures } from '../report/figures.js';
+import type { BackoffOptions } from '../retry/backoff.js';
+import { breaker } from '../retry/breaker.js';
+import { elsewhere } from '../retry/elsewhere.js';
+import type { Twin } from '../retry/elsewhere.js';
+import { retry } from '../retry/retry.js';
+import { placeOf } from '../state/bans.js';
+import type { Bans } from '../state/bans.js';
+import { SharedCount } from '../throttle/shared-count.js';
+import { Throttle } from '../throttle/throttle.js';
+import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
+import { measure } from '../transport/measure.js';
+import type { Attempt } from '../transport/measure.js';
+import { createPools } from '../transport/pool.js';
+import type { Pools } from '../transport/pool.js';
+import { redirect } from '../transport/redirect.js';
+import { timeout } from '../transport/timeout.js';
+import { createTransport } from '../transport/transport.js';
+import { verify } from '../transport/verify.js';
+import { loadRetryPresets } from '../venue/facts.js';
+import type { Venue } from '../venue/venue.js';
+
+export interface StackOptions {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly venue: Venue;
+  readonly observer: Observer;
+  readonly figures: Figures;
+  readonly concurrency: Concurrency;
+  readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
+  readonly proxies: Proxies;
+  /** What the runs of this machine share. */
+  readonly stateFolder: string;
+  readonly listingUrl: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Stack {
+  readonly fetch: Fetch;
+  readonly throttle: Throttle;
+  readonly pools: Pools;
+}
+
+/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
+const SPARE_SOCKETS = 8;
+/** Retries of one host at once, however low the concurrency is (mechanism A3). */
+const LEAST_RETRIES_AT_ONCE = 5;
+
+/** Outermost first: retry, verify, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
+export function createStack(stack: StackOptions): Stack {
+  const pools = createPools(poolOptions(stack));
+  const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  return { pools, ...layersOver(wire, stack) };
+}
+
+export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
+  const { options, clock, observer, figures, concurrency } = stack;
+  const throttle = createThrottle(stack);
+  const twin = twinOf(stack);
+  const timed = timeout({
+    clock,
+    headersMs: options['headers-timeout'],
+    idleMs: options['idle-timeout'],
+    totalMs: options['total-timeout'],
+  });
+  const broken = breaker({
+    clock,
+    openMs: options['breaker-open'],
+    blockedMs: options['blocked-wait'],
+    onChange: (host, state) => {
+      observer.event('breaker', { host, state });
+    },
+  });
+  const measured = measure(clock, {
+    begun: () => {
+      figures.begun();
+    },
+    ended: (attempt) => {
+      figures.ended(attempt);
+      const result = loadOf(attempt);
+      if (result !== undefined) concurrency.onAttempt({ ...attempt, result });
+      observer.attempt(attempt);
+    },
+  });
+  const once = throttle.layer(timed(measured(redirect(knownHosts(stack))(wire))));
+  const tried = retry({
+    clock,
+    ...backoffOf(options),
+    maxWaitMs: options['max-wait'],
+    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
+    onRetry: (event) => {
+      figures.onRetry(event);
+      if (BAD_CONTENT.has(event.error.code)) concurrency.onBadContent(clock.monotonic());
+      observer.retry(event);
+    },
+    onEnd: (retries, isOk) => {
+      figures.onRequestEnd(retries, isOk);
+    },
+  });
+  return { throttle, fetch: tried(verify(elsewhere(twin)(broken(once)))) };
+}
+
+/** The preset, and what was asked for by itself. */
+export function backoffOf(options: Options): BackoffOptions & { retries: number } {
+  const preset = loadRetryPresets()[options['retry-preset']];
+  return {
+    ...preset,
+    retries: options.retries ?? preset.retries,
+    baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
+    strategy: options['retry-strategy'] ?? preset.strategy,
+  };
+}
+
+function poolOptions({ options, clock, proxies }: StackOptions): Parameters<typeof createPools>[0] {
+  const { concurrency } = options;
+  const most = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+  return {
+    connections: most * 2 + SPARE_SOCKETS,
+    connectTimeoutMs: options['connect-timeout'],
+    http2: options.http2 === true,
+    authorities: authoritiesOf(options['ca-file']),
+    proxies,
+    clock,
+  };
+}
+
+function authoritiesOf(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(`--ca-file: cannot read ${file} (${errnoOf(error)})`);
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw usage(
+    `--ca-file: ${file} holds no certificate`,
+    'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
+  );
+}
+
+function bandwidthOf({
+  options,
+  clock,
+  signal,
+}: StackOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
+  const { bwlimit } = options;
+  return bwlimit === undefined ? UNLIMITED : limitBandwidth(bwlimit, clock, signal);
+}
+
+function createThrottle({ options, clock, venue, bans, observer, stateFolder }: StackOptions): Throttle {
+  return new Throttle({
+    clock,
+    buckets: venue.buckets,
+    maxWaitMs: options['max-wait'],
+    countOf: (name) =>
+      new SharedCount({
+        folder: stateFolder,
+        name,
+        warn: (text) => {
+          observer.warn(text);
+        },
+      }),
+    banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
+    onBan: ({ bucket, url }, error, delayMs) => {
+      bans.remember(placeOf(bucket, url), { until: clock.now() + delayMs, why: error.message });
+    },
+  });
+}
+
+/** Whoever moved the archive has no other host, unless it is given. */
+function twinOf({ options, venue }: StackOptions): Twin | undefined {
+  const first = options['archive-url'];
+  const other = options['fallback-url'] ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
+  return other === undefined || other === first ? undefined : { first, other };
+}
+
+function knownHosts(stack: StackOptions): ReadonlySet<string> {
+  const { options, venue, listingUrl } = stack;
+  const twin = twinOf(stack);
+  const urls = [
+    options['archive-url'],
+    listingUrl,
+    ...Object.values(venue.hosts),
+    ...(twin === undefined ? [] : [twin.other]),
+  ];
+  return new Set(urls.map((url) => new URL(url).host));
+}
+
+const REFUSED: ReadonlySet<string> = new Set([
+  'rate-limited',
+  'banned',
+  'http-server-error',
+  'connect-timeout',
+]);
+const BAD_CONTENT: ReadonlySet<string> = new Set(['checksum-mismatch', 'zip-truncated', 'not-a-zip']);
+
+/** Undefined: it says nothing about the load. */
+function loadOf({ error }: Attempt): LoadSign['result'] | undefined {
+  if (error === undefined) return 'good';
+  if (!(error instanceof CryptodlError)) return undefined;
+  if (REFUSED.has(error.code)) return 'refused';
+  return error.hostFault ? 'troubled' : undefined;
+}

@@ -1,0 +1,78 @@
+/** One question to the resolver for all connections, asked anew after a while or when a connection failed (mechanism K3). */
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import type { Clock } from '../clock.js';
+
+type Resolver = typeof systemLookup;
+type Answer = readonly LookupAddress[];
+
+const KEEP_MS = 300_000;
+
+interface Entry {
+  readonly answer: Promise<Answer>;
+  readonly askedAt: number;
+}
+
+export class DnsCache {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #resolver: Resolver;
+  readonly #entries = new Map<string, Entry>();
+  /** The last answers that were any: better than none while the resolver is down. */
+  readonly #last = new Map<string, Answer>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>, resolver = systemLookup) {
+    this.#clock = clock;
+    this.#resolver = resolver;
+  }
+
+  /** For `net.connect`, which tries all addresses of a name. */
+  readonly lookup: LookupFunction = (hostname, options, tell) => {
+    this.#addresses(hostname, options).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (options.all === true) tell(null, [...addresses]);
+        else tell(null, first?.address ?? '', first?.family);
+      },
+      (error: unknown) => {
+        tell(error as NodeJS.ErrnoException, '');
+      },
+    );
+  };
+
+  /** The next connection asks the resolver again. */
+  forget(hostname: string): void {
+    for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
+  }
+
+  #addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
+    const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
+    const known = this.#entries.get(key);
+    const now = this.#clock.monotonic();
+    if (known !== undefined && now - known.askedAt < KEEP_MS) return known.answer;
+    const answer = this.#ask(hostname, { family, hints }).then(
+      (addresses) => {
+        this.#last.set(key, addresses);
+        return addresses;
+      },
+      (error: unknown) => {
+        this.#entries.delete(key);
+        const last = this.#last.get(key);
+        if (last === undefined) throw error;
+        return last;
+      },
+    );
+    this.#entries.set(key, { answer, askedAt: now });
+    return answer;
+  }
+
+  #ask(hostname: string, options: Pick<Parameters<LookupFunction>[1], 'family' | 'hints'>): Promise<Answer> {
+    return new Promise((resolve, refuse) => {
+      const { family = 0, hints = 0 } = options;
+      this.#resolver(hostname, { all: true, family, hints }, (error, addresses) => {
+        if (error === null) resolve(addresses);
+        else refuse(error);
+      });
+    });
+  }
+}

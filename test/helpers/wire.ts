@@ -1,0 +1,28 @@
+/** The real wire: undici's pools and the transport over them, closed when the test is over. */
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import type { Fetch } from '../../src/fetch.js';
+import { NO_PROXIES } from '../../src/options/surroundings.js';
+import { UNLIMITED } from '../../src/transport/bandwidth.js';
+import { createPools } from '../../src/transport/pool.js';
+import type { PoolOptions, Pools } from '../../src/transport/pool.js';
+import { createTransport } from '../../src/transport/transport.js';
+import type { TransportOptions } from '../../src/transport/transport.js';
+
+function wirePools(options: Partial<PoolOptions> = {}): Pools {
+  const pools = createPools({
+    connections: 4,
+    connectTimeoutMs: 5000,
+    http2: false,
+    authorities: undefined,
+    proxies: NO_PROXIES,
+    clock: systemClock,
+    ...options,
+  });
+  onTestFinished(() => pools.close());
+  return pools;
+}
+
+export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fetch {
+  return createTransport({ pools: wirePools(options), clock: systemClock, bandwidth: UNLIMITED, ...options });
+}
