@@ -52,6 +52,8 @@ export interface FetchContext {
   readonly traceId: string;
   /** Of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */
   readonly attemptId?: string;
+  /** This attempt costs the host a retry. */
+  readonly isRetry?: boolean;
   /** Set by the timeout layer: told of every sign of life on the wire, and of pauses that are ours. */
   readonly onActivity?: (what: Sign, bytes?: number) => void;
 }

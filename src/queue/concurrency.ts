@@ -22,7 +22,8 @@ export interface ConcurrencyOptions {
   readonly choice: ConcurrencyChoice;
   /** Where `auto` begins. */
   readonly start: number;
-  readonly onChange: (limit: number) => void;
+  /** Told of every new number of places. */
+  readonly onChange: (places: number) => void;
 }
 
 const LEAST = 4;
@@ -36,13 +37,14 @@ const TROUBLE_RESULTS = 500;
 const PROBE_AFTER = 1000;
 
 export class Concurrency {
+  /** Of requests on the wire, as objects. */
   limit: number;
   /** Retreats so far: what the host could not bear. */
   retreats = 0;
   readonly #max: number;
   readonly #least: number;
   readonly #isFixed: boolean;
-  readonly #onChange: (limit: number) => void;
+  readonly #onChange: (places: number) => void;
   readonly #refusals = new RefusalWatch();
   readonly #latency = new LatencyBaseline();
   /** What was sent before says nothing about the limit of now. */
@@ -52,6 +54,7 @@ export class Concurrency {
   #hasRetreated = false;
   #isProbing = false;
   #successes = 0;
+  #waiting = 0;
   #troubles: boolean[] = [];
 
   constructor({ choice, start, onChange }: ConcurrencyOptions) {
@@ -60,6 +63,16 @@ export class Concurrency {
     this.#least = Math.min(LEAST, this.#max);
     this.limit = choice.kind === 'fixed' ? choice.limit : Math.min(start, choice.max);
     this.#onChange = onChange;
+  }
+
+  /** Objects that may be under way: those that only wait for a retry to be granted leave their place to others. */
+  get places(): number {
+    return this.limit + Math.min(this.#waiting, this.#max);
+  }
+
+  onWaiting(change: 1 | -1): void {
+    this.#waiting += change;
+    this.#onChange(this.places);
   }
 
   onAttempt(sign: LoadSign): void {
@@ -162,6 +175,6 @@ export class Concurrency {
     this.#successes = 0;
     if (limit === this.limit) return;
     this.limit = limit;
-    this.#onChange(limit);
+    this.#onChange(this.places);
   }
 }

@@ -1,8 +1,8 @@
 /** Is the first byte late, compared with how it used to be? Body time depends on the size and says nothing. */
 
-/** Twice the baseline, and noticeably so: on a fast line a few milliseconds are noise. */
+/** Twice the baseline, and noticeably so: on a fast line the work of our own machine is most of it. */
 const TOO_SLOW = 2;
-const NOTICEABLE_MS = 50;
+const NOTICEABLE_MS = 100;
 const SAMPLES = 30;
 /** With half as many in flight, queueing would have become this much less at least. */
 const HALF = 0.5;

@@ -66,7 +66,9 @@ class Breaker {
   }
 
   #closedResult(result: Result): void {
-    // Requests that were under way when it opened do not open it again.
+    // Requests that were under way when it opened do not open it again; but a host that served one of them meanwhile is
+    // there: it refused what was too much, and less is asked of it by now.
+    if (this.#state === 'open' && result === 'success' && !this.#isBlocked) this.#close();
     if (result === 'neutral' || this.#state !== 'closed') return;
     this.#failures = result === 'success' ? 0 : this.#failures + 1;
     const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');

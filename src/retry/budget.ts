@@ -3,21 +3,45 @@
  * (mechanisms Z14, A3). When it is empty, retries wait; they do not fail.
  */
 import type { Clock, Timer } from '../clock.js';
+import type { Layer } from '../fetch.js';
 
 export interface BudgetOptions {
   readonly clock: Clock;
   /** Retries at once, asked anew for each. */
   readonly mostAtOnce: () => number;
+  /** Told when one more waits (1) or one less (-1). */
+  readonly onWaiting?: (change: 1 | -1) => void;
 }
 
 const CAPACITY = 100;
 const RETRY_COST = 10;
 const SUCCESS_GAIN = 1;
-/** Without any success the host is still asked now and then: one retry per this long. */
-const TRICKLE_MS = 5000;
+/** Without any success the host is still asked now and then, one retry per this long: else a bad host would stop a run. */
+const TRICKLE_MS = 200;
 
 interface Waiter {
   readonly grant: () => void;
+}
+
+/**
+ * Every attempt that is a retry takes from the budget of its host. Within the check of the content: a retry that waits
+ * for its sidecar holds nothing, else the retries of zips and of sidecars would wait for each other (mechanism Z13).
+ */
+export function retryBudget(options: BudgetOptions): Layer {
+  const budgets = new Map<string, RetryBudget>();
+  return (next) => async (request, context) => {
+    const { host } = new URL(request.url);
+    const budget = budgets.get(host) ?? new RetryBudget(options);
+    budgets.set(host, budget);
+    const release = context.isRetry === true ? await budget.take(context.signal) : undefined;
+    try {
+      const response = await next(request, context);
+      budget.onSuccess();
+      return response;
+    } finally {
+      release?.();
+    }
+  };
 }
 
 /** The budget of one host. */
@@ -47,7 +71,14 @@ export class RetryBudget {
   /** Resolves when a retry may leave, with what is to be called when it is over. Rejects with the signal's reason. */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#waiters.size > 0 || !this.#tryTake()) await this.#wait(signal);
+    if (this.#waiters.size > 0 || !this.#tryTake()) {
+      this.#options.onWaiting?.(1);
+      try {
+        await this.#wait(signal);
+      } finally {
+        this.#options.onWaiting?.(-1);
+      }
+    }
     let isOver = false;
     return () => {
       if (isOver) return;

@@ -5,7 +5,6 @@ import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBo
 import { durationText } from '../units.js';
 import { createBackoff } from './backoff.js';
 import type { BackoffOptions } from './backoff.js';
-import { RetryBudget } from './budget.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
@@ -13,8 +12,6 @@ export interface RetryOptions extends BackoffOptions {
   readonly retries: number;
   /** Longest time a request may spend waiting for a limit or an open breaker. */
   readonly maxWaitMs: number;
-  /** Retries of one host at once. */
-  readonly mostAtOnce: () => number;
   readonly onRetry?: (event: RetryEvent) => void;
   /** Told once per request, at its end: how many extra tries it took. */
   readonly onEnd?: (retries: number, isOk: boolean) => void;
@@ -32,19 +29,10 @@ const ASK_AGAIN_TIMES = 2;
 
 /** The one retry layer. The rejected error carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
-  const budgets = new Map<string, RetryBudget>();
-  const budgetOf = (url: string): RetryBudget => {
-    const { host } = new URL(url);
-    const known = budgets.get(host) ?? new RetryBudget(options);
-    budgets.set(host, known);
-    return known;
-  };
   return (next) => async (request, context) => {
-    const budget = budgetOf(request.url);
-    const tries = new Tries(options, budget, request, context);
+    const tries = new Tries(options, request, context);
     try {
       const response = await tries.run(next);
-      budget.onSuccess();
       options.onEnd?.(tries.retries, true);
       return response;
     } catch (error) {
@@ -57,7 +45,6 @@ export function retry(options: RetryOptions): Layer {
 /** All attempts of one request. */
 class Tries {
   readonly #options: RetryOptions;
-  readonly #budget: RetryBudget;
   readonly #request: FetchRequest;
   readonly #context: FetchContext;
   readonly #backoff: () => number;
@@ -70,9 +57,8 @@ class Tries {
   #partial: PartialBody | undefined;
   #furthest = 0;
 
-  constructor(options: RetryOptions, budget: RetryBudget, request: FetchRequest, context: FetchContext) {
+  constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
     this.#options = options;
-    this.#budget = budget;
     this.#request = request;
     this.#context = context;
     this.#backoff = createBackoff(options, options.clock);
@@ -82,16 +68,13 @@ class Tries {
     const { signal } = this.#context;
     let isRetry = false;
     for (;;) {
-      const release = isRetry ? await this.#budget.take(signal) : undefined;
       let refused: CryptodlError;
       this.#sent += 1;
       try {
-        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId() });
+        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), isRetry });
       } catch (error) {
         if (!isRetried(error)) throw error;
         refused = error;
-      } finally {
-        release?.();
       }
       refused.attempts = this.#attempt;
       const delayMs = this.#delayAfter(refused);

@@ -25,6 +25,7 @@ import { Concurrency } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import { Figures } from '../report/figures.js';
 import type { WireFigures } from '../report/figures.js';
+import { LoopDelay } from '../report/loop-delay.js';
 import { Tally } from '../report/tally.js';
 import { Bans, placeOf } from '../state/bans.js';
 import type { ThrottleFigures } from '../throttle/throttle.js';
@@ -71,6 +72,8 @@ export interface NetworkFigures extends WireFigures {
   readonly retreats: number;
   readonly limiter: ThrottleFigures;
   readonly pool: PoolUse;
+  /** How late this process came to its own work. */
+  readonly loopDelayMs: LoopDelay['figures'];
 }
 
 export interface SessionRequest {
@@ -108,7 +111,10 @@ export function openSession(request: SessionRequest): Session {
   });
   const listing = listingUrl(options, venue);
   const { signal } = stop;
-  const told = { observer, figures, concurrency, bans, stateFolder: state };
+  const loopDelay = new LoopDelay();
+  loopDelay.start();
+  const isLate = (): boolean => loopDelay.isLate;
+  const told = { observer, figures, concurrency, bans, isLate, stateFolder: state };
   const stack = createStack({
     options,
     clock,
@@ -134,6 +140,7 @@ export function openSession(request: SessionRequest): Session {
       retreats: concurrency.retreats,
       limiter: stack.throttle.figures,
       pool: stack.pools.use(),
+      loopDelayMs: loopDelay.figures,
     }),
     tell: (plan, object, outcome) => {
       tally.count(object.key, outcome);
@@ -149,6 +156,7 @@ export function openSession(request: SessionRequest): Session {
     stop,
     close: async () => {
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      loopDelay.stop();
       await bans.written();
       await stack.pools.close();
     },

@@ -10,6 +10,7 @@ import type { Concurrency, LoadSign } from '../queue/concurrency.js';
 import type { Figures } from '../report/figures.js';
 import type { BackoffOptions } from '../retry/backoff.js';
 import { breaker } from '../retry/breaker.js';
+import { retryBudget } from '../retry/budget.js';
 import { elsewhere } from '../retry/elsewhere.js';
 import type { Twin } from '../retry/elsewhere.js';
 import { retry } from '../retry/retry.js';
@@ -41,6 +42,8 @@ export interface StackOptions {
   /** What the runs of this machine share. */
   readonly stateFolder: string;
   readonly listingUrl: string;
+  /** This process comes late to its own work. */
+  readonly isLate: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +58,7 @@ const SPARE_SOCKETS = 8;
 /** Retries of one host at once, however low the concurrency is (mechanism A3). */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: retry, verify, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
+/** Outermost first: retry, verify, retryBudget, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
@@ -87,16 +90,24 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     ended: (attempt) => {
       figures.ended(attempt);
       const result = loadOf(attempt);
-      if (result !== undefined) concurrency.onAttempt({ ...attempt, result });
+      // What may be late because of ourselves says nothing about the host.
+      const firstByteMs = stack.isLate() ? undefined : attempt.firstByteMs;
+      if (result !== undefined) concurrency.onAttempt({ ...attempt, firstByteMs, result });
       observer.attempt(attempt);
     },
   });
   const once = throttle.layer(timed(measured(redirect(knownHosts(stack))(wire))));
+  const budgeted = retryBudget({
+    clock,
+    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
+    onWaiting: (change) => {
+      concurrency.onWaiting(change);
+    },
+  });
   const tried = retry({
     clock,
     ...backoffOf(options),
     maxWaitMs: options['max-wait'],
-    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
     onRetry: (event) => {
       figures.onRetry(event);
       if (BAD_CONTENT.has(event.error.code)) concurrency.onBadContent(clock.monotonic());
@@ -106,7 +117,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
       figures.onRequestEnd(retries, isOk);
     },
   });
-  return { throttle, fetch: tried(verify(elsewhere(twin)(broken(once)))) };
+  return { throttle, fetch: tried(verify(budgeted(elsewhere(twin)(broken(once))))) };
 }
 
 /** The preset, and what was asked for by itself. */

@@ -12,6 +12,8 @@ export interface TestArchive {
   objectRequests(): string[];
   /** Answers the request itself and returns true, or leaves it to the folder. */
   fault: ((path: string, request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  /** The folder's own answer, for a fault that only delays. */
+  serve: (request: IncomingMessage, response: ServerResponse) => void;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,7 @@ export async function startArchive(directory: string): Promise<TestArchive> {
     requests,
     objectRequests: () => requests.filter((path) => !path.includes('prefix=')),
     fault: undefined,
+    serve: handle,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {

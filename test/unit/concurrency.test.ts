@@ -147,6 +147,14 @@ describe('Concurrency', () => {
     expect(concurrency.limit).toBe(21);
   });
 
+  it('D20 gives the places of those that only wait for a retry to others', () => {
+    const { told, concurrency } = concurrencyOf({ kind: 'auto', max: 40 });
+    for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(1);
+    expect(told.at(-1)).toBe(30 + 40);
+    for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(-1);
+    expect([told.at(-1), concurrency.limit]).toEqual([30, 30]);
+  });
+
   it('stays between four (or the most, when that is less) and the most, and says so', () => {
     const signs = fc.array(fc.tuple(fc.constantFrom('good', 'refused', 'troubled'), fc.nat(2000)), {
       maxLength: 200,

@@ -5,9 +5,11 @@ import type { ErrorCode } from '../../src/errors.js';
 import type { Fetch, FetchContext, FetchRequest } from '../../src/fetch.js';
 import type { RetryEvent } from '../../src/errors.js';
 import { breaker } from '../../src/retry/breaker.js';
+import { retryBudget } from '../../src/retry/budget.js';
 import { retry } from '../../src/retry/retry.js';
 import type { RetryOptions } from '../../src/retry/retry.js';
 import { Throttle } from '../../src/throttle/throttle.js';
+import { verify } from '../../src/transport/verify.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -36,7 +38,6 @@ function retried(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> =
     clock,
     retries: 3,
     strategy: 'full',
-    mostAtOnce: () => 1000,
     baseDelayMs: 100,
     factor: 2,
     maxDelayMs: 1000,
@@ -250,15 +251,15 @@ describe('retry', () => {
 });
 
 describe('A3 Z14 retries of many requests at once', () => {
-  it('cost a host that fails everything ten at the start and then one per five seconds', async () => {
-    const { clock, asked, fetch } = retried(['http-server-error'], {
-      retries: 2,
-      baseDelayMs: 1,
-      maxDelayMs: 1,
-    });
+  const budget = (clock: VirtualClock, most = 1000) => retryBudget({ clock, mostAtOnce: () => most });
+
+  it('cost a host that fails everything ten at the start and then five in a second', async () => {
+    const changes = { retries: 2, baseDelayMs: 1, maxDelayMs: 1 };
+    const { clock, asked, host, options } = retried(['http-server-error'], changes);
+    const fetch = retry(options)(budget(clock)(host));
     const ended = Array.from({ length: 40 }, () => refusal(fetch(REQUEST, context())));
-    await clock.advance(60_000);
-    expect(asked.length).toBeLessThanOrEqual(40 + 10 + 60 / 5 + 1);
+    await clock.advance(2000);
+    expect(asked.length).toBeLessThanOrEqual(40 + 10 + 2 * 5 + 1);
     await clock.advance(DAY_MS);
     expect((await Promise.all(ended)).every(({ code }) => code === 'http-server-error')).toBe(true);
     expect(asked).toHaveLength(40 * 3);
@@ -279,10 +280,33 @@ describe('A3 Z14 retries of many requests at once', () => {
       }
     };
     const options = { strategy: 'fixed', factor: 1, baseDelayMs: 1, maxDelayMs: 1 } as const;
-    const layer = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS, mostAtOnce: () => 3 })(slow);
+    const layer = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS })(budget(clock, 3)(slow));
     const ended = Array.from({ length: 8 }, () => refusal(layer(REQUEST, context())));
     await clock.advance(DAY_MS);
     await Promise.all(ended);
     expect(most).toBe(3);
+  });
+
+  it('Z13 do not wait for each other where a zip waits for its sidecar', async () => {
+    const clock = new VirtualClock();
+    const failed = new Set<string>();
+    const flaky: Fetch = async ({ url }) => {
+      await clock.sleep(10);
+      if (failed.has(url)) return answer('', 404);
+      failed.add(url);
+      throw new CryptodlError('http-server-error', 'the first time');
+    };
+    const options = { strategy: 'fixed', factor: 1, baseDelayMs: 1, maxDelayMs: 1 } as const;
+    const all = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS });
+    const fetch: Fetch = all(verify(budget(clock, 2)(flaky)));
+    const zip = (name: string) => {
+      const url = `http://archive.test/${name}.zip`;
+      const sidecar = { url: `${url}.CHECKSUM`, bucket: 'archive' };
+      const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
+      return fetch({ url, bucket: 'archive', expect: { zip: true, sha256 } }, context());
+    };
+    const ended = Promise.all(Array.from({ length: 8 }, (_, index) => zip(String(index))));
+    await clock.advance(60_000);
+    expect((await ended).map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 404));
   });
 });

@@ -1,0 +1,49 @@
+/** How late this process comes to its own work: what it adds to every time that it measures (mechanism K1). */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** How often it looks; its own interval is not a delay. */
+const RESOLUTION_MS = 20;
+/** Later than this, a late first byte may be our own doing. */
+const LATE_MS = 20;
+const NANOSECONDS = 1e6;
+
+export class LoopDelay {
+  readonly #whole = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #recent = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  #isLate = false;
+  #looks = 0;
+
+  start(): void {
+    this.#whole.enable();
+    this.#recent.enable();
+  }
+
+  stop(): void {
+    this.#whole.disable();
+    this.#recent.disable();
+  }
+
+  /** By the last hundred looks or so. */
+  get isLate(): boolean {
+    this.#looks += 1;
+    if (this.#looks % 100 === 0 && this.#recent.count > 0) {
+      this.#isLate = delayMs(this.#recent.mean) > LATE_MS;
+      this.#recent.reset();
+    }
+    return this.#isLate;
+  }
+
+  /** Milliseconds: half of all delays are at most `p50`, and so on. */
+  get figures(): { p50: number; p99: number; most: number } {
+    const { max } = this.#whole;
+    return {
+      p50: delayMs(this.#whole.percentile(50)),
+      p99: delayMs(this.#whole.percentile(99)),
+      most: max > 0 ? delayMs(max) : 0,
+    };
+  }
+}
+
+function delayMs(nanoseconds: number): number {
+  return Math.max(0, Math.round(nanoseconds / NANOSECONDS - RESOLUTION_MS));
+}
