@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { FetchResponse, PartialBody } from './fetch.js';
 
 /**
@@ -167,8 +168,17 @@ export function toCryptodlError(error: unknown): CryptodlError {
 
 /** Code of a system error (`ENOENT`); a general word for anything else. */
 export function errnoOf(error: unknown): string {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (!(error instanceof Error)) return 'unknown error';
+  const { code, errno } = error as NodeJS.ErrnoException;
+  // Node has no name for a quota that is used up.
+  if (errno === -constants.errno.EDQUOT) return 'EDQUOT';
   return typeof code === 'string' ? code : 'unknown error';
+}
+
+/** The same error, which now says which file it is about: Node's own do not, once a file is open. */
+export function ofFile(error: unknown, path: string): unknown {
+  if (error instanceof Error && 'errno' in error) error.message += ` '${path}'`;
+  return error;
 }
 
 const DISK_FULL = new Set(['ENOSPC', 'EDQUOT']);

@@ -3,17 +3,20 @@ import type { Io } from '../io.js';
 import { run } from '../main.js';
 
 export async function main(): Promise<void> {
-  const gone = new Set<NodeJS.WriteStream>();
-  // A reader that has seen enough (`| head`) is no error.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-      gone.add(stream);
-    });
-  }
+  let isRead = true;
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    isRead = false;
+    // A reader that has seen enough (`| head`) is no error.
+    if (error.code === 'EPIPE') return;
+    process.stderr.write(`cryptodl: stdout cannot be written (${error.code ?? error.message})\n`);
+    // As safe as any other end: what is committed stays, and the kernel frees the lock.
+    process.exit(1);
+  });
+  // There is nobody left to tell.
+  process.stderr.on('error', () => undefined);
   process.exitCode = await run(
     process.argv.slice(2),
-    processIo(() => !gone.has(process.stdout)),
+    processIo(() => isRead),
   );
 }
 

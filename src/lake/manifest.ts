@@ -5,9 +5,10 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../calendar.js';
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf, ofFile } from '../errors.js';
 import type { Cadence, Format, Settings } from '../task.js';
 import { MANIFEST } from './layout.js';
+import { syncDirectory } from './publish.js';
 
 export interface ObjectLine {
   readonly v: 1;
@@ -129,17 +130,33 @@ export async function readManifest(seriesFolder: string): Promise<Manifest> {
     try {
       apply(manifest, JSON.parse(line) as ManifestLine);
     } catch (error) {
-      throw new CryptodlError('manifest-damaged', `${file} line ${index + 1} is damaged`, {
-        cause: error,
-        hint: 'restore the file, or delete that line: its object is then fetched again',
-      });
+      throw refusedLine(`${file} line ${index + 1}`, error);
     }
   }
   return manifest;
 }
 
+/** Thrown with the version that a later cryptodl wrote. */
+class NewerVersion extends Error {}
+
+function refusedLine(where: string, cause: unknown): CryptodlError {
+  if (cause instanceof NewerVersion) {
+    const text = `${where} is of version ${cause.message}, this cryptodl knows version 1`;
+    return new CryptodlError('manifest-damaged', text, {
+      cause,
+      hint: 'go on with the newer cryptodl that wrote it, or choose another --out',
+    });
+  }
+  return new CryptodlError('manifest-damaged', `${where} is damaged`, {
+    cause,
+    hint: 'restore the file, or delete that line: its object is then fetched again',
+  });
+}
+
 function apply(manifest: Manifest, line: ManifestLine): void {
-  if (line.v !== 1) throw new TypeError('unknown version');
+  const version: unknown = line.v;
+  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
+  if (version !== 1) throw new TypeError('unknown version');
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else manifest[line.settings.format].add(line);
 }
@@ -153,6 +170,10 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
     if (whole < size) await file.truncate(whole);
     await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await file.datasync();
+    // A new file is an entry of its folder as well.
+    if (size === 0) await syncDirectory(seriesFolder);
+  } catch (error) {
+    throw ofFile(error, join(seriesFolder, MANIFEST));
   } finally {
     await file.close();
   }

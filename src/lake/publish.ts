@@ -1,5 +1,5 @@
 /** A file appears under its final name whole, or not at all. */
-import { errnoOf } from '../errors.js';
+import { errnoOf, ofFile } from '../errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
@@ -23,10 +23,19 @@ export async function publishAll(publications: readonly Publication[]): Promise<
     const folder = dirname(target);
     const created = folders.has(folder) ? undefined : await mkdir(folder, { recursive: true });
     folders.add(folder);
-    if (created !== undefined) folders.add(dirname(created));
+    for (const made of foldersDownTo(folder, created)) folders.add(dirname(made));
     await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
+}
+
+/** The folders that one call made, from the innermost up to the first: each is an entry of its parent, which can be lost. */
+function foldersDownTo(innermost: string, first: string | undefined): string[] {
+  if (first === undefined) return [];
+  const made = [innermost];
+  for (let folder = innermost; folder !== first && folder !== dirname(folder); folder = dirname(folder))
+    made.push(dirname(folder));
+  return made;
 }
 
 export async function syncAll(publications: readonly Publication[]): Promise<void> {
@@ -37,18 +46,20 @@ async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r+');
   try {
     await file.sync();
+  } catch (error) {
+    throw ofFile(error, path);
   } finally {
     await file.close();
   }
 }
 
 /** File systems without directory sync (some network mounts) say EINVAL or ENOTSUP; the rename still happened. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw error;
+    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw ofFile(error, path);
   } finally {
     await directory.close();
   }

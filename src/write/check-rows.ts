@@ -12,6 +12,8 @@ const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
 const FLAG = /^ *(?:true|false) *$/i;
 const LAST_HOUR = 23;
+/** Characters. No row of the archive has a thousand; half a gigabyte without a line feed must not be put together. */
+export const LONGEST_LINE = 1_000_000;
 
 export interface CheckedFile {
   /** Name of the CSV, for messages. */
@@ -44,6 +46,7 @@ function wrongIn(
   line: string,
 ): { text: string; symbol?: true } | undefined {
   if (line === '') return { text: 'the line is blank' };
+  if (line.length > LONGEST_LINE) return { text: `more than ${LONGEST_LINE} characters without an end` };
   const cells = line.split(',').map(unquoted);
   if (cells.length !== spec.columns.length)
     return { text: `${cells.length} columns, expected ${spec.columns.length}` };

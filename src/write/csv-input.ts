@@ -5,6 +5,7 @@ import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
 import type { ArchiveObject } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
+import { LONGEST_LINE } from './check-rows.js';
 
 /** A verified, unpacked object on its way into a file. */
 export interface ReceivedObject {
@@ -160,7 +161,7 @@ async function* chunksOf(csv: Body): AsyncGenerator<Buffer> {
   if (carried.length > 0) yield carried;
 }
 
-/** Lines of rows, for the exact checker. Only LF and CRLF end a line. */
+/** Lines of rows, for the exact checker. Only LF and CRLF end a line; one that is too long comes as its start, and is the last. */
 export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let skip = headerLines;
@@ -172,6 +173,7 @@ export async function* rowLines(received: ReceivedObject, headerLines: number): 
       if (skip > 0) skip -= 1;
       else yield line.endsWith('\r') ? line.slice(0, -1) : line;
     }
+    if (rest.length > LONGEST_LINE) break;
   }
   rest += decoder.decode();
   if (rest !== '' && skip === 0) yield rest;

@@ -21,6 +21,8 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** A command that runs the binary, for example strace with its flags. */
+  readonly wrap?: readonly string[];
   readonly onSpawn?: (child: ChildProcess) => void;
 }
 
@@ -41,7 +43,8 @@ function stateFolder(): string {
 }
 
 export async function cryptodl(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const [program = '', ...words] = [...(options.wrap ?? []), process.execPath, BIN, ...args];
+  const child = spawn(program, words, {
     cwd: options.cwd,
     // What one run is refused must not be refused to the next, unless a test wants that.
     env: { PATH: process.env['PATH'] ?? '', CRYPTODL_STATE_DIR: stateFolder(), ...options.env },

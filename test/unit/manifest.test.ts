@@ -61,7 +61,7 @@ describe('damage', () => {
   it.each([
     ['no JSON', '{"v":1,'],
     ['an empty line', ''],
-    ['another version', JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })],
+    ['no version', JSON.stringify({ ...objectLine('2024-01-02'), v: 'x' })],
     ['a period that is none', JSON.stringify({ ...objectLine('2024-01-02'), period: '2024-02-31' })],
     ['a line without settings', '{"v":1,"kind":"object"}'],
   ])('in the middle (%s) is named with file and line, and what to do', async (_, line) => {
@@ -73,6 +73,16 @@ describe('damage', () => {
     await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
     await expect(reading).rejects.toMatchObject({
       hint: expect.stringContaining('delete that line') as string,
+    });
+  });
+
+  it('is not what a newer version is: nobody is told to delete its lines', async () => {
+    const folder = await newFolder();
+    writeFileSync(join(folder, MANIFEST), `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
+    await expect(readManifest(folder)).rejects.toMatchObject({
+      code: 'manifest-damaged',
+      message: `${join(folder, MANIFEST)} line 1 is of version 2, this cryptodl knows version 1`,
+      hint: expect.stringContaining('newer cryptodl') as string,
     });
   });
 

@@ -1,0 +1,891 @@
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import { expectIntact, fault, faultScene, keyOf, OBJECTS, VICTIM } from '../helpers/faults.js';
+import type { FaultRun, FaultScene } from '../helpers/faults.js';
+import { filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
+import { fakeClock, MISSING, mounted, readOnly, strace, watched } from '../helpers/local-faults.js';
+
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
+const seriesOf = (symbol: string): string => `binance/um/metrics/symbol=${symbol}`;
+const SERIES = seriesOf('BTCUSDT');
+const FILE = `${SERIES}/2026-10.parquet`;
+const MANIFEST = `${SERIES}/_manifest.jsonl`;
+const ROWS = 288;
+
+/**
+ * Whatever happened: what can be seen is whole, and what the manifest says is held is in its file. (After a crash a file
+ * may hold more than its manifest says.)
+ */
+async function expectSound(out: string): Promise<void> {
+  for (const symbol of SYMBOLS) {
+    const folder = join(out, seriesOf(symbol));
+    if (!existsSync(folder)) continue;
+    const files = filesBelow(folder);
+    expect(files.filter((name) => !/^(2026-10\.parquet|_manifest\.jsonl)$/.test(name))).toEqual([]);
+    const rows = files.includes('2026-10.parquet') ? await readParquet(join(folder, '2026-10.parquet')) : [];
+    const lines = files.includes('_manifest.jsonl') ? wholeLines(join(folder, '_manifest.jsonl')) : [];
+    for (const line of lines) {
+      const ofDay = rows.filter((row) => isoDay(row['create_time']) === line['period']);
+      expect(ofDay).toHaveLength(ROWS);
+    }
+  }
+}
+
+/** A last line that was torn is no line. */
+function wholeLines(file: string): Record<string, unknown>[] {
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function isoDay(time: unknown): string {
+  return (time as Date).toISOString().slice(0, 10);
+}
+
+/** Every object is accounted for, in the summary as in the exit code. */
+function expectFatal(run: FaultRun, exit: number, says: string): void {
+  expect(run.stderr).toContain(says);
+  expect(run.stderr).not.toMatch(/unexpected|\n\s+at /);
+  expect(run.code).toBe(exit);
+  const outcomes = run.summary['outcomes'] as Record<string, number>;
+  const settled = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
+  expect(settled + Number(run.summary['undone'])).toBe(OBJECTS);
+  expect(run.summary).toMatchObject({ event: 'summary', exitCode: exit });
+}
+
+/** The same command once more, undisturbed. */
+async function expectNextRunCompletes(scene: FaultScene, out: string): Promise<FaultRun> {
+  scene.archive().fault = undefined;
+  const next = await scene.run([], { out });
+  expect(next.stderr).not.toContain('failed');
+  expect(next.code).toBe(0);
+  await expectIntact(scene, next);
+  expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+  return next;
+}
+
+/** A lake that holds all ten objects: one run makes the first, the others are its copies. */
+async function heldLake(scene: FaultScene): Promise<{ out: string }> {
+  first ??= scene.run();
+  const { out: made, code } = await first;
+  expect(code).toBe(0);
+  const out = newLake(scene);
+  cpSync(made, out, { recursive: true });
+  return { out };
+}
+
+let first: Promise<FaultRun> | undefined;
+let lakes = 0;
+/** A path of our own choice, for faults that must know it before the run. */
+function newLake(scene: FaultScene): string {
+  lakes += 1;
+  return join(scene.folder, '..', `local-${lakes}`);
+}
+
+describe('L: disks', () => {
+  const scene = faultScene();
+
+  fault(
+    {
+      id: 'L1',
+      fault: 'no room for the plan',
+      outcome: 'said with both numbers before the first object is asked for',
+      exit: 1,
+      missing: MISSING.mount,
+    },
+    async (exit) => {
+      const out = join(mounted('size=64k'), 'lake');
+      const run = await scene.run([], { out });
+      expectFatal(run, exit, 'free, the plan needs about');
+      expect(run.stderr).toContain('make room, or choose another --');
+      expect(run.requestsOf(VICTIM)).toBe(0);
+    },
+  );
+
+  fault(
+    {
+      id: 'L1 D13',
+      fault: 'the disk fills up while files are written',
+      outcome: 'disk full is said, nothing half-written is seen; with room the same command completes it',
+      exit: 1,
+      missing: MISSING.mount,
+    },
+    async (exit) => {
+      const disk = mounted('size=2m');
+      const out = join(disk, 'lake');
+      const filler = join(disk, 'filler');
+      scene.onPath(VICTIM, (_request, response) => {
+        fill(filler);
+        response.end(scene.bytesOf(VICTIM));
+        return true;
+      });
+      const run = await scene.run([], { out });
+      expectFatal(run, exit, 'the disk is full');
+      expect(run.stderr).toContain('make room and run the same command again');
+      await expectSound(out);
+      rmSync(filler);
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  const failures: { id: string; fault: string; inject: string; path?: string; says: string }[] = [
+    {
+      id: 'L1',
+      fault: 'ENOSPC when a file is synced',
+      inject: 'fsync:error=ENOSPC:when=1',
+      says: 'the disk is full: ENOSPC',
+    },
+    {
+      id: 'L1',
+      fault: 'ENOSPC when a file is renamed',
+      inject: 'rename:error=ENOSPC:when=3',
+      says: 'the disk is full: ENOSPC',
+    },
+    {
+      id: 'L1',
+      fault: 'ENOSPC when the manifest is written',
+      inject: 'write:error=ENOSPC:when=1',
+      path: MANIFEST,
+      says: 'the disk is full: ENOSPC',
+    },
+    {
+      id: 'L2',
+      fault: 'EDQUOT when the manifest is written',
+      inject: 'write:error=EDQUOT:when=1',
+      path: MANIFEST,
+      says: `/${MANIFEST}'`,
+    },
+    {
+      id: 'L2',
+      fault: 'EIO when the manifest is written',
+      inject: 'write:error=EIO:when=1',
+      path: MANIFEST,
+      says: 'EIO',
+    },
+    {
+      id: 'L2',
+      fault: 'EMFILE when the manifest is opened',
+      inject: 'openat:error=EMFILE:when=3',
+      path: MANIFEST,
+      says: 'EMFILE',
+    },
+    { id: 'L3', fault: 'EIO when a file is synced', inject: 'fsync:error=EIO:when=1', says: 'EIO' },
+    {
+      id: 'L3',
+      fault: 'EIO when a folder is synced',
+      inject: 'fsync:error=EIO:when=1',
+      path: SERIES,
+      says: 'EIO',
+    },
+    {
+      id: 'L3',
+      fault: 'EIO when the manifest is synced',
+      inject: 'fdatasync:error=EIO:when=1',
+      path: MANIFEST,
+      says: 'EIO',
+    },
+  ];
+  for (const { id, fault: what, inject, path, says } of failures) {
+    fault(
+      {
+        id,
+        fault: what,
+        outcome: 'the run ends, nothing half-written is seen; the same command completes it',
+        exit: 1,
+        missing: MISSING.strace,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        const paths = path === undefined ? [] : [join(out, path)];
+        const run = await scene.run([], { out, ...strace(inject, ...paths) });
+        expectFatal(run, exit, says);
+        // What and where: the error names the file.
+        expect(run.stderr).toContain(path === undefined ? `${out}/.cryptodl/tmp/` : path);
+        await expectSound(out);
+        await expectNextRunCompletes(scene, out);
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'a folder that belongs to somebody else',
+      outcome: 'refused before anything is asked for, with the flag to change',
+      exit: 1,
+      missing: MISSING.user,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      mkdirSync(out, { mode: 0o755 });
+      chmodSync(join(scene.folder, '..'), 0o755);
+      const run = await scene.run([], {
+        out,
+        wrap: ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'],
+      });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain(`--out ${out} cannot be used (EACCES)`);
+      expect(run.requestsOf(VICTIM)).toBe(0);
+      expect(filesBelow(out)).toEqual([]);
+    },
+  );
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'a lake on a disk that is mounted read-only',
+      outcome: 'refused before anything is asked for; once it is writable the same command goes on',
+      exit: 1,
+      missing: MISSING.mount,
+    },
+    async (exit) => {
+      const { out } = await scene.run(['--to', '2026-10-03']);
+      const release = readOnly(out);
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain(`EROFS`);
+      expect(run.stderr).not.toContain('unexpected');
+      expect(run.requestsOf(VICTIM)).toBe(0);
+      release();
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  fault(
+    {
+      id: 'L2',
+      fault: '64 descriptors for everything (ulimit -n)',
+      outcome: 'ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const run = await scene.run([], { wrap: ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'] });
+      expect(run.code).toBe(exit);
+      await expectIntact(scene, run);
+    },
+  );
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'no descriptor for a socket, for a moment (EMFILE)',
+      outcome: 'tried again, ok',
+      exit: 0,
+      missing: MISSING.strace,
+    },
+    async (exit) => {
+      const run = await scene.run([], strace('socket:error=EMFILE:when=4..5'));
+      expect(run.code).toBe(exit);
+      expect(Number(run.summary['retries'])).toBeGreaterThan(0);
+      await expectIntact(scene, run);
+    },
+  );
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'a path too long for the file system (ENAMETOOLONG)',
+      outcome: 'refused before anything is asked for, with the flag to change',
+      exit: 1,
+    },
+    async (exit) => {
+      const run = await scene.run([], { out: join(newLake(scene), 'x'.repeat(300)) });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain('cannot be used (ENAMETOOLONG)');
+      expect(run.stderr).toContain('choose another --out');
+      expect(run.requestsOf(VICTIM)).toBe(0);
+    },
+  );
+
+  fault(
+    {
+      id: 'L13',
+      fault: 'a full inode table',
+      outcome: 'disk full is said, nothing half-written is seen; with room the same command completes it',
+      exit: 1,
+      missing: MISSING.mount,
+    },
+    async (exit) => {
+      const disk = mounted('size=16m,nr_inodes=40');
+      const out = join(disk, 'lake');
+      mkdirSync(join(disk, 'many'));
+      scene.onPath(VICTIM, (_request, response) => {
+        fillInodes(join(disk, 'many'));
+        response.end(scene.bytesOf(VICTIM));
+        return true;
+      });
+      const run = await scene.run([], { out });
+      expectFatal(run, exit, 'the disk is full');
+      await expectSound(out);
+      rmSync(join(disk, 'many'), { recursive: true });
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  for (const error of ['EINVAL', 'EOPNOTSUPP']) {
+    fault(
+      {
+        id: 'L13',
+        fault: `a network file system that cannot sync folders (${error})`,
+        outcome: 'passed over, ok',
+        exit: 0,
+        missing: MISSING.strace,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        const folders = SYMBOLS.map((symbol) => join(out, seriesOf(symbol)));
+        const run = await scene.run([], { out, ...strace(`fsync:error=${error}`, ...folders, out) });
+        expect(run.code).toBe(exit);
+        await expectIntact(scene, run);
+      },
+    );
+  }
+});
+
+function fill(path: string): void {
+  const block = Buffer.alloc(16 * 1024, 1);
+  for (;;) {
+    try {
+      appendFileSync(path, block);
+    } catch {
+      return;
+    }
+  }
+}
+
+function fillInodes(folder: string): void {
+  for (let index = 0; ; index += 1) {
+    try {
+      writeFileSync(join(folder, String(index)), '');
+    } catch {
+      return;
+    }
+  }
+}
+
+describe('L: signals and crashes', () => {
+  const scene = faultScene();
+
+  /** A run that stands still with the victim unanswered. */
+  async function stalledRun(
+    out: string,
+    flags: readonly string[] = [],
+  ): Promise<{ child: ChildProcess; ended: Promise<FaultRun>; answer: () => void }> {
+    const held: ServerResponse[] = [];
+    let child: ChildProcess | undefined;
+    const stalled = new Promise<void>((resolve) => {
+      scene.onPath(VICTIM, (_request, response) => {
+        held.push(response);
+        resolve();
+        return true;
+      });
+    });
+    const ended = scene.run(flags, { out, onSpawn: (spawned) => (child = spawned) });
+    await stalled;
+    if (child === undefined) throw new Error('nothing was spawned');
+    return {
+      child,
+      ended,
+      answer: () => {
+        scene.archive().fault = undefined;
+        for (const response of held) if (!response.destroyed) response.end(scene.bytesOf(VICTIM));
+      },
+    };
+  }
+
+  const signals = [
+    { id: 'L4', signal: 'SIGINT', exit: 130 },
+    { id: 'L5', signal: 'SIGTERM', exit: 143 },
+  ] as const;
+  for (const { id, signal, exit: code } of signals) {
+    fault(
+      {
+        id,
+        fault: `${signal} while an object is under way`,
+        outcome: 'ended in order, what is not done is counted; the same command completes it',
+        exit: code,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        const { child, ended } = await stalledRun(out);
+        child.kill(signal);
+        const run = await ended;
+        expectFatal(run, exit, `ended by ${signal}`);
+        expect(Number(run.summary['undone'])).toBeGreaterThan(0);
+        expect(run.summary).toMatchObject({ outcomes: { failed: 0 }, failures: null });
+        expect(filesBelow(join(out, '.cryptodl'))).toEqual([]);
+        await expectSound(out);
+        await expectNextRunCompletes(scene, out);
+      },
+    );
+  }
+
+  fault(
+    { id: 'L4', fault: 'SIGINT twice', outcome: 'ended at once; the same command completes it', exit: 130 },
+    async (exit) => {
+      const out = newLake(scene);
+      const { child, ended } = await stalledRun(out);
+      child.kill('SIGINT');
+      child.kill('SIGINT');
+      expect((await ended).code).toBe(exit);
+      await expectSound(out);
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  const kills: { at: string; inject: string; path?: string }[] = [
+    { at: 'while the staged file is synced', inject: 'fsync:signal=KILL:when=1' },
+    { at: 'at the rename of the first file', inject: 'rename:signal=KILL:when=3' },
+    { at: 'while the folder is synced', inject: 'fsync:signal=KILL:when=1', path: SERIES },
+    { at: 'at the first write of the manifest', inject: 'write:signal=KILL:when=1', path: MANIFEST },
+    { at: 'while the manifest is synced', inject: 'fdatasync:signal=KILL:when=1', path: MANIFEST },
+    { at: 'when the lock is given back', inject: 'unlink:signal=KILL:when=1' },
+  ];
+  for (const { at, inject, path } of kills) {
+    fault(
+      {
+        id: 'L6',
+        fault: `SIGKILL ${at}`,
+        outcome: 'nothing half-written is seen, no lock is left; the same command completes it',
+        exit: 0,
+        missing: MISSING.strace,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        const paths = path === undefined ? [] : [join(out, path)];
+        const run = await scene.run([], { out, ...strace(inject, ...paths) });
+        expect(run.signal).toBe('SIGKILL');
+        await expectSound(out);
+        expect((await expectNextRunCompletes(scene, out)).code).toBe(exit);
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L7',
+      fault: 'power loss, by the order of the system calls',
+      outcome:
+        'every file is synced before it is renamed, every folder on the way to it and the manifest before the run ends',
+      exit: 0,
+      missing: MISSING.strace,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const log = `${out}.log`;
+      const run = await scene.run([], { out, ...watched('fsync,fdatasync,rename', log) });
+      expect(run.code).toBe(exit);
+      const calls = readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(out) && !line.includes('lock'));
+      const indexOf = (text: string, from = 0): number =>
+        calls.findIndex((line, at) => at >= from && line.includes(text));
+      for (const symbol of SYMBOLS) {
+        const rename = calls.findIndex(
+          (line) => line.includes('rename(') && line.includes(`${symbol}/2026-10.parquet`),
+        );
+        const staged = /tmp\/([\w-]+\.partial)/.exec(calls[rename] ?? '')?.[1] ?? 'none';
+        expect(indexOf(staged)).toBeGreaterThanOrEqual(0);
+        expect(indexOf(staged)).toBeLessThan(rename);
+        for (const folder of ['', '/binance', '/binance/um', '/binance/um/metrics'])
+          expect(calls.filter((line) => line.includes(`${out}${folder}>)`))).not.toEqual([]);
+        const folder = indexOf(`symbol=${symbol}>)`, rename);
+        const manifest = indexOf(`${symbol}/_manifest.jsonl>)`, rename);
+        expect(folder).toBeGreaterThan(rename);
+        expect(manifest).toBeGreaterThan(folder);
+        expect(indexOf(`symbol=${symbol}>)`, manifest)).toBeGreaterThan(manifest);
+      }
+    },
+  );
+
+  fault(
+    {
+      id: 'L8',
+      fault: 'no heap left, so that V8 ends the process',
+      outcome: 'nothing half-written is seen, no lock is left; the same command completes it',
+      exit: 0,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const run = await scene.run([], { out, env: { NODE_OPTIONS: '--max-old-space-size=8' } });
+      expect(run.signal ?? run.code).not.toBe(0);
+      await expectSound(out);
+      expect((await expectNextRunCompletes(scene, out)).code).toBe(exit);
+    },
+  );
+
+  fault(
+    {
+      id: 'L9',
+      fault: 'SIGSTOP with an object under way for longer than every timeout, then SIGCONT',
+      outcome: 'what was under way is asked at most once more, ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const { child, ended, answer } = await stalledRun(out, [
+        '--headers-timeout',
+        '1s',
+        '--idle-timeout',
+        '1s',
+      ]);
+      child.kill('SIGSTOP');
+      answer();
+      await sleep(1500);
+      child.kill('SIGCONT');
+      const run = await ended;
+      expect(run.code).toBe(exit);
+      for (const symbol of SYMBOLS)
+        for (const day of [1, 2, 3, 4, 5])
+          expect(run.requestsOf(keyOf(symbol, `2026-10-0${day}`))).toBeLessThanOrEqual(2);
+      await expectIntact(scene, run);
+    },
+  );
+
+  const jumps = [
+    { what: 'a day ahead', to: '+1d' },
+    { what: 'a day back', to: '-1d' },
+  ];
+  for (const { what, to } of jumps) {
+    fault(
+      {
+        id: 'L10',
+        fault: `the wall clock jumps ${what} during the run`,
+        outcome: 'durations stay true, ok; the next run skips all',
+        exit: 0,
+        missing: MISSING.faketime,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        const file = `${out}.clock`;
+        writeFileSync(file, '+0');
+        scene.onPath(VICTIM, () => {
+          writeFileSync(file, to);
+          return false;
+        });
+        const run = await scene.run([], { out, env: fakeClock(file) });
+        expect(run.code).toBe(exit);
+        // The jump was seen: what was committed after it has its time.
+        const aheadMs = Date.parse(String(wholeLines(join(out, MANIFEST))[0]?.['at'])) - Date.now();
+        expect(Math.round(aheadMs / 86_400_000)).toBe(Number.parseInt(to, 10));
+        expect(Number(run.summary['elapsedMs'])).toBeGreaterThan(0);
+        expect(Number(run.summary['elapsedMs'])).toBeLessThan(3600_000);
+        await expectIntact(scene, run);
+        expect((await expectNextRunCompletes(scene, out)).summary).toMatchObject({
+          outcomes: { skipped: 10 },
+        });
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L10',
+      fault: 'time zones at both ends of the world, and one with summer time',
+      outcome: 'the same files, byte for byte',
+      exit: 0,
+    },
+    async (exit) => {
+      const digests = new Set<string>();
+      for (const TZ of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'America/New_York']) {
+        const run = await scene.run([], { env: { TZ } });
+        expect(run.code).toBe(exit);
+        digests.add(sha256(join(run.out, FILE)));
+      }
+      const usual = await scene.run();
+      expect([...digests]).toEqual([sha256(join(usual.out, FILE))]);
+    },
+  );
+});
+
+function sha256(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+describe('L: what is done to the lake behind our back', () => {
+  const scene = faultScene();
+  const manifestOf = (out: string): string => join(out, MANIFEST);
+
+  fault(
+    {
+      id: 'L11',
+      fault: 'the last line of a manifest is torn',
+      outcome: 'cut back, its object is fetched again with its partition; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      truncateSync(manifestOf(out), statSync(manifestOf(out)).size - 100);
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      expect(run.requestsOf(keyOf('BTCUSDT', '2026-10-05'))).toBe(1);
+      expect(run.requestsOf(keyOf('ETHUSDT', '2026-10-05'))).toBe(0);
+      expect(new Set(manifestLines(join(out, SERIES)).map((line) => line['period'])).size).toBe(5);
+      await expectIntact(scene, run);
+    },
+  );
+
+  const damages: { what: string; damage: (text: string) => string; says: string }[] = [
+    {
+      what: 'garbage in the middle of a manifest',
+      damage: (text) => text.replace('\n', '\n\u0000\u0000oops\n'),
+      says: '_manifest.jsonl line 2 is damaged',
+    },
+    {
+      what: 'a line in the middle that is cut',
+      damage: (text) => text.replace(/.{200}\n/, '\n'),
+      says: '_manifest.jsonl line 1 is damaged',
+    },
+    {
+      what: 'a line of a newer version',
+      damage: (text) => text.replace('"v":1', '"v":2'),
+      says: '_manifest.jsonl line 1 is of version 2, this cryptodl knows version 1',
+    },
+  ];
+  for (const { what, damage, says } of damages) {
+    fault(
+      {
+        id: 'L11',
+        fault: what,
+        outcome:
+          'the run ends before the first object, with file and line; nothing is changed; restored, all is held',
+        exit: 1,
+      },
+      async (exit) => {
+        const { out } = await heldLake(scene);
+        const sound = readFileSync(manifestOf(out), 'utf8');
+        writeFileSync(manifestOf(out), damage(sound));
+        const before = sha256(join(out, FILE));
+        const run = await scene.run([], { out });
+        expect(run.code).toBe(exit);
+        expect(run.stderr).toContain(says);
+        expect(run.requestsOf(VICTIM)).toBe(0);
+        expect(readFileSync(manifestOf(out), 'utf8')).toBe(damage(sound));
+        expect(sha256(join(out, FILE))).toBe(before);
+        writeFileSync(manifestOf(out), sound);
+        expect((await scene.run([], { out })).summary).toMatchObject({ outcomes: { skipped: 10 } });
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L11',
+      fault: 'a damaged line that is deleted, as the message says',
+      outcome: 'its object is fetched again, no row is there twice; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      const lines = readFileSync(manifestOf(out), 'utf8').split('\n');
+      writeFileSync(manifestOf(out), lines.filter((_, index) => index !== 2).join('\n'));
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      await expectIntact(scene, run);
+    },
+  );
+
+  fault(
+    {
+      id: 'L11',
+      fault: 'a manifest that is gone',
+      outcome: 'everything of its series is fetched again, no row is there twice; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      rmSync(manifestOf(out));
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
+      await expectIntact(scene, run);
+    },
+  );
+
+  fault(
+    {
+      id: 'L11',
+      fault: 'a manifest that cannot be written',
+      outcome: 'the run ends and says so; writable again, the same command completes it',
+      exit: 1,
+      missing: MISSING.mount,
+    },
+    async (exit) => {
+      const { out } = await scene.run(['--to', '2026-10-03']);
+      const release = readOnly(manifestOf(out));
+      const run = await scene.run([], { out });
+      expectFatal(run, exit, 'EROFS');
+      expect(run.stderr).toContain('_manifest.jsonl');
+      await expectSound(out);
+      release();
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  const edits: { what: string; edit: (file: string) => void }[] = [
+    { what: 'a file is deleted', edit: (file) => rmSync(file) },
+    { what: 'a file is cut short', edit: (file) => truncateSync(file, 1000) },
+    { what: 'a file is emptied', edit: (file) => truncateSync(file, 0) },
+    { what: 'a file has grown', edit: (file) => appendFileSync(file, 'more') },
+  ];
+  for (const { what, edit } of edits) {
+    fault(
+      {
+        id: 'L12',
+        fault: what,
+        outcome: 'seen, made anew from all its objects, the other is skipped; ok',
+        exit: 0,
+      },
+      async (exit) => {
+        const { out } = await heldLake(scene);
+        edit(join(out, FILE));
+        const run = await scene.run([], { out });
+        expect(run.code).toBe(exit);
+        expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
+        await expectIntact(scene, run);
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L12',
+      fault: 'a folder lies in place of a file',
+      outcome: 'the run ends and names it; without it the same command completes the lake',
+      exit: 1,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      rmSync(join(out, FILE));
+      mkdirSync(join(out, FILE));
+      const run = await scene.run([], { out });
+      expectFatal(run, exit, FILE);
+      rmSync(join(out, FILE), { recursive: true });
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  fault(
+    {
+      id: 'L12',
+      fault: 'bytes of a file are edited, its size unchanged',
+      outcome: 'not seen by a run that has nothing to add; made anew by --force; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      const bytes = readFileSync(join(out, FILE));
+      writeFileSync(join(out, FILE), bytes.fill(0, 1000, 2000));
+      expect((await scene.run([], { out })).summary).toMatchObject({ outcomes: { skipped: 10 } });
+      const run = await scene.run(['--force'], { out });
+      expect(run.code).toBe(exit);
+      await expectIntact(scene, run);
+    },
+  );
+
+  fault(
+    {
+      id: 'L14',
+      fault: 'a lake behind a symlink',
+      outcome: 'the same lake by either name: the second run skips all; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const real = newLake(scene);
+      mkdirSync(real);
+      symlinkSync(real, `${real}-link`);
+      const run = await scene.run([], { out: `${real}-link` });
+      expect(run.code).toBe(exit);
+      await expectIntact(scene, run);
+      expect((await scene.run([], { out: real })).summary).toMatchObject({ outcomes: { skipped: 10 } });
+    },
+  );
+
+  fault(
+    {
+      id: 'L14',
+      fault: 'a symlink out of the lake in place of a file',
+      outcome: 'the link is replaced, what it points to is not touched; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const elsewhere = `${out}-elsewhere`;
+      writeFileSync(elsewhere, 'not yours');
+      mkdirSync(join(out, SERIES), { recursive: true });
+      symlinkSync(elsewhere, join(out, FILE));
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      expect(readFileSync(elsewhere, 'utf8')).toBe('not yours');
+      await expectIntact(scene, run);
+    },
+  );
+
+  const readers: { what: string; wrap: string }[] = [
+    { what: 'a reader that has seen enough (| head -n 1)', wrap: '{ "$@"; echo $? >&3; } | head -n 1' },
+    { what: 'no stdout at all (>&-)', wrap: '"$@" >&-; echo $? >&3' },
+    { what: 'no stderr at all (2>&-)', wrap: '"$@" 2>&-; echo $? >&3' },
+    { what: 'stderr on a full disk (/dev/full)', wrap: '"$@" 2>/dev/full; echo $? >&3' },
+  ];
+  for (const { what, wrap } of readers) {
+    fault({ id: 'L15', fault: what, outcome: 'the lake is complete all the same', exit: 0 }, async (exit) => {
+      const out = newLake(scene);
+      const said = `${out}.code`;
+      const run = await scene.run([], { out, wrap: ['sh', '-c', `exec 3>${said}; ${wrap}`, 'sh'] });
+      expect(run.stderr).not.toContain('EPIPE');
+      expect(readFileSync(said, 'utf8').trim()).toBe(String(exit));
+      await expectIntact(scene, { out });
+    });
+  }
+
+  fault(
+    {
+      id: 'L15',
+      fault: 'stdout on a full disk (/dev/full)',
+      outcome: 'the run ends and says so in one line; with room the same command completes it',
+      exit: 1,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const run = await scene.run([], { out, wrap: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain('cryptodl: stdout cannot be written (ENOSPC)\n');
+      expect(run.stderr).not.toMatch(/\n\s+at /);
+      await expectSound(out);
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
+  fault(
+    {
+      id: 'L15',
+      fault: 'no terminal, NO_COLOR, a terminal of 1 column',
+      outcome: 'plain text without a control character; ok',
+      exit: 0,
+    },
+    async (exit) => {
+      const env = { NO_COLOR: '1', COLUMNS: '1', TERM: 'dumb' };
+      const run = await scene.run(['--progress', 'auto'], { env });
+      expect(run.code).toBe(exit);
+      // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+      expect(run.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+      await expectIntact(scene, run);
+    },
+  );
+});
