@@ -1,4 +1,5 @@
 /** The nouns that every stage shares. Days are integers since 1970-01-01 UTC; ranges are half-open. */
+import type { ErrorCode } from './errors.js';
 
 export type Market = 'spot' | 'um' | 'cm' | 'option';
 export type Cadence = 'daily' | 'monthly';
@@ -54,6 +55,12 @@ export interface Task {
   readonly series: Series;
   readonly object: ArchiveObject;
   readonly action: Action;
+  /** Why it failed in the round before. */
+  readonly failure?: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly attempts: number;
+  };
 }
 
 /** All tasks that end in one output file (for zip: in one commit). */

@@ -1,5 +1,7 @@
-/** The few tags of S3's ListObjects (v1) and ListObjectsV2 answers; no entity beyond XML's five and numeric ones is known. */
+/** S3's ListObjects (v1) and ListObjectsV2 answers: the elements that count, each where it belongs and once. */
 import { CryptodlError } from '../errors.js';
+import { readXml } from './xml-element.js';
+import type { XmlElement } from './xml-element.js';
 
 export interface ListedObject {
   readonly key: string;
@@ -17,31 +19,40 @@ export interface ListingPage {
   readonly continuationToken?: string;
 }
 
-/** Throws `listing-malformed` for anything that is not a complete listing document. */
-export function parseListing(xml: string): ListingPage {
-  if (
-    !/<ListBucketResult[\s>]/.test(xml.slice(0, 2000)) ||
-    !/<\/ListBucketResult>\s*$/.test(xml.slice(-200))
-  ) {
-    const head = xml.replaceAll(/\s+/g, ' ').slice(0, 80);
-    throw new CryptodlError('listing-malformed', `not a bucket listing: ${JSON.stringify(head)}`);
-  }
-  const encoded = text(xml, 'EncodingType') === 'url';
+/** Throws `listing-malformed` for anything that is not a complete listing document in UTF-8. */
+export function parseListing(body: Buffer): ListingPage {
+  const page = rootOf(body);
+  const encoded = text(page, 'EncodingType') === 'url';
   const name = (value: string): string => (encoded ? urlDecoded(value) : value);
-  const objects = blocks(xml, 'Contents').map((block) => objectOf(block, name));
-  const prefixes = blocks(xml, 'CommonPrefixes').flatMap((block) =>
-    blocks(block, 'Prefix').map((p) => name(unescape(p))),
-  );
-  const outside = xml.replaceAll(/<(Contents|CommonPrefixes)>.*?<\/\1>/gs, '');
-  const nextMarker = text(outside, 'NextMarker');
-  const continuationToken = text(outside, 'NextContinuationToken');
+  const nextMarker = text(page, 'NextMarker');
+  const continuationToken = text(page, 'NextContinuationToken');
   return {
-    objects,
-    prefixes,
-    truncated: text(outside, 'IsTruncated') === 'true',
+    objects: all(page, 'Contents').map((object) => objectOf(object, name)),
+    prefixes: all(page, 'CommonPrefixes').map((common) => name(prefixOf(common))),
+    truncated: isTruncated(page),
     ...(nextMarker === undefined || nextMarker === '' ? {} : { nextMarker: name(nextMarker) }),
     ...(continuationToken === undefined ? {} : { continuationToken }),
   };
+}
+
+function rootOf(body: Buffer): XmlElement {
+  let root: XmlElement | undefined;
+  let why = '';
+  try {
+    root = readXml(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch (error) {
+    why = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
+  }
+  if (root?.name === 'ListBucketResult') return root;
+  const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);
+  throw malformed(`not a bucket listing: ${JSON.stringify(head)}${why}`);
+}
+
+/** Without it nobody knows whether objects are missing behind the last one. */
+function isTruncated(page: XmlElement): boolean {
+  const said = text(page, 'IsTruncated');
+  if (said === 'true' || said === 'false') return said === 'true';
+  throw malformed(`a listing does not say whether it goes on: ${JSON.stringify(said?.slice(0, 40))}`);
 }
 
 function urlDecoded(value: string): string {
@@ -54,47 +65,45 @@ function urlDecoded(value: string): string {
   }
 }
 
-function objectOf(block: string, name: (value: string) => string): ListedObject {
-  const key = text(block, 'Key');
-  const size = text(block, 'Size') ?? '';
-  if (key === undefined || key === '' || !/^\d+$/.test(size)) {
-    throw new CryptodlError('listing-malformed', `a listed object has no key or size: ${block.slice(0, 80)}`);
-  }
+function objectOf(object: XmlElement, name: (value: string) => string): ListedObject {
+  const key = text(object, 'Key');
+  const size = text(object, 'Size') ?? '';
+  const bytes = Number(size);
+  if (key === undefined || key === '' || !/^\d+$/.test(size) || !Number.isSafeInteger(bytes))
+    throw malformed(`a listed object has no key or size: ${JSON.stringify(key?.slice(0, 80))}`);
   return {
     key: name(key),
-    bytes: Number(size),
-    etag: (text(block, 'ETag') ?? '').replaceAll('"', ''),
-    lastModified: text(block, 'LastModified') ?? '',
+    bytes,
+    etag: (text(object, 'ETag') ?? '').replaceAll('"', ''),
+    lastModified: text(object, 'LastModified') ?? '',
   };
 }
 
-function blocks(xml: string, tag: string): string[] {
-  const found: string[] = [];
-  const open = `<${tag}>`;
-  const close = `</${tag}>`;
-  for (let at = xml.indexOf(open); at >= 0; at = xml.indexOf(open, at)) {
-    const end = xml.indexOf(close, at);
-    if (end < 0) throw new CryptodlError('listing-malformed', `<${tag}> is not closed`);
-    found.push(xml.slice(at + open.length, end));
-    at = end + close.length;
-  }
-  return found;
+function prefixOf(common: XmlElement): string {
+  const prefix = text(common, 'Prefix');
+  if (prefix === undefined || prefix === '') throw malformed('a listed folder has no name');
+  return prefix;
 }
 
-function text(xml: string, tag: string): string | undefined {
-  const start = xml.indexOf(`<${tag}>`);
-  const end = xml.indexOf(`</${tag}>`, start);
-  return start < 0 || end < 0 ? undefined : unescape(xml.slice(start + tag.length + 2, end));
+/** The children of that name; text beside children is what is left of a damaged tag. */
+function all(parent: XmlElement, name: string): XmlElement[] {
+  if (parent.text.trim() !== '')
+    throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
+  return parent.children.filter((child) => child.name === name);
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+/** Undefined when there is none. Two would be two objects in one. */
+function text(parent: XmlElement, name: string): string | undefined {
+  const [found, more] = all(parent, name);
+  if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
+  return found === undefined ? undefined : leafText(found);
+}
 
-function unescape(value: string): string {
-  if (!value.includes('&')) return value;
-  return value.replaceAll(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]+);/gi, (whole, entity: string) => {
-    if (!entity.startsWith('#')) return ENTITIES[entity] ?? whole;
-    const code =
-      entity[1] === 'x' || entity[1] === 'X' ? Number.parseInt(entity.slice(2), 16) : Number(entity.slice(1));
-    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-  });
+function leafText(element: XmlElement): string {
+  if (element.children.length > 0) throw malformed(`<${element.name}> is no text`);
+  return element.text;
+}
+
+function malformed(message: string): CryptodlError {
+  return new CryptodlError('listing-malformed', message);
 }

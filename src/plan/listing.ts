@@ -40,6 +40,7 @@ async function* pages(
   let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
   for (;;) {
     const page = await get(query);
+    assertOrder(page, prefix);
     yield page;
     if (!page.truncated) return;
     // A store that speaks only v2 pages by token; the others by marker.
@@ -61,6 +62,21 @@ async function* pages(
       page.continuationToken === undefined
         ? `${base}&marker=${encodeURIComponent(next)}`
         : `${base}&list-type=2&continuation-token=${encodeURIComponent(next)}`;
+  }
+}
+
+/** Names come in byte order, each once and below the prefix: a page that does not keep to it is damaged. */
+function assertOrder(page: ListingPage, prefix: string): void {
+  for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
+    for (const [index, name] of names.entries()) {
+      const previous = names[index - 1];
+      const isRight = name.startsWith(prefix) && (previous === undefined || byKey(name, previous) > 0);
+      if (isRight) continue;
+      throw new CryptodlError(
+        'listing-malformed',
+        `the listing of ${prefix} has ${name.slice(0, 200)} out of its place`,
+      );
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-/** Tasks that wait for another round, and why they failed in the last one. */
-import type { CryptodlError } from '../errors.js';
+/** Tasks that wait for another round, with why they failed in the last one: all of it on disk when it is much. */
+import { CryptodlError } from '../errors.js';
 import type { PartitionPlan, Task } from '../task.js';
 
 export interface DeferredPlans {
@@ -8,16 +8,18 @@ export interface DeferredPlans {
   close(): Promise<void>;
 }
 
-/** Errors kept in memory. What is beyond is not in the report when the run is ended before its round comes. */
-const ERRORS_KEPT = 10_000;
+interface Round {
+  readonly spool: DeferredPlans;
+  /** Plans of it that were taken up. */
+  taken: number;
+}
 
 export class Deferrals {
   readonly #createSpool: () => DeferredPlans;
   #spool: DeferredPlans;
-  #errors = new Map<string, CryptodlError>();
   #count = 0;
   /** Rounds that were ended in the middle. */
-  readonly #unfinished: { spool: DeferredPlans; errors: ReadonlyMap<string, CryptodlError> }[] = [];
+  readonly #unfinished: Round[] = [];
 
   constructor(createSpool: () => DeferredPlans) {
     this.#createSpool = createSpool;
@@ -31,41 +33,40 @@ export class Deferrals {
   /** The plan with only these tasks; whether its file must be made anew is found out again. */
   async add(plan: PartitionPlan, failures: ReadonlyMap<Task, CryptodlError>): Promise<void> {
     const { rebuild: _, ...rest } = plan;
-    await this.#spool.add({ ...rest, tasks: [...failures.keys()] });
+    const tasks = [...failures].map(([task, { code, message, attempts }]) => ({
+      ...task,
+      failure: { code, message, attempts },
+    }));
+    await this.#spool.add({ ...rest, tasks });
     this.#count += failures.size;
-    for (const [task, error] of failures) {
-      if (this.#errors.size < ERRORS_KEPT) this.#errors.set(task.object.key, error);
-    }
   }
 
   /** What has been deferred so far; later deferrals are for the round after. */
   async *next(): AsyncGenerator<PartitionPlan> {
-    const spool = this.#spool;
-    const errors = this.#errors;
+    const round: Round = { spool: this.#spool, taken: 0 };
     this.#spool = this.#createSpool();
-    this.#errors = new Map();
     this.#count = 0;
     let isFinished = false;
     try {
-      for await (const plan of spool.plans()) {
+      for await (const plan of round.spool.plans()) {
         yield plan;
-        for (const task of plan.tasks) errors.delete(task.object.key);
+        round.taken += 1;
       }
       isFinished = true;
     } finally {
-      if (isFinished) await spool.close();
-      else this.#unfinished.push({ spool, errors });
+      if (isFinished) await round.spool.close();
+      else this.#unfinished.push(round);
     }
   }
 
   /** Tasks whose round did not come, because the run was ended. */
   async *left(): AsyncGenerator<{ plan: PartitionPlan; task: Task; error: CryptodlError }> {
-    for (const { spool, errors } of [...this.#unfinished, { spool: this.#spool, errors: this.#errors }]) {
+    for (const { spool, taken } of [...this.#unfinished, { spool: this.#spool, taken: 0 }]) {
+      let passed = 0;
       for await (const plan of spool.plans()) {
-        for (const task of plan.tasks) {
-          const error = errors.get(task.object.key);
-          if (error !== undefined) yield { plan, task, error };
-        }
+        passed += 1;
+        if (passed <= taken) continue;
+        for (const task of plan.tasks) yield { plan, task, error: errorOf(task) };
       }
     }
   }
@@ -74,4 +75,11 @@ export class Deferrals {
     for (const { spool } of this.#unfinished) await spool.close();
     await this.#spool.close();
   }
+}
+
+function errorOf({ failure }: Task): CryptodlError {
+  if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
+  const error = new CryptodlError(failure.code, failure.message);
+  error.attempts = failure.attempts;
+  return error;
 }

@@ -5,6 +5,7 @@ import type { AbsenceReason } from '../task.js';
 import { OUTCOME_KINDS } from '../outcome.js';
 import { bytesText, durationText } from '../units.js';
 import type { WireFigures } from './figures.js';
+import { EXAMPLES } from './tally.js';
 import type { Tally } from './tally.js';
 
 export interface Closing {
@@ -62,7 +63,8 @@ function reasons(tally: Tally): string[] {
   );
   const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).map(([code, count]) => {
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
-    return named(tally, `failed, ${code}${may}`, code, count);
+    const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
+    return listed(`failed, ${code}${may}`, shown, count);
   });
   const partial =
     tally.outcomes.partial > 0
@@ -72,7 +74,9 @@ function reasons(tally: Tally): string[] {
     tally.unverified > 0
       ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
       : [];
-  return [...partial, ...absent, ...unverified, ...failed].flat();
+  const { dropped } = tally.records;
+  const untold = dropped > 0 ? [[`  ${number(dropped)} of the failures are told in the report only`]] : [];
+  return [...partial, ...absent, ...unverified, ...failed, ...untold].flat();
 }
 
 /** Routine absences say their number; what a person should look at is shown by example. */
@@ -80,7 +84,10 @@ const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-y
 
 function named(tally: Tally, title: string, key: string, count: number): string[] {
   const examples = tally.examples.get(key) ?? [];
-  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
+  return listed(title, ROUTINE.has(key) ? examples.slice(0, 1) : examples, count);
+}
+
+function listed(title: string, shown: readonly string[], count: number): string[] {
   const more = count > shown.length ? [`      … and ${number(count - shown.length)} more`] : [];
   return [`  ${number(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
 }

@@ -2,15 +2,22 @@
 import type { CryptodlError, ErrorCode } from '../errors.js';
 import type { Outcome, OutcomeKind } from '../outcome.js';
 import type { AbsenceReason } from '../task.js';
+import { FailureRecords } from './failure-records.js';
 
 /** Examples kept per kind, for the closing block; the whole truth is in the failure report. */
-const EXAMPLES = 5;
+export const EXAMPLES = 5;
+
+interface Counted {
+  readonly symbol: string;
+  readonly key: string;
+}
 
 export class Tally {
   readonly outcomes: Record<OutcomeKind, number> = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
   readonly absentBy: Partial<Record<AbsenceReason, number>> = {};
   readonly failedBy: Partial<Record<ErrorCode, number>> = {};
   readonly examples = new Map<string, string[]>();
+  readonly records = new FailureRecords();
   failedRetryable = 0;
   failedPermanent = 0;
   waitedTooLong = 0;
@@ -24,7 +31,7 @@ export class Tally {
   fileBytes = 0;
   quarantined = 0;
 
-  count(key: string, outcome: Outcome): void {
+  count({ key, symbol }: Counted, outcome: Outcome): void {
     this.outcomes[outcome.kind] += 1;
     switch (outcome.kind) {
       case 'ok':
@@ -44,18 +51,18 @@ export class Tally {
         this.#example(outcome.reason, key);
         return;
       case 'failed':
-        this.#countFailure(key, outcome.error);
+        this.#countFailure(outcome.error);
+        this.records.add(symbol, key, outcome.error);
         return;
       case 'skipped':
     }
   }
 
-  #countFailure(key: string, error: CryptodlError): void {
+  #countFailure(error: CryptodlError): void {
     this.failedBy[error.code] = (this.failedBy[error.code] ?? 0) + 1;
     if (error.code === 'wait-too-long') this.waitedTooLong += 1;
     else if (error.retryable) this.failedRetryable += 1;
     else this.failedPermanent += 1;
-    this.#example(error.code, `${key}: ${error.message}`);
   }
 
   #example(what: string, text: string): void {

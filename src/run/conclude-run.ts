@@ -78,6 +78,8 @@ export interface RunSummary {
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
   readonly elapsedMs: number;
+  /** Failures that this process remembers the texts of, and those that only the report has. */
+  readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** Path of the failure report. */
   readonly failures: string | null;
   readonly exitCode: ExitCode;
@@ -100,6 +102,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     elapsedMs: Math.round(end.elapsedMs),
+    failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     failures: end.reportPath ?? null,
     exitCode: exitCode({ ...end.status, signal }),
   };

@@ -6,6 +6,7 @@ import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
 import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
+import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { quarantine } from '../lake/quarantine.js';
 import { createSerializer } from '../lake/serialize.js';
@@ -127,12 +128,31 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     queue.setDownloads(limit);
   };
   session.observer.start(run.totals, () => queue.inFlight);
+  const release = drain(session, engine);
   try {
     await queue.run(run.plans);
   } finally {
+    release();
     engine.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What an ended run may still take for the writes that are under way (mechanism B7). */
+const DRAIN_MS = 10_000;
+
+function drain({ stop, clock }: Session, engine: Engine): () => void {
+  let timer: Timer | undefined;
+  const begin = (): void => {
+    timer = clock.timer(DRAIN_MS, () => {
+      engine.interrupt();
+    });
+  };
+  stop.signal.addEventListener('abort', begin, { once: true });
+  return () => {
+    timer?.cancel();
+    stop.signal.removeEventListener('abort', begin);
+  };
 }
 
 function createWriters(

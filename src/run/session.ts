@@ -143,7 +143,7 @@ export function openSession(request: SessionRequest): Session {
       loopDelayMs: loopDelay.figures,
     }),
     tell: (plan, object, outcome) => {
-      tally.count(object.key, outcome);
+      tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
       return request.tell(taskOutcome(plan.series, object, outcome));
     },
     fetch,
@@ -191,7 +191,7 @@ async function getListing(
     check: ({ status, body }) => {
       if (status === 404 || body.kind === 'file')
         throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-      page = parseListing(body.bytes.toString('utf8'));
+      page = parseListing(body.bytes);
     },
   };
   const request = {

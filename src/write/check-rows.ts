@@ -12,8 +12,11 @@ const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
 const FLAG = /^ *(?:true|false) *$/i;
 const LAST_HOUR = 23;
-/** Characters. No row of the archive has a thousand; half a gigabyte without a line feed must not be put together. */
-export const LONGEST_LINE = 1_000_000;
+/** What DuckDB reads at most, in bytes. */
+export const LONGEST_LINE = 2 * 1024 * 1024;
+/** The last one is what bytes that are no UTF-8 are decoded to. */
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const NOT_IN_TEXT = /[\u0000-\u001f\u007f"\uFFFD]/;
 
 export interface CheckedFile {
   /** Name of the CSV, for messages. */
@@ -46,7 +49,7 @@ function wrongIn(
   line: string,
 ): { text: string; symbol?: true } | undefined {
   if (line === '') return { text: 'the line is blank' };
-  if (line.length > LONGEST_LINE) return { text: `more than ${LONGEST_LINE} characters without an end` };
+  if (line.length > LONGEST_LINE) return { text: `the line is longer than ${LONGEST_LINE} characters` };
   const cells = line.split(',').map(unquoted);
   if (cells.length !== spec.columns.length)
     return { text: `${cells.length} columns, expected ${spec.columns.length}` };
@@ -74,14 +77,14 @@ const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
   date: 'a date',
   hour: 'an hour from 0 to 23',
   flag: 'true or false',
-  text: 'a text',
+  text: 'a text without quotes and control characters',
   integer: 'a whole number',
   number: 'a finite number',
   symbol: 'the symbol',
 };
 
 function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string): boolean {
-  if (type === 'text') return cell !== '';
+  if (type === 'text') return cell !== '' && !NOT_IN_TEXT.test(cell);
   if (type === 'flag') return FLAG.test(cell);
   if (type === 'date') return DATE.test(cell) && isDatetime(cell);
   if (type === 'datetime') return isDatetime(cell);

@@ -13,6 +13,9 @@ const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const DATE = '2\\d{3}-\\d{2}-\\d{2}';
 const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
 
+/** Quotes and commas come out of quoted cells; with the others no published text was ever written. */
+const NOT_IN_TEXT = '[[:cntrl:]",\\x{FFFD}]';
+
 /** Whether numbers keep their published text. */
 function keepsText(settings: Settings): boolean {
   return settings.format === 'csv' || settings.numbers === 'string';
@@ -78,7 +81,7 @@ export function isLegal(column: ColumnSpec, symbol: string): string {
     integer: `${whole} AND abs(${number}) <= ${MAX_INTEGER}`,
     number: `isfinite(${number})`,
     flag: `lower(trim(${name})) IN ('true', 'false')`,
-    text: `${name} IS NOT NULL`,
+    text: `NOT regexp_matches(${name}, ${quoteText(NOT_IN_TEXT)})`,
     symbol: `${name} = ${quoteText(symbol)}`,
   }[column.type];
   return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;

@@ -161,7 +161,7 @@ async function* chunksOf(csv: Body): AsyncGenerator<Buffer> {
   if (carried.length > 0) yield carried;
 }
 
-/** Lines of rows, for the exact checker. Only LF and CRLF end a line; one that is too long comes as its start, and is the last. */
+/** Lines of rows, for the exact checker, up to the first that is too long for one. Only LF and CRLF end a line. */
 export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let skip = headerLines;
@@ -173,6 +173,7 @@ export async function* rowLines(received: ReceivedObject, headerLines: number): 
       if (skip > 0) skip -= 1;
       else yield line.endsWith('\r') ? line.slice(0, -1) : line;
     }
+    // A file without line ends would be joined anew with every chunk, until no string can hold it.
     if (rest.length > LONGEST_LINE) break;
   }
   rest += decoder.decode();

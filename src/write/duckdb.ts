@@ -20,15 +20,26 @@ export interface Session {
 
 export interface Engine {
   session(): Promise<Session>;
+  /** Ends what runs, and whatever begins after this, with `interrupted`. */
+  interrupt(): void;
   close(): void;
 }
 
 export function createEngine(options: EngineOptions): Engine {
   let instance: Promise<DuckDBInstance> | undefined;
+  let isInterrupted = false;
+  const open = new Set<DuckDBConnection>();
   return {
     session: async () => {
+      if (isInterrupted) throw interrupted();
       instance ??= start(options);
-      return sessionOf(await (await instance).connect());
+      const connection = await (await instance).connect();
+      open.add(connection);
+      return sessionOf(connection, () => open.delete(connection));
+    },
+    interrupt: () => {
+      isInterrupted = true;
+      for (const connection of open) connection.interrupt();
     },
     close: () => {
       instance?.then(
@@ -53,13 +64,18 @@ async function start(options: EngineOptions): Promise<DuckDBInstance> {
   });
 }
 
-function sessionOf(connection: DuckDBConnection): Session {
+function interrupted(): CryptodlError {
+  return new CryptodlError('interrupted', 'the write was ended before it was done');
+}
+
+function sessionOf(connection: DuckDBConnection, onClose: () => void): Session {
   return {
     run: async (sql) => {
       await mapped(() => connection.run(sql));
     },
     rows: async (sql) => (await mapped(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
     close: () => {
+      onClose();
       connection.closeSync();
     },
   };
@@ -77,6 +93,7 @@ async function mapped<T>(act: () => Promise<T>): Promise<T> {
         hint: 'make room and run the same command again; what is committed stays',
       });
     }
+    if (text.startsWith('INTERRUPT Error')) throw interrupted();
     if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
     if (text.startsWith('Out of Memory Error')) {
       throw new CryptodlError('out-of-memory', `DuckDB ran out of its memory: ${text}`, {

@@ -554,7 +554,7 @@ describe('D: rows', () => {
       const zip = zipOf(VICTIM, Buffer.alloc(160e6));
       scene.publish(VICTIM, zip);
       const run = await scene.run();
-      expect(run.stderr).toContain(`${MEMBER} line 1: more than 1000000 characters without an end`);
+      expect(run.stderr).toContain(`${MEMBER} line 1: the line is longer than 2097152 characters`);
       await expectRefused(scene, run, zip, { exit, code: 'row-malformed', cause: /^row-malformed: / });
       expect(filesBelow(join(run.out, '.cryptodl'))).toEqual([]);
     },

@@ -64,7 +64,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   observer: ['errors', 'task'],
   outcome: ['calendar', 'errors', 'task'],
   'shown-path': [],
-  task: [],
+  task: ['errors'],
   units: [],
   version: [],
 };

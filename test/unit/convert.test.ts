@@ -15,6 +15,7 @@ afterAll(() => {
 
 const FUNDING: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };
 const KLINES: Series = { market: 'spot', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
+const LIQUIDATIONS: Series = { market: 'cm', dataset: 'liquidationSnapshot', symbol: 'BTCUSD_PERP' };
 const METRICS: Series = { market: 'cm', dataset: 'metrics', symbol: 'BTCUSD_PERP' };
 
 const T0 = Date.UTC(2024, 0, 15);
@@ -248,6 +249,28 @@ describe.each([
     it('keep every digit in CSV', async () => {
       const made = await make({ '2024-01-15': funding(0, '12345678901234.1234567800') }, { format: 'csv' });
       expect(readCsv(made.file)[0]?.['last_funding_rate']).toBe('12345678901234.1234567800');
+    });
+
+    it.each([
+      ['a return', 'LI\rIT'],
+      ['a control character', 'LI\u0001IT'],
+      ['a quote', 'LI"IT'],
+      ['a doubled quote', '"LI""IT"'],
+      ['a quoted comma', '"LI,IT"'],
+      ['bytes that are no UTF-8', Buffer.from([0x4c, 0xff, 0x54])],
+    ])('of text with %s fail the object by their line', async (_, cell) => {
+      const row = (type: string | Buffer): Buffer =>
+        Buffer.concat([`${T0},SELL,`, type, ',IOC,1,2,3,FILLED,4,5\n'].map((part) => Buffer.from(part)));
+      const content = Buffer.concat([row('LIMIT'), row(cell), row('LIMIT')]);
+      const made = await converter.convert({
+        series: LIQUIDATIONS,
+        staged,
+        received: [received('2024-01-15', content), received('2024-01-16', row('LIMIT'))],
+      });
+      const error = made.failed.get('2024-01-15.zip');
+      expect(error?.code).toBe('row-malformed');
+      expect(error?.message).toMatch(/^2024-01-15\.csv line 2: /);
+      expect([...made.written.keys()]).toEqual(['2024-01-16.zip']);
     });
 
     it('with another symbol fail the object', async () => {

@@ -91,9 +91,13 @@ const page = fc
     return parts.join(space) + space;
   });
 
-function codeOf(xml: string): string {
+function parsed(xml: string): ReturnType<typeof parseListing> {
+  return parseListing(Buffer.from(xml));
+}
+
+function codeOf(xml: string | Buffer): string {
   try {
-    parseListing(xml);
+    parseListing(Buffer.from(xml));
     return 'accepted';
   } catch (error) {
     return error instanceof CryptodlError ? error.code : String(error);
@@ -103,7 +107,7 @@ function codeOf(xml: string): string {
 it('a listing is read as an XML library reads it', () => {
   fc.assert(
     fc.property(page, (xml) => {
-      expect(parseListing(xml)).toEqual(oracle(xml));
+      expect(parsed(xml)).toEqual(oracle(xml));
     }),
     { numRuns: 500 },
   );
@@ -119,7 +123,9 @@ it('a listing that ends early is refused, wherever it ends', () => {
   );
 });
 
-const wrap = (inner: string): string => `<ListBucketResult>${inner}</ListBucketResult>`;
+const wrap = (inner: string): string => whole(`<IsTruncated>false</IsTruncated>${inner}`);
+const whole = (inner: string): string => `<ListBucketResult>${inner}</ListBucketResult>`;
+const ONE = '<Contents><Key>a</Key><Size>1</Size></Contents>';
 
 describe('what is not a listing is refused', () => {
   it.each([
@@ -135,35 +141,71 @@ describe('what is not a listing is refused', () => {
       'a key in url encoding that is none',
       wrap('<EncodingType>url</EncodingType><Contents><Key>%E5</Key><Size>1</Size></Contents>'),
     ],
+    ['an object whose size no number holds', wrap(ONE.replace('1', '9007199254740993'))],
+    ['a folder without a name', wrap('<CommonPrefixes></CommonPrefixes>')],
+    ['a page that does not say whether it goes on', whole(ONE)],
+    ['a page that says it another way', whole(`<IsTruncated>tsue</IsTruncated>${ONE}`)],
   ])('%s', (_, xml) => {
     expect(codeOf(xml)).toBe('listing-malformed');
   });
 
+  // Each of these is one damage to a page, and used to cost it an object or the pages behind it.
+  it.each<[string, string | Buffer]>([
+    ['its opening tag', wrap(ONE.replace('<Contents>', '<Contentr>'))],
+    ['its closing tag', wrap(ONE.replace('</Contents>', '</Contentr>'))],
+    ['a bracket', wrap(ONE.replace('<Contents>', '|Contents>'))],
+    ['the border of two', wrap((ONE + ONE).replace('</Contents><Contents>', ''))],
+    ['two keys', wrap(ONE.replace('<Size>', '<Key>b</Key><Size>'))],
+    ['a tag in its key', wrap(ONE.replace('<Key>a', '<Key><b/>a'))],
+    ['an entity', wrap(ONE.replace('<Key>a', '<Key>&anp;a'))],
+    ['an entity that JavaScript knows', wrap(ONE.replace('<Key>a', '<Key>&toString;a'))],
+    ['an ampersand', wrap(ONE.replace('<Key>a', '<Key>& a'))],
+    ['a character that is none', wrap(ONE.replace('<Key>a', '<Key>&#0;a'))],
+    ['a control character', wrap(ONE.replace('<Key>a', '<Key>\u0001a'))],
+    ['bytes that are no UTF-8', Buffer.from(wrap(ONE.replace('<Key>a', '<Key>\u00e9')), 'latin1')],
+    ['the declaration', `<?xml version="1.0" encoding="UTF-8">${wrap(ONE)}`],
+    ['an attribute', wrap(ONE).replace('>', ' xmlns="a" xmlns="b">')],
+    ['what follows', `${wrap(ONE)}<p/>`],
+    ['a space behind it that is none in XML', `${wrap(ONE)}\f`],
+    ['a part taken out of sight', wrap(`<!--${ONE}-->`)],
+    ['a part taken for text', wrap(`<![CDATA[${ONE}]]>`)],
+  ])('and so is an object with damage to %s', (_, xml) => {
+    expect(codeOf(wrap(ONE))).toBe('accepted');
+    expect(codeOf(xml)).toBe('listing-malformed');
+  });
+
   it('and shows how it starts', () => {
-    expect(() => parseListing('<html>\n  <body>')).toThrow('not a bucket listing: "<html> <body>"');
+    expect(() => parsed('<html>\n  <body>')).toThrow('not a bucket listing: "<html> <body>"');
   });
 });
 
 it('keys, prefixes and markers in url encoding are decoded', () => {
   const text = encodeURIComponent('data/币安人生USDT/a b');
   const xml = wrap(
-    `<EncodingType>url</EncodingType><NextMarker>${text}</NextMarker><IsTruncated>true</IsTruncated>` +
+    `<EncodingType>url</EncodingType><NextMarker>${text}</NextMarker>` +
       `<Contents><Key>${text.replaceAll('%20', '+')}</Key><Size>1</Size></Contents>` +
       `<CommonPrefixes><Prefix>${text}%2F</Prefix></CommonPrefixes>`,
   );
-  const parsed = parseListing(xml);
-  expect(parsed.objects[0]?.key).toBe('data/币安人生USDT/a b');
-  expect(parsed.prefixes).toEqual(['data/币安人生USDT/a b/']);
-  expect(parsed.nextMarker).toBe('data/币安人生USDT/a b');
+  const listing = parsed(xml);
+  expect(listing.objects[0]?.key).toBe('data/币安人生USDT/a b');
+  expect(listing.prefixes).toEqual(['data/币安人生USDT/a b/']);
+  expect(listing.nextMarker).toBe('data/币安人生USDT/a b');
 });
 
 it('numeric entities are characters', () => {
   const xml = wrap('<Contents><Key>&#24065;&#x5B89;&#x1F600;</Key><Size>1</Size></Contents>');
-  expect(parseListing(xml).objects[0]?.key).toBe('币安😀');
+  expect(parsed(xml).objects[0]?.key).toBe('币安😀');
+});
+
+it('a document of another hand is read all the same: other quotes, an attribute more, spaces, a byte order mark', () => {
+  const xml = `\uFEFF<?xml version='1.0' encoding='utf-8' ?>\r\n${wrap(ONE)
+    .replace('<ListBucketResult>', '<ListBucketResult xmlns=\'a\' b="c>d" >')
+    .replaceAll('><', '>\r\n  <')}\n`;
+  expect(parsed(xml)).toEqual(parsed(wrap(ONE)));
 });
 
 it('the prefix of the request is no folder', () => {
-  expect(parseListing(wrap('<Prefix>data/</Prefix><IsTruncated>false</IsTruncated>'))).toEqual({
+  expect(parsed(wrap('<Prefix>data/</Prefix>'))).toEqual({
     objects: [],
     prefixes: [],
     truncated: false,

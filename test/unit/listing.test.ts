@@ -7,7 +7,7 @@ import { parseListing } from '../../src/plan/listing-xml.js';
 const parsed =
   (get: (query: string) => Promise<string>): GetListing =>
   async (query) =>
-    parseListing(await get(query));
+    parseListing(Buffer.from(await get(query)));
 
 interface Answer {
   readonly keys?: readonly string[];
@@ -162,7 +162,27 @@ it('prefix, marker and page size are asked for as given, encoded', async () => {
   expect(parameter(query, 'delimiter')).toBe('/');
 });
 
-it('folders outside of the prefix are none of its', async () => {
-  const archive = answering({ prefixes: ['other/X/', 'd/A/', 'd/B'] });
+it('a name without a slash behind it is no folder', async () => {
+  const archive = answering({ prefixes: ['d/A/', 'd/B'] });
   expect(await all(createListing(parsed(archive.get)).folders('d/'))).toEqual(['A']);
+});
+
+// A name that was damaged on its way would take its object or symbol with it.
+describe('a page whose names are not in byte order, each once and below the prefix, is refused', () => {
+  it.each<[string, Answer]>([
+    ['keys out of order', { keys: ['d/2.zip', 'd/1.zip'] }],
+    ['a key twice', { keys: ['d/1.zip', 'd/1.zip'] }],
+    ['a key elsewhere', { keys: ['c/1.zip', 'd/2.zip'] }],
+    ['folders out of order', { prefixes: ['d/B/', 'd/A/'] }],
+    ['a folder elsewhere', { prefixes: ['d/A/', 'other/X/'] }],
+  ])('%s', async (_, page) => {
+    const listing = createListing(parsed(answering(page).get));
+    const walk = page.keys === undefined ? all(listing.folders('d/')) : all(listing.objects('d/'));
+    await expect(walk).rejects.toMatchObject({ code: 'listing-malformed' });
+  });
+
+  it('while the order is that of UTF-8', async () => {
+    const keys = ['d/\uFF21.zip', 'd/😀.zip'];
+    expect(await keysOf(answering({ keys }))).toEqual(keys);
+  });
 });

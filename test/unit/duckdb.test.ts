@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { createEngine } from '../../src/write/duckdb.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { refusal } from '../helpers/requests.js';
+
+describe('the engine', () => {
+  const tempFolder = scratchFolder();
+
+  it('B7 ends what runs and refuses what begins, once it is interrupted', async () => {
+    const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
+    const session = await engine.session();
+    // Hours of work.
+    const endless = refusal(
+      session.rows('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1'),
+    );
+    // Another connection's answer: the first is at work by then.
+    const other = await engine.session();
+    await other.rows('SELECT 1');
+    engine.interrupt();
+    expect((await endless).code).toBe('interrupted');
+    expect((await refusal(engine.session())).code).toBe('interrupted');
+    session.close();
+    other.close();
+    engine.close();
+  });
+});

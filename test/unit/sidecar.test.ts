@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import type { Fetch } from '../../src/fetch.js';
+import { downloadObject } from '../../src/run/download-object.js';
+import { verify } from '../../src/transport/verify.js';
+import { makeZip } from '../../scripts/make-zip.js';
+import { period, SETTINGS } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { answer } from '../helpers/requests.js';
+
+const folder = scratchFolder();
+const NAME = 'BTCUSDT-1m-2024-01-15.zip';
+const ZIP = makeZip([{ name: 'BTCUSDT-1m-2024-01-15.csv', data: '1705276800000,1\n' }]);
+const { sha256: DIGEST } = answer(ZIP);
+
+/** What the object is taken for beside this sidecar. */
+async function verifiedBy(sidecar: string): Promise<string | undefined> {
+  const wire: Fetch = ({ url }) => Promise.resolve(answer(url.endsWith('.CHECKSUM') ? sidecar : ZIP));
+  const received = await downloadObject(
+    {
+      fetch: verify(wire),
+      archiveUrl: 'http://archive.test',
+      verify: 'sha256',
+      priority: 'normal',
+      tempFolder: folder,
+      signal: new AbortController().signal,
+    },
+    {
+      series: { market: 'spot', dataset: 'klines', symbol: 'BTCUSDT' },
+      settings: SETTINGS,
+      label: '',
+      tasks: [],
+    },
+    { key: `data/${NAME}`, period: period('2024-01-15') },
+  );
+  return received?.verified;
+}
+
+describe('a sidecar', () => {
+  it.each([
+    ['as published', `${DIGEST}  ${NAME}\n`],
+    ['without a line end', `${DIGEST}  ${NAME}`],
+    ['with CRLF', `${DIGEST}  ${NAME}\r\n`],
+    ['in capitals', `${DIGEST.toUpperCase()}  ${NAME}\n`],
+    ['of a binary file', `${DIGEST} *${NAME}\n`],
+  ])('%s vouches for its zip', async (_, sidecar) => {
+    expect(await verifiedBy(sidecar)).toBe('sidecar');
+  });
+
+  it.each([
+    ['empty', ''],
+    ['of another file', `${DIGEST}  ETHUSDT-1m-2024-01-15.zip\n`],
+    ['of two files', `${DIGEST}  ${NAME}\n${DIGEST}  ${NAME}\n`],
+    ['with a digest that is cut', `${DIGEST.slice(1)}  ${NAME}\n`],
+    ['that is a page', `<html>${DIGEST}  ${NAME}</html>`],
+  ])('%s counts as none', async (_, sidecar) => {
+    expect(await verifiedBy(sidecar)).toBe('crc');
+  });
+
+  // Each took two seconds once, in which nothing else could run.
+  it('of nothing but spaces is read at once, however long it is', async () => {
+    const sidecar = `${DIGEST}  x${' '.repeat(65_000)}y`;
+    for (let times = 0; times < 20; times += 1) expect(await verifiedBy(sidecar)).toBe('crc');
+  });
+});
