@@ -1,4 +1,4 @@
-// Documents that are made from the program's own tables: docs/datasets.md, docs/flags.md and the table in README.md.
+// Documents that are made from the program's own tables: docs/datasets.md, docs/flags.md, docs/faults.md and the table in README.md.
 
 /**
  * What `describeDataset` gives.
@@ -122,6 +122,31 @@ export function flagsDocument(flags) {
     'A flag beats its environment twin, which beats the key of the same name in `--config FILE`, which beats the default; ' +
     '`--print-options` shows every value and where it comes from.';
   return `${['# Flags', MADE, intro, ...sections].join('\n\n')}\n`;
+}
+
+const FAULTS = /^([NDL])(\d+)(?: [NDL]\d+)* (.*) → (.*); exit (\d+)/;
+const FAULT_GROUPS = { N: 'The network and HTTP', D: 'Data', L: 'The local machine' };
+
+/**
+ * docs/faults.md, from the titles of the tests in test/faults.
+ * @param {readonly string[]} titles
+ */
+export function faultsDocument(titles) {
+  const rows = titles.flatMap((title) => {
+    const [, group = '', number = '', fault = '', outcome = '', exit = ''] = FAULTS.exec(title) ?? [];
+    return group === '' ? [] : [{ group, number: Number(number), fault, outcome, exit }];
+  });
+  rows.sort((a, b) => a.number - b.number || a.fault.localeCompare(b.fault, 'en'));
+  const sections = Object.entries(FAULT_GROUPS).map(([group, name]) => {
+    const cells = rows
+      .filter((row) => row.group === group)
+      .map(({ number, fault, outcome, exit }) => [`${group}${number}`, plain(fault), plain(outcome), exit]);
+    return `## ${name}\n\n${table(['id', 'what is done to it', 'what becomes of it', 'exit code'], cells)}`;
+  });
+  const intro =
+    'Each line is a test of test/faults through the real program: one object of ten is the victim (or the host, or the machine), and ' +
+    'the others arrive intact. The exit code is that of the run with default options, but for shorter waits.';
+  return `${['# Faults', MADE, intro, ...sections].join('\n\n')}\n`;
 }
 
 /**

@@ -1,7 +1,9 @@
 // Writes the documents that are made from the program's tables. Needs a build.
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { datasetsDocument, flagsDocument, withDatasetTable } from './documents.js';
+import { datasetsDocument, faultsDocument, flagsDocument, withDatasetTable } from './documents.js';
 
 /** @param {string} path */
 const at = (path) => new URL(`../${path}`, import.meta.url);
@@ -21,6 +23,19 @@ const flags = FLAG_NAMES.map((/** @type {string} */ name) => {
   return { name, environment: environmentName(name), value: undefined, preset, ...spec };
 });
 
+/** Titles of the fault tests, as vitest lists them. */
+function faultTitles() {
+  const vitest = fileURLToPath(at('node_modules/vitest/vitest.mjs'));
+  const listed = execFileSync(process.execPath, [vitest, 'list', 'test/faults', '--json'], {
+    cwd: at('.'),
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  /** @type {{ name: string }[]} */
+  const tests = JSON.parse(listed.slice(listed.indexOf('[')));
+  return tests.map(({ name }) => name.slice(name.lastIndexOf(' > ') + 3));
+}
+
 /**
  * @param {string} path
  * @param {string} text
@@ -33,4 +48,5 @@ async function write(path, text) {
 
 await write('docs/datasets.md', datasetsDocument(descriptions));
 await write('docs/flags.md', flagsDocument(flags));
+await write('docs/faults.md', faultsDocument(faultTitles()));
 await write('README.md', withDatasetTable(readFileSync(at('README.md'), 'utf8'), descriptions));

@@ -33,6 +33,8 @@ const LOW = 0.85;
 /** Trouble of the line makes it shrink from this share of the last results on. */
 const TROUBLE_SHARE = 0.1;
 const TROUBLE_RESULTS = 500;
+/** A zip and its sidecar. */
+const ANSWERS_PER_OBJECT = 2;
 /** Good answers at the highest bearable level, before one more is tried. */
 const PROBE_AFTER = 1000;
 
@@ -142,15 +144,15 @@ export class Concurrency {
   }
 
   /**
-   * One more after each good answer, which doubles the limit in a round trip; from the first retreat on, one more after
-   * as many good answers as are in flight, and below the ceiling, but for a rare probe.
+   * One more after each object, which doubles the limit in a round trip; from the first retreat on, one more after a round
+   * trip of them all, and below the ceiling, but for a rare probe.
    */
   #grow(): void {
     this.#successes += 1;
-    const roundTrip = this.#hasRetreated ? this.limit : 1;
+    const roundTrip = ANSWERS_PER_OBJECT * (this.#hasRetreated ? this.limit : 1);
     if (this.#isProbing) {
       // A whole round trip went well where it did not before.
-      if (this.#successes < this.limit) return;
+      if (this.#successes < ANSWERS_PER_OBJECT * this.limit) return;
       this.#isProbing = false;
       this.#ceiling = Number.POSITIVE_INFINITY;
     }

@@ -129,9 +129,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   };
   session.observer.start(run.totals, () => queue.inFlight);
   const release = drain(session, engine);
+  const figures = tellFigures(session);
   try {
     await queue.run(run.plans);
   } finally {
+    figures.cancel();
     release();
     engine.close();
     await rm(folder, { recursive: true, force: true });
@@ -153,6 +155,17 @@ function drain({ stop, clock }: Session, engine: Engine): () => void {
     timer?.cancel();
     stop.signal.removeEventListener('abort', begin);
   };
+}
+
+const FIGURES_EVERY_MS = 10_000;
+
+/** How it goes on the wire, now and then, for programs. */
+function tellFigures({ clock, observer, network }: Session): Timer {
+  const timer = clock.timer(FIGURES_EVERY_MS, () => {
+    observer.event('network', network());
+    timer.restart();
+  });
+  return timer;
 }
 
 function createWriters(

@@ -87,7 +87,7 @@ describe('Concurrency', () => {
 
   it('doubles in a round trip as long as nothing is refused, and stays below the most', () => {
     const { told, concurrency, sign } = concurrencyOf({ kind: 'auto', max: 62 });
-    sign('good', 30);
+    sign('good', 60);
     expect(concurrency.limit).toBe(60);
     sign('good', 1000);
     expect(told.at(-1)).toBe(62);
@@ -102,21 +102,21 @@ describe('Concurrency', () => {
     expect(concurrency.retreats).toBe(1);
   });
 
-  it('then grows by one after as many good answers as are in flight', () => {
+  it('then grows by one after as many objects as are in flight', () => {
     const { told, sign } = concurrencyOf(AUTO);
     sign('refused');
-    sign('good', 20);
+    sign('good', 41);
     expect(told).toEqual([21]);
     sign('good', 1);
     expect(told).toEqual([21, 22]);
-    sign('good', 22);
+    sign('good', 44);
     expect(told).toEqual([21, 22, 23]);
   });
 
   it('stays below the last refusing level, and tries it again only after a thousand good answers', () => {
     const { concurrency, sign } = concurrencyOf(AUTO);
     sign('refused');
-    sign('good', 21 + 22 + 23 + 24 + 25 + 26 + 27 + 28 + 999);
+    sign('good', 2 * (21 + 22 + 23 + 24 + 25 + 26 + 27 + 28) + 999);
     expect(concurrency.limit).toBe(29);
     sign('good', 1);
     expect(concurrency.limit).toBe(30);
@@ -126,14 +126,14 @@ describe('Concurrency', () => {
     const probing = () => {
       const made = concurrencyOf(AUTO);
       made.sign('refused');
-      made.sign('good', 21 + 22 + 23 + 24 + 25 + 26 + 27 + 28 + 1000);
+      made.sign('good', 2 * (21 + 22 + 23 + 24 + 25 + 26 + 27 + 28) + 1000);
       return made;
     };
     const refused = probing();
     refused.sign('refused');
     expect(refused.concurrency.limit).toBe(29);
     const taken = probing();
-    taken.sign('good', 30 + 31 + 32);
+    taken.sign('good', 2 * (30 + 31 + 32));
     expect(taken.concurrency.limit).toBeGreaterThanOrEqual(32);
   });
 

@@ -1,9 +1,16 @@
 /** README, docs/ and help say what the program's tables say. */
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { PassThrough } from 'node:stream';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
-import { datasetsDocument, flagsDocument, withDatasetTable } from '../../scripts/documents.js';
+import {
+  datasetsDocument,
+  faultsDocument,
+  flagsDocument,
+  withDatasetTable,
+} from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/io.js';
@@ -47,6 +54,18 @@ describe('made documents (npm run docs makes them anew)', () => {
 
   it('docs/flags.md', async () => {
     expect(read('docs/flags.md')).toBe(await formatted(flagsDocument(flags)));
+  });
+
+  it('docs/faults.md', async () => {
+    const root = fileURLToPath(file('.'));
+    const vitest = fileURLToPath(file('node_modules/vitest/vitest.mjs'));
+    const listed = spawnSync(process.execPath, [vitest, 'list', 'test/faults', '--json'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    const tests = JSON.parse(listed.stdout.slice(listed.stdout.indexOf('['))) as { name: string }[];
+    const titles = tests.map(({ name }) => name.slice(name.lastIndexOf(' > ') + 3));
+    expect(read('docs/faults.md')).toBe(await formatted(faultsDocument(titles)));
   });
 
   it('show every text as the tables have it, asterisks too', () => {
