@@ -2,7 +2,7 @@
 import { errnoOf, ofFile } from '../errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface Publication {
@@ -40,6 +40,10 @@ function foldersDownTo(innermost: string, first: string | undefined): string[] {
 
 export async function syncAll(publications: readonly Publication[]): Promise<void> {
   await Promise.all(publications.map(({ staged }) => syncFile(staged)));
+}
+
+export async function removeStaged(publications: readonly Publication[]): Promise<void> {
+  await Promise.all(publications.map(({ staged }) => rm(staged, { force: true })));
 }
 
 async function syncFile(path: string): Promise<void> {

@@ -3,13 +3,13 @@
  * finished by the next run. Doing it twice does no harm.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
 import type { LakePaths } from './layout.js';
 import { appendManifest } from './manifest.js';
 import type { ManifestLine } from './manifest.js';
-import { publishAll } from './publish.js';
+import { publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
 
 export interface Redo {
@@ -22,24 +22,27 @@ export interface Redo {
 
 const PREFIX = 'commit-';
 
-/** The staged files must be synced. */
+/** The staged files are gone afterwards, unless the next run must finish with them what this one began. */
 export async function commitWithRedo(paths: LakePaths, redo: Redo): Promise<void> {
   const journal = join(paths.own, `${PREFIX}${randomUUID()}.json`);
-  const file = await open(`${journal}.partial`, 'w');
   try {
-    await file.writeFile(JSON.stringify(redo));
-    await file.sync();
-  } finally {
-    await file.close();
+    await syncAll(redo.publications);
+    await syncDirectory(paths.staging);
+    await writeFile(`${journal}.partial`, JSON.stringify(redo));
+    await publish(`${journal}.partial`, journal);
+  } catch (error) {
+    // The journal first: one that is found counts, and needs what it names.
+    for (const path of [journal, `${journal}.partial`]) await rm(path, { force: true });
+    await removeStaged(redo.publications);
+    throw error;
   }
-  await rename(`${journal}.partial`, journal);
   await apply(redo);
   await rm(journal);
 }
 
 /** Finishes what a killed run had begun to commit. */
 export async function finishCommits(paths: LakePaths): Promise<void> {
-  const names = await readdir(paths.own).catch(() => []);
+  const names = await readdir(paths.own);
   for (const name of names.filter((candidate) => candidate.startsWith(PREFIX))) {
     const journal = join(paths.own, name);
     if (name.endsWith('.json')) await apply(JSON.parse(await readFile(journal, 'utf8')) as Redo);

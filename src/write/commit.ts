@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { periodText } from '../calendar.js';
 import { appendManifest } from '../lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest.js';
-import { publishAll, syncAll } from '../lake/publish.js';
+import { publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithRedo } from '../lake/redo.js';
 import type { PartitionPlan } from '../task.js';
@@ -31,17 +31,20 @@ export interface Commit {
   readonly lost: readonly ObjectLine[];
 }
 
-/** The manifest comes last: nothing is held without being there. */
+/** The manifest comes last: nothing is held without being there. Answers for the staged files from here on. */
 export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
   const { held, made, dead } = commitment;
   const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
   const lines = linesOf(context, plan, commitment);
   if (dead.length === 0) {
-    await publishAll(publications);
+    try {
+      await publishAll(publications);
+    } finally {
+      await removeStaged(publications);
+    }
     await appendManifest(held.folder, lines);
     return;
   }
-  await syncAll(publications);
   const deadPaths = dead.map((file) => join(held.folder, file));
   await commitWithRedo(context.paths, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
 }

@@ -44,10 +44,11 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
         const after = refusal(plan, held, sound, absent, failed);
         if (after !== undefined) return after;
         if (made.length === 0) return nothing(failed);
+        const files = made.splice(0);
         await context.serialize(held.folder, () =>
-          commit(context, plan, { held, made, received, ...superseded(plan, held, sound) }),
+          commit(context, plan, { held, made: files, received, ...superseded(plan, held, sound) }),
         );
-        return summary(plan, specOf(context, plan), received, made, failed);
+        return summary(plan, specOf(context, plan), received, files, failed);
       } catch (error) {
         // One partition is too large for the memory; the others need not be.
         const known = toCryptodlError(error);

@@ -1,0 +1,4 @@
+/** How much is tortured, and how that is chosen. */
+const SIZES = { short: { everyCall: false, kills: 20 }, full: { everyCall: true, kills: 200 } };
+
+export const SIZE = process.env['CRYPTODL_TORTURE'] === 'full' ? SIZES.full : SIZES.short;

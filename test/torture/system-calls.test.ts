@@ -1,0 +1,252 @@
+/** A run is killed at its N-th call on the files of a lake, or that call fails, and then the same command is run again. */
+import { appendFileSync, cpSync, mkdirSync, rmSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+import { brokenPromises, differences, readLake, rowDifferences } from './lake-state.js';
+import type { LakeState } from './lake-state.js';
+import { SIZE } from './size.js';
+import { CALLS, HAS_STRACE, STRACE, Tracer } from './strace.js';
+import type { Call, Harm, Traced, TracedRun } from './strace.js';
+
+const SYMBOLS = ['BTCUSDT', 'ETHUSDT'];
+const HARMS: readonly Harm[] = ['SIGKILL', 'ENOSPC', 'EIO'];
+
+interface Scene {
+  /** As a part of a title. */
+  readonly name: string;
+  readonly symbols: readonly string[];
+  readonly flags: readonly string[];
+  /** Makes the lake as the disturbed run finds it. */
+  readonly begin: (bench: Bench) => Promise<void>;
+}
+
+/** Where one scene is played, again and again at the same paths. */
+interface Bench {
+  readonly folder: string;
+  readonly lake: string;
+  readonly tracer: Tracer;
+  readonly command: (scene: Pick<Scene, 'symbols' | 'flags'>, lastDay?: number) => string[];
+}
+
+const REPLACING = ['--partition', 'month', '--force'];
+
+const SCENES: readonly Scene[] = [
+  {
+    name: 'a new lake of two series',
+    symbols: SYMBOLS,
+    flags: [],
+    begin: () => Promise.resolve(),
+  },
+  {
+    name: 'a day that is added to a month file, after the end of a torn manifest',
+    symbols: ['BTCUSDT'],
+    flags: [],
+    begin: async ({ lake, command }) => {
+      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: [] }, 1));
+      appendFileSync(join(lake, 'binance/um/metrics/symbol=BTCUSDT/_manifest.jsonl'), '{"v":1,"kind":"obj');
+    },
+  },
+  {
+    name: 'day files that are replaced by a month file',
+    symbols: ['BTCUSDT'],
+    flags: REPLACING,
+    begin: async ({ command }) => {
+      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
+    },
+  },
+  {
+    name: 'a replacement that an earlier kill left half done',
+    symbols: ['BTCUSDT'],
+    // Nothing is fetched anew that the earlier run had.
+    flags: ['--partition', 'month'],
+    begin: async ({ command, tracer, lake, folder }) => {
+      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
+      const spare = join(folder, 'spare');
+      cpSync(lake, spare, { recursive: true });
+      const args = command({ symbols: ['BTCUSDT'], flags: REPLACING });
+      const { calls, paths } = await tracer.count(args);
+      const unlinks = calls.filter(({ call }) => call === 'unlink');
+      const when = unlinks.findIndex(({ text }) => text.includes('2026-10-01.parquet')) + 2;
+      rmSync(lake, { recursive: true });
+      cpSync(spare, lake, { recursive: true });
+      rmSync(spare, { recursive: true });
+      const killed = await tracer.harm(args, { call: 'unlink', when, harm: 'SIGKILL', paths });
+      expect(killed.signal).toBe('SIGKILL');
+      const { pending, files } = await readLake(lake);
+      expect({ commits: pending.size, files: files.size }).toEqual({ commits: 1, files: 1 });
+    },
+  },
+];
+
+/** A scene at its place, and how it ends when nothing happens. */
+interface Stage extends Bench {
+  readonly traced: Traced;
+  readonly before: LakeState;
+  readonly undisturbed: LakeState;
+}
+
+describe.skipIf(!HAS_STRACE)(`every call on a lake's files may be the last or fail, by ${STRACE}`, () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  beforeAll(async () => {
+    const days = { from: '2026-10-01', to: '2026-10-02', cadence: 'daily' } as const;
+    makeArchive(join(scratch, 'archive'), { market: 'um', dataset: 'metrics', symbols: SYMBOLS, ...days });
+    archive = await startArchive(join(scratch, 'archive'));
+  });
+  afterAll(() => archive.close());
+
+  async function build(scene: Scene, lane: number): Promise<Stage> {
+    const folder = join(scratch, `scene-${lane}`);
+    const lake = join(folder, 'lake');
+    mkdirSync(lake, { recursive: true });
+    const command: Bench['command'] = ({ symbols, flags }, lastDay = 2) => {
+      const what = ['--dataset', 'metrics', '--symbols', symbols.join(',')];
+      const when = ['--from', '2026-10-01', '--to', `2026-10-0${lastDay}`, '--now', '2026-11-21T08:00:00Z'];
+      const where = ['--archive-url', archive.url, '--out', lake, '--concurrency', '2'];
+      return ['vision', ...what, ...when, ...where, ...FAST, ...flags];
+    };
+    const bench = { folder, lake, tracer: new Tracer(folder, lake, lane), command };
+    await scene.begin(bench);
+    cpSync(lake, join(folder, 'begun'), { recursive: true });
+    const before = await readLake(lake);
+    const traced = await bench.tracer.count(command(scene));
+    expect({ code: traced.code, said: complaints(traced.stderr) }).toEqual({ code: 0, said: [] });
+    return { ...bench, before, traced, undisturbed: await readLake(lake) };
+  }
+
+  const stages = new Map<Scene, Promise<Stage>>();
+  const waiting = new Map<Scene, Promise<unknown>>();
+  /** A stage is for one at a time. */
+  async function onStage(scene: Scene, act: (stage: Stage) => Promise<void>): Promise<void> {
+    const stage = stages.get(scene) ?? build(scene, SCENES.indexOf(scene));
+    stages.set(scene, stage);
+    const turn = (waiting.get(scene) ?? Promise.resolve()).then(async () => act(await stage));
+    waiting.set(
+      scene,
+      turn.catch(() => undefined),
+    );
+    await turn;
+  }
+
+  describe.each(HARMS)(
+    'after %s the lake is whole, and the same command ends as if nothing had been',
+    (harm) => {
+      it.concurrent.each(SCENES)(
+        '$name: at calls that write, sync, rename, make, open or remove',
+        async (scene) => {
+          await onStage(scene, async (stage) => {
+            const failures: string[] = [];
+            const done: string[] = [];
+            for (const call of CALLS) {
+              const count = stage.traced.calls.filter((traced) => traced.call === call).length;
+              const numbers = numbersOf(scene, stage.traced, call, harm);
+              let reached = 0;
+              for (const when of numbers) {
+                const { harmed, wrong } = await disturb(stage, scene, { call, when, harm });
+                if (harmed !== undefined) reached += 1;
+                failures.push(
+                  ...wrong.map((text) => `${harm} at ${call} number ${when} (${harmed}): ${text}`),
+                );
+              }
+              if (numbers.length > 0 && reached === 0) failures.push(`${harm}: no ${call} was reached`);
+              if (count > 0) done.push(`${call} ${reached} of ${count}`);
+            }
+            process.stderr.write(`${harm}, ${scene.name}: ${done.join(', ')}\n`);
+            expect(failures).toEqual([]);
+          });
+        },
+      );
+    },
+  );
+
+  /** One disturbed run, and the one that makes good for it. Resolves with what went wrong. */
+  async function disturb(
+    stage: Stage,
+    scene: Scene,
+    point: Point,
+  ): Promise<{ harmed: string | undefined; wrong: string[] }> {
+    const { lake, folder, before, undisturbed } = stage;
+    rmSync(lake, { recursive: true, force: true });
+    cpSync(join(folder, 'begun'), lake, { recursive: true });
+    const run = await stage.tracer.harm(stage.command(scene), { ...point, paths: stage.traced.paths });
+    const { harmed } = run;
+    try {
+      const state = await readLake(lake);
+      const wrong = [...brokenPromises(state, before), ...wrongEnd(run, point)];
+      if (run.code === 0) wrong.push(...rowDifferences(state, undisturbed));
+      ageClaims(lake);
+      const again = await cryptodl(stage.command(scene));
+      const healed = await readLake(lake);
+      const then = [...brokenPromises(healed, before), ...differences(healed, undisturbed)];
+      if (again.code !== 0 || complaints(again.stderr).length > 0)
+        then.push(`it ends with ${again.code}: ${again.stderr}`);
+      return { harmed, wrong: [...wrong, ...then.map((text) => `then the same command: ${text}`)] };
+    } catch (error) {
+      return { harmed, wrong: [String(error)] };
+    }
+  }
+});
+
+interface Point {
+  readonly call: Call;
+  readonly when: number;
+  readonly harm: Harm;
+}
+
+/** Lock and spool are the same in every scene: the first one's are enough for a short run. */
+const ALIKE = /\/lock[.-]|\/run-/;
+
+/** Which calls of this name are harmed, counted from 1. */
+function numbersOf(scene: Scene, { calls }: Traced, call: Call, harm: Harm): readonly number[] {
+  const named = calls.filter((traced) => traced.call === call);
+  if (SIZE.everyCall) return named.map((_, index) => index + 1);
+  const kinds = new Map<string, number[]>();
+  for (const [index, { kind }] of named.entries()) {
+    if (scene !== SCENES[0] && ALIKE.test(kind)) continue;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), index + 1]);
+  }
+  // Of the folders that are made, and of the files that are only read, one is enough.
+  const isMinor = (kind: string): boolean =>
+    call === 'mkdir' || (call === 'openat' && kind.endsWith('false'));
+  const minor = [...kinds.keys()].filter(isMinor);
+  for (const kind of minor) if (kind !== minor[Math.trunc(minor.length / 2)]) kinds.delete(kind);
+  const numbers = [...kinds.values()].map((same) => same[Math.trunc(same.length / 2)] ?? 0);
+  const commits = named.findLastIndex(({ text }) => READS_OWN_FOLDER.test(text)) + 1;
+  if (commits > 0 && !numbers.includes(commits)) numbers.push(commits);
+  // The errors share them.
+  return numbers.filter((_, index) => harm === 'SIGKILL' || index % 2 === HARMS.indexOf(harm) % 2);
+}
+
+/** Looks for commits that are to be finished. */
+const READS_OWN_FOLDER = /\/lake\/\.cryptodl", [A-Z_|]*O_DIRECTORY/;
+
+function complaints(stderr: string): string[] {
+  return stderr.split('\n').filter((line) => line.startsWith('cryptodl: '));
+}
+
+/** A kill kills; an error ends with one line about the disk, or as if nothing had happened. */
+function wrongEnd({ code, signal, stderr, harmed }: TracedRun, { harm }: Point): string[] {
+  const said = complaints(stderr);
+  const isClean = code === 0 && said.length === 0;
+  if (harmed === undefined || (harm !== 'SIGKILL' && isClean))
+    return isClean ? [] : [`ends with ${code}: ${stderr}`];
+  if (harm === 'SIGKILL') return signal === 'SIGKILL' ? [] : [`ends with ${code}: ${stderr}`];
+  // Node's recursive mkdir tells of the folder that is missing for it, not why it could not be made.
+  const isMkdir = harmed.includes(' mkdir(');
+  const reason = isMkdir ? /ENOSPC|EIO|ENOENT/ : /ENOSPC|EIO|No space left|Input\/output error/;
+  const isClear = said.length === 1 && reason.test(said[0] ?? '') && !/unexpected:|^\s+at /m.test(stderr);
+  return code === 1 && isClear ? [] : [`ends with ${code}: ${stderr}`];
+}
+
+/** A claim to the lock that a kill tore counts for ten seconds: they are over. */
+function ageClaims(lake: string): void {
+  const then = new Date(Date.now() - 60_000);
+  for (const path of filesBelow(lake).filter((name) => /lock-[^/]*\.(tmp|claim)$/.test(name)))
+    utimesSync(join(lake, path), then, then);
+}
