@@ -2,6 +2,7 @@
 import type { Correction } from '../errors.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { withoutPassword } from '../options/surroundings.js';
 import { textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 
@@ -18,7 +19,7 @@ export function correctedLine(
     command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
   if (operand !== undefined) line = withOperand(line, operand);
   for (const [name, value] of Object.entries(flags)) line = withFlag(line, name, value);
-  const typed = ['cryptodl', ...line].map(quoted).join(' ');
+  const typed = ['cryptodl', ...line].map((word) => quoted(withoutPassword(word))).join(' ');
   // A flag that is left out does not undo its twin.
   const twins = Object.entries(flags)
     .filter(([, value]) => value === null)

@@ -1,3 +1,4 @@
+import { withoutPassword } from '../options/surroundings.js';
 import { flagsOf } from '../options/flags.js';
 import type { FlagName, Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -22,5 +23,5 @@ function textOf(value: Options[FlagName]): string {
   if (Array.isArray(value)) return value.join(',');
   if (typeof value === 'object' && 'kind' in value)
     return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
-  return String(value);
+  return withoutPassword(String(value));
 }

@@ -21,14 +21,14 @@ export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
 
 /** Throws a usage error for a proxy variable that holds no address. */
 export function surroundingsOf(environment: Readonly<Record<string, string | undefined>>): Surroundings {
+  // An empty variable is none.
+  const variableOf = (name: string): string =>
+    [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '') ?? name;
   const proxy = (name: string): string => {
-    const variable = [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '');
-    const value = variable === undefined ? '' : (environment[variable] ?? '');
+    const variable = variableOf(name);
+    const value = environment[variable] ?? '';
     if (value !== '' && !isProxy(value))
-      throw usage(
-        `${variable ?? name} is not the address of a proxy`,
-        `${variable ?? name}=http://127.0.0.1:3128`,
-      );
+      throw usage(`${variable} is not the address of a proxy`, `${variable}=http://127.0.0.1:3128`);
     return value;
   };
   return {
@@ -37,7 +37,7 @@ export function surroundingsOf(environment: Readonly<Record<string, string | und
     proxies: {
       http: proxy('HTTP_PROXY'),
       https: proxy('HTTPS_PROXY'),
-      except: environment['no_proxy'] ?? environment['NO_PROXY'] ?? '',
+      except: environment[variableOf('NO_PROXY')] ?? '',
     },
   };
 }
@@ -46,6 +46,11 @@ export function surroundingsOf(environment: Readonly<Record<string, string | und
 export function proxiesOf(given: string | undefined, { proxies }: Surroundings): Proxies {
   if (given === undefined) return proxies;
   return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
+}
+
+/** As it may be shown: an address keeps its user and loses its password, whatever that holds. */
+export function withoutPassword(text: string): string {
+  return text.replaceAll(/(\w:\/\/[^\s/:@]*):\S*@/g, '$1:***@');
 }
 
 export function isProxy(value: string): boolean {

@@ -59,9 +59,10 @@ class Breaker {
     }
     this.#become('half-open');
     this.#probes += 1;
+    const isOnceMore = this.#isBlocked;
     return (result) => {
       this.#probes -= 1;
-      this.#probeResult(result);
+      this.#probeResult(result, isOnceMore);
     };
   }
 
@@ -78,11 +79,14 @@ class Breaker {
     else if (this.#failures >= FAILURES_TO_OPEN || failsTooOften) this.#open(this.#options.openMs);
   }
 
-  /** A late probe does not open again what another one has closed; a late failure is news, a late success is not. */
-  #probeResult(result: Result): void {
+  /**
+   * A late probe does not open again what another one has closed; a late failure is news, a late success is not.
+   * `isOnceMore`: sent after the wait for a refusal of this address; refusals of probes sent together are one.
+   */
+  #probeResult(result: Result, isOnceMore: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
     if (result === 'failure') this.#open(this.#options.openMs);
-    else if (result === 'blocked' && this.#isBlocked) this.#become('stopped');
+    else if (result === 'blocked' && isOnceMore && this.#state === 'half-open') this.#become('stopped');
     else if (result === 'blocked') this.#block();
     else if (this.#state === 'half-open') this.#close();
   }
@@ -93,7 +97,8 @@ class Breaker {
   }
 
   #open(delayMs: number): void {
-    this.#openUntil = this.#options.clock.monotonic() + delayMs;
+    // A failure that comes late does not shorten what a refusal of this address asked for.
+    this.#openUntil = Math.max(this.#openUntil, this.#options.clock.monotonic() + delayMs);
     this.#become('open');
   }
 
@@ -117,12 +122,14 @@ function stopped(host: string): CryptodlError {
   });
 }
 
+/** Nothing came from the host, or nothing was sent to it. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'dns-failed',
   'host-unknown',
   'connect-timeout',
   'interrupted',
+  'wait-too-long',
 ]);
 
 /** What a run knows of its hosts. */

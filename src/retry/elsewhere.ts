@@ -25,10 +25,14 @@ export function elsewhere(twin: Twin | undefined): Layer {
       try {
         return await next({ ...request, url }, context);
       } catch (otherError) {
-        // When neither may be asked, the first says when it may be.
-        if (otherError instanceof CryptodlError && LEFT_ALONE.has(otherError.code)) throw error;
-        throw otherError;
+        // When neither may be asked, whoever may be sooner says when.
+        const isNeither = otherError instanceof CryptodlError && LEFT_ALONE.has(otherError.code);
+        throw isNeither && waitOf(error) <= waitOf(otherError) ? error : otherError;
       }
     }
   };
+}
+
+function waitOf({ code, retryAfterMs }: CryptodlError): number {
+  return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
 }

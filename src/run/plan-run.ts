@@ -49,7 +49,9 @@ export function reportHeader(
   texts: RawValues,
   verb: string,
 ): Omit<ReportHeader, 'v' | 'kind'> {
-  const options = Object.fromEntries(Object.entries(texts).map(([name, given]) => [name, [...given]]));
+  // Reports are passed on; a proxy is nobody else's business, and may hold a password.
+  const told = Object.entries(texts).filter(([name]) => name !== 'proxy');
+  const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
   // Places, whatever the next working directory is.
   options['out'] = [session.paths.root];
   if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];

@@ -9,8 +9,8 @@ export interface Meter {
   take(weight: number, nowMs: number): number;
   /** Of permits that were never used. */
   giveBack(weight: number, nowMs: number): void;
-  /** What the server says that was used in its running window; only ever corrects upwards. */
-  onUsed(used: number, nowMs: number): void;
+  /** What the server says that was used in its window of `dateMs` (NaN: it does not say when); only ever corrects upwards. */
+  onUsed(used: number, dateMs: number, nowMs: number): void;
   /** Nothing is left until the window ends: in so many milliseconds, if the server counts in windows. */
   onExhausted(nowMs: number): number | undefined;
 }
@@ -114,10 +114,11 @@ export class WindowMeter implements Meter {
     this.#count.giveBack(this.#enter(nowMs).window, weight);
   }
 
-  onUsed(used: number, nowMs: number): void {
+  onUsed(used: number, dateMs: number, nowMs: number): void {
     const { window, isSure } = this.#enter(nowMs);
-    // A number of the window before would lie about this one.
-    if (isSure) this.#count.raise(window, used);
+    // A number of the window before would lie about this one; a date has whole seconds, like the windows.
+    const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.#budget.windowMs) === window;
+    if (isOfThis) this.#count.raise(window, used);
   }
 
   onExhausted(nowMs: number): number {

@@ -8,6 +8,8 @@ export interface ServerTime {
 
 /** A `Date` header has whole seconds. */
 const SECOND_MS = 1000;
+/** What took longer hardly tells: with bounds as wide as a window nobody would ever know which one it is. */
+const SLOWEST_MS = 10_000;
 
 /**
  * Each answer bounds the difference between the server's clock and ours from both sides: it was written after the
@@ -25,6 +27,7 @@ export class ServerClock {
 
   /** `dateMs` as in the header; the other two on the monotonic clock. */
   onAnswer(dateMs: number, sentAt: number, receivedAt: number): void {
+    if (receivedAt - sentAt > SLOWEST_MS) return;
     const least = dateMs - receivedAt;
     const most = dateMs + SECOND_MS - sentAt;
     this.#leastMs = Math.max(this.#leastMs, least);

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
+import type { ErrorCode } from '../errors.js';
 import type { FetchRequest, Layer } from '../fetch.js';
 import { RateMeter, WindowMeter } from './meter.js';
 import type { Budget, Rate } from './meter.js';
@@ -84,7 +85,7 @@ export class Throttle {
       const now = clock.monotonic();
       const date = Date.parse(response.headers['date'] ?? '');
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
-      window?.onUsed(usedWeight(response.headers), now);
+      window?.onUsed(usedWeight(response.headers), date, now);
       return response;
     } catch (error) {
       if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
@@ -96,12 +97,26 @@ export class Throttle {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
     if (retryAfterMs !== undefined) this.#options.onBan?.(request, error, retryAfterMs);
-    const { family } = this.#options.buckets[request.bucket] ?? {};
-    for (const [name, { bucket }] of this.#buckets) {
-      const isKin =
-        error.code === 'banned' && family !== undefined && this.#options.buckets[name]?.family === family;
-      if (name === request.bucket || isKin) bucket.onRefused(sentAt, retryAfterMs);
-    }
+    // All of them, before one says that it is too long to wait for.
+    const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((bucket) => {
+      try {
+        bucket.onRefused(sentAt, retryAfterMs);
+        return [];
+      } catch (longer) {
+        return [longer as Error];
+      }
+    });
+    if (tooLong[0] !== undefined) throw tooLong[0];
+  }
+
+  /** A ban is for the whole family. */
+  #refusedWith(name: string, code: ErrorCode): QuotaBucket[] {
+    const { family } = this.#options.buckets[name] ?? {};
+    const isKin = (other: string): boolean =>
+      code === 'banned' && family !== undefined && this.#options.buckets[other]?.family === family;
+    return [...this.#buckets].flatMap(([other, { bucket }]) =>
+      other === name || isKin(other) ? [bucket] : [],
+    );
   }
 
   #of(name: string): Guarded {

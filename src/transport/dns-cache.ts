@@ -56,7 +56,8 @@ export class DnsCache {
         return addresses;
       },
       (error: unknown) => {
-        this.#entries.delete(key);
+        // What was asked since then stands.
+        if (this.#entries.get(key)?.answer === answer) this.#entries.delete(key);
         const last = this.#last.get(key);
         if (last === undefined) throw error;
         return last;

@@ -38,10 +38,10 @@ const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROY
 /** Any other trouble on the wire is a lost connection; an error without a code is not from the wire. */
 export function mapWireError(error: Error, url: string): Error {
   const code = errnoOf(error);
-  if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
-  const parser = code.startsWith('HPE_') || error.name === 'HTTPParserError';
   const proxied = proxyRefusal(error, url);
   if (proxied !== undefined) return proxied;
+  if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
+  const parser = code.startsWith('HPE_') || error.name === 'HTTPParserError';
   const known = parser
     ? 'http-protocol'
     : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
@@ -56,9 +56,10 @@ export function mapWireError(error: Error, url: string): Error {
 const TRUST_HINT =
   'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
 
-/** undici tells the status of a refused tunnel only in the text. */
+/** undici tells only in the text that a proxy refused a tunnel, or a request over http: that as if it were our mistake. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
-  const status = Number(/^Proxy response \((\d+)\)/.exec(error.message)?.[1] ?? Number.NaN);
+  const said = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
+  const status = Number(said?.[1] ?? Number.NaN);
   if (Number.isNaN(status)) return undefined;
   const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
   if (status >= 500) return new CryptodlError('connect-failed', message, { cause: error });
@@ -81,14 +82,15 @@ export function statusError(answer: Answer, url: string): CryptodlError | undefi
   const { status, headers, head } = answer;
   if (status === 200 || status === 206 || status === 404) return undefined;
   const wait = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
-  const location = status >= 300 && status < 400 ? headers['location'] : undefined;
+  const code = statusCode(answer);
+  const location = code === 'redirect-refused' ? headers['location'] : undefined;
   const said = head === '' ? '' : `: ${summary(head)}`;
   const { host } = new URL(url);
   if (status === 407)
     return new CryptodlError('proxy-refused', `the proxy answered 407 when asked for ${host}`, {
       hint: 'give --proxy with user and password: http://user:password@host:port',
     });
-  return new CryptodlError(statusCode(answer), `${host} answered ${status}${said}`, {
+  return new CryptodlError(code, `${host} answered ${status}${said}`, {
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
     ...(location === undefined ? {} : { location }),
   });

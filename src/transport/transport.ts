@@ -156,7 +156,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#context.onActivity?.('bytes', chunk.length);
     if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
-    const mayContinue = bothOf(this.#sink.write(chunk), this.#options.bandwidth.take(chunk.length));
+    const isWritten = this.#sink.write(chunk);
     if (this.#request.maxBytes !== undefined && this.#sink.size > this.#request.maxBytes) {
       this.#fail(
         new CryptodlError(
@@ -166,11 +166,15 @@ class Exchange implements Dispatcher.DispatchHandler {
       );
       return;
     }
+    // Not before it is known that somebody waits for it: a wait that nobody waits for rejects when the run is over.
+    const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
     controller.pause();
     this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
+        // Aborted meanwhile: a sign of life would set the timers of an attempt that is over.
+        if (this.#settled) return;
         this.#context.onActivity?.('resumed');
         controller.resume();
       },

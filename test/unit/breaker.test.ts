@@ -262,3 +262,225 @@ describe('breaker', () => {
     },
   );
 });
+
+describe('B8 the states of a host', () => {
+  type State = 'closed' | 'open' | 'half-open' | 'stopped';
+  const LEGAL: Readonly<Record<State, readonly State[]>> = {
+    closed: ['open'],
+    open: ['half-open'],
+    'half-open': ['closed', 'open', 'stopped'],
+    stopped: [],
+  };
+
+  type Step =
+    | { readonly what: 'ask' | 'time'; readonly amount: number }
+    | { readonly what: 'end'; readonly which: number; readonly how: Answer };
+
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ what: fc.constant('ask' as const), amount: fc.nat(3) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        what: fc.constant('time' as const),
+        amount: fc.constantFrom(0, 1000, OPEN_MS - 1, OPEN_MS, BLOCKED_MS),
+      }),
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        what: fc.constant('end' as const),
+        which: fc.nat(),
+        how: fc.constantFrom<Answer>(
+          200,
+          404,
+          'http-server-error',
+          'http-server-error',
+          'connection-lost',
+          'address-blocked',
+          'interrupted',
+          'checksum-mismatch',
+        ),
+      }),
+    },
+  );
+
+  /** Into the state in which it may be probed. */
+  const TRIP: Step[] = [
+    { what: 'ask', amount: 5 },
+    ...Array.from({ length: 6 }, (): Step => ({ what: 'end', which: 0, how: 'http-server-error' })),
+    { what: 'time', amount: OPEN_MS },
+  ];
+
+  it('change only as they may, with three probes at most, whatever ends when', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
+        const clock = new VirtualClock();
+        const states: State[] = ['closed'];
+        // An assertion within onChange would be swallowed like any other rejection.
+        const illegal: [State, State][] = [];
+        const flying: { state: State; end: (how: Answer) => void }[] = [];
+        const now = (): State => states.at(-1) ?? 'closed';
+        let openedAt = 0;
+        let leastMs = 0;
+        const next: Fetch = () =>
+          new Promise((resolve, reject) => {
+            flying.push({
+              state: now(),
+              end: (how) => {
+                if (typeof how === 'number') resolve(answer('', how));
+                else reject(new CryptodlError(how, 'said by the test'));
+              },
+            });
+          });
+        const options = { clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS };
+        const fetch = breaker({
+          ...options,
+          onChange: (_, state) => {
+            if (!LEGAL[now()].includes(state)) illegal.push([now(), state]);
+            states.push(state);
+            if (state === 'open') openedAt = clock.monotonic();
+          },
+        })(next);
+        for (const happening of [...TRIP, ...steps]) {
+          if (happening.what === 'time') await clock.advance(happening.amount);
+          if (happening.what === 'ask') {
+            for (let time = 0; time <= happening.amount; time += 1) {
+              const before = { state: now(), flying: flying.length };
+              const refused = fetch(REQUEST, context()).then(
+                () => undefined,
+                (error: unknown) => error,
+              );
+              const isThrough = flying.length > before.flying;
+              if (before.state === 'stopped') {
+                expect(isThrough).toBe(false);
+                expect(await refused).toMatchObject({ code: 'wait-too-long' });
+              }
+              if (before.state === 'open' && isThrough)
+                expect(clock.monotonic() - openedAt).toBeGreaterThanOrEqual(leastMs);
+            }
+          }
+          if (happening.what === 'end' && flying.length > 0) {
+            const [ended] = flying.splice(happening.which % flying.length, 1);
+            const changes = states.length;
+            ended?.end(happening.how);
+            await clock.advance(0);
+            if (states.length > changes && now() === 'open')
+              leastMs = happening.how === 'address-blocked' ? BLOCKED_MS : OPEN_MS;
+          }
+          expect(flying.filter(({ state }) => state !== 'closed').length).toBeLessThanOrEqual(3);
+          expect(illegal).toEqual([]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('D22 a host that refuses this address', () => {
+  it('is left alone for the least wait at the first refusal', async () => {
+    const { clock, host, ask, outcome, fetch } = guarded();
+    await ask(200);
+    await ask('address-blocked');
+    const error = await refusal(fetch(REQUEST, context()));
+    expect([error.code, error.retryAfterMs]).toEqual(['breaker-open', BLOCKED_MS]);
+    expect(error.message).toContain('refuses this address');
+    await clock.advance(BLOCKED_MS - 1);
+    expect(await outcome()).toBe('breaker-open');
+    expect(host.calls).toBe(2);
+  });
+
+  it('is asked once more, and forgiven when it answers', async () => {
+    const { clock, host, ask, outcome } = guarded();
+    await ask('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    host.says = 200;
+    expect(await outcome()).toBe(200);
+    // A later refusal is the first one again.
+    await ask('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    host.says = 200;
+    expect(await outcome()).toBe(200);
+  });
+
+  it('is not asked any more in this run when it refuses again', async () => {
+    const { clock, host, ask, outcome, fetch } = guarded();
+    await ask(200);
+    await ask('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    await ask('address-blocked');
+    const { calls } = host;
+    host.says = 200;
+    await clock.advance(100 * BLOCKED_MS);
+    const error = await refusal(fetch(REQUEST, context()));
+    expect(error.code).toBe('wait-too-long');
+    expect(error.hint).toContain('another network');
+    expect(host.calls).toBe(calls);
+    expect(await outcome(OTHER_HOST)).toBe(200);
+  });
+
+  it('is asked once more also when several probes were refused at the same time', async () => {
+    const { clock, flying, start, fail, trip } = held();
+    await trip();
+    await clock.advance(OPEN_MS);
+    for (let probe = 0; probe < 3; probe += 1) start();
+    await fail('address-blocked');
+    await fail('address-blocked');
+    await fail('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    start();
+    expect(flying).toHaveLength(1);
+  });
+
+  it('counts requests that were under way when it was refused as the same refusal', async () => {
+    const { clock, flying, start, fail } = held();
+    for (let request = 0; request < 10; request += 1) start();
+    while (flying.length > 0) await fail('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    start();
+    expect(flying).toHaveLength(1);
+  });
+});
+
+describe('a host whose name does not exist', () => {
+  it('ends the run as unreachable although another host answered: waiting does not make it exist', async () => {
+    const { ask, outcome, fetch } = guarded();
+    await ask(200, 1, OTHER_HOST);
+    await ask('host-unknown', 5);
+    expect(await outcome()).toBe('unreachable');
+    const error = await refusal(fetch(REQUEST, context()));
+    expect(error.message).toBe('there is no host archive.test');
+    expect(error.fatal).toBe(true);
+    expect(await outcome(OTHER_HOST)).not.toBe('unreachable');
+  });
+
+  it('is waited for when it has answered before: then it is the resolver that forgot it', async () => {
+    const { ask, outcome } = guarded();
+    await ask(200);
+    await ask('host-unknown', 5);
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('is not what a resolver that is down says', async () => {
+    const { ask, outcome } = guarded();
+    await ask(200, 1, OTHER_HOST);
+    await ask('dns-failed', 5);
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('is known from the day on which it answers', async () => {
+    const { clock, ask, outcome } = guarded();
+    await ask(200, 1, OTHER_HOST);
+    await ask('host-unknown', 4);
+    await ask(200);
+    await ask('host-unknown', 5);
+    await clock.advance(1);
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('a wait that never reached a host says nothing about it', async () => {
+    const { ask, outcome } = guarded();
+    await ask('wait-too-long');
+    await ask('connect-failed', 5);
+    expect(await outcome()).toBe('unreachable');
+  });
+});

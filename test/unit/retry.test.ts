@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch, FetchContext, FetchRequest } from '../../src/fetch.js';
+import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/fetch.js';
 import type { RetryEvent } from '../../src/errors.js';
 import { breaker } from '../../src/retry/breaker.js';
 import { retryBudget } from '../../src/retry/budget.js';
@@ -18,6 +18,7 @@ const DAY_MS = 86_400_000;
 interface Refusal {
   readonly code: ErrorCode;
   readonly retryAfterMs?: number;
+  readonly partial?: PartialBody;
 }
 type Script = (ErrorCode | Refusal | 200 | 404)[];
 
@@ -308,5 +309,139 @@ describe('A3 Z14 retries of many requests at once', () => {
     const ended = Promise.all(Array.from({ length: 8 }, (_, index) => zip(String(index))));
     await clock.advance(60_000);
     expect((await ended).map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 404));
+  });
+});
+
+describe('A6 the id of an attempt', () => {
+  it('is the number of its request among all that left, and the failed one is told with its own', async () => {
+    const { response, asked, events } = await run(['rate-limited', 'connection-lost', 'breaker-open', 200]);
+    await response;
+    expect(asked.map(({ context: { attemptId } }) => attemptId)).toEqual(
+      [1, 2, 3, 4].map((n) => `trace/${n}`),
+    );
+    expect(events.map(({ attemptId, traceId }) => [attemptId, traceId])).toEqual(
+      [1, 2, 3].map((n) => [`trace/${n}`, 'trace']),
+    );
+  });
+});
+
+describe('A9 Z15 the end of a request', () => {
+  it.each<[string, Script, number, boolean]>([
+    ['an answer', [200], 0, true],
+    ['a 404', [404], 0, true],
+    ['an answer after two retries', ['connection-lost', 'http-server-error', 200], 2, true],
+    ['an answer after waits that were no retries', ['rate-limited', 'breaker-open', 200], 0, true],
+    ['an answer after content that was asked for again', ['checksum-mismatch', 200], 1, true],
+    ['a failure that no retry mends', ['http-refused'], 0, false],
+    ['a failure of all retries', ['connection-lost'], 3, false],
+    ['a limit that takes too long', [{ code: 'banned', retryAfterMs: 1 }], 0, false],
+  ])('is told once, with the extra tries that it took: %s', async (_, script, retries, isOk) => {
+    const ends: [number, boolean][] = [];
+    const { response } = await run(script, { onEnd: (...end) => ends.push(end), maxWaitMs: 20_000 });
+    await response.catch(() => undefined);
+    expect(ends).toEqual([[retries, isOk]]);
+  });
+
+  it('is told also of a request that was aborted', async () => {
+    const ends: [number, boolean][] = [];
+    const { clock, fetch } = retried(['connection-lost'], { onEnd: (...end) => ends.push(end) });
+    const stop = new AbortController();
+    const ended = refusal(fetch(REQUEST, context(stop.signal)));
+    await clock.advance(1);
+    stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+    await ended;
+    expect(ends.map(([, isOk]) => isOk)).toEqual([false]);
+  });
+});
+
+describe('a large body that comes in pieces', () => {
+  const MIB = 1024 * 1024;
+  const cutAt = (mib: number, etag = '"one"'): Refusal => ({
+    code: 'connection-lost',
+    partial: { bytes: mib * MIB, etag },
+  });
+
+  it('is asked for on from where it was cut, through waits and refusals that keep what is here', async () => {
+    const kept = cutAt(3);
+    const { response, asked } = await run([
+      kept,
+      'rate-limited',
+      { ...kept, code: 'http-server-error' },
+      200,
+    ]);
+    await response;
+    expect(asked.map(({ request }) => request.partial)).toEqual([
+      undefined,
+      kept.partial,
+      kept.partial,
+      kept.partial,
+    ]);
+  });
+
+  it('is asked for from its beginning when nothing of it is left', async () => {
+    const { response, asked } = await run([cutAt(3), 'http-protocol', 200]);
+    await response;
+    expect(asked.map(({ request }) => request.partial)).toEqual([undefined, cutAt(3).partial, undefined]);
+  });
+
+  it('A4 is never given up while every attempt brings eight megabytes, however few retries there are', async () => {
+    const cuts = Array.from({ length: 30 }, (_, index) => cutAt((index + 1) * 8));
+    const { response, asked } = await run([...cuts, 200], { retries: 1 });
+    expect((await response).status).toBe(200);
+    expect(asked).toHaveLength(31);
+  });
+
+  it.each<[string, Refusal[]]>([
+    ['it gets no further', [cutAt(100), cutAt(100), cutAt(100), cutAt(100)]],
+    ['it gets hardly further', [cutAt(100), cutAt(101), cutAt(102), cutAt(103)]],
+    ['it begins anew each time', [cutAt(100, '"a"'), cutAt(90, '"b"'), cutAt(99, '"c"'), cutAt(80, '"d"')]],
+  ])('A4 is given up like any other when %s', async (_, script) => {
+    const { response, asked } = await run(script, { retries: 2 });
+    expect((await refusal(response)).code).toBe('connection-lost');
+    // The first piece is progress: two retries are left after it.
+    expect(asked).toHaveLength(3);
+  });
+});
+
+describe('D22 an address that is refused', () => {
+  const BLOCKED_MS = 90_000;
+
+  /** The retry layer over the breaker, in front of a host that refuses so often. */
+  function refusing(times: number, maxWaitMs: number) {
+    const script: Script = [...Array<ErrorCode>(times).fill('address-blocked'), 200];
+    const made = retried(script, { maxWaitMs });
+    const guard = breaker({ clock: made.clock, openMs: 30_000, blockedMs: BLOCKED_MS });
+    return { ...made, fetch: retry(made.options)(guard(made.host)) };
+  }
+
+  it('is waited for as long as it takes, and asked once more, without spending a retry', async () => {
+    const { clock, asked, events, fetch } = refusing(1, 600_000);
+    const responses = [fetch(REQUEST, context())];
+    await clock.advance(0);
+    responses.push(fetch(REQUEST, context()), fetch(REQUEST, context()));
+    await clock.advance(DAY_MS);
+    for (const response of responses) expect((await response).status).toBe(200);
+    expect(asked[1]?.at).toBeGreaterThanOrEqual(BLOCKED_MS);
+    expect(events.every(({ usesAttempt }) => !usesAttempt)).toBe(true);
+  });
+
+  it('ends every request when it is refused again, and the host is left alone', async () => {
+    const { clock, asked, fetch } = refusing(100, 600_000);
+    const first = refusal(fetch(REQUEST, context()));
+    await clock.advance(DAY_MS);
+    expect((await first).code).toBe('wait-too-long');
+    expect(asked).toHaveLength(2);
+    expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is not waited for longer than --max-wait', async () => {
+    const { clock, asked, fetch } = refusing(1, BLOCKED_MS - 1);
+    const ended = refusal(fetch(REQUEST, context()));
+    await clock.advance(1000);
+    const error = await ended;
+    expect(error.code).toBe('wait-too-long');
+    expect(error.message).toContain('--max-wait');
+    expect(asked).toHaveLength(1);
   });
 });

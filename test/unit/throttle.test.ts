@@ -1,7 +1,10 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import type { Fetch } from '../../src/fetch.js';
+import type { ErrorCode } from '../../src/errors.js';
+import type { Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
 import { Throttle } from '../../src/throttle/throttle.js';
+import type { ThrottleOptions } from '../../src/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -113,5 +116,311 @@ describe('throttle', () => {
     expect(sent).toBe(2);
     await clock.advance(1001);
     expect(sent).toBe(4);
+  });
+});
+
+const MINUTE_MS = 60_000;
+const WINDOWS = {
+  futures: { permits: 100, windowSeconds: 60, family: 'futures' },
+  funding: { permits: 50, windowSeconds: 300, family: 'futures' },
+  spot: { permits: 100, windowSeconds: 60, family: 'spot' },
+  archive: PLENTY,
+} as const;
+
+type Says = (request: FetchRequest) => FetchResponse | CryptodlError | Promise<FetchResponse>;
+
+/** Buckets that count in windows, in front of a host whose clock is ours. */
+function windowed(says: Says = () => answer(), changes: Partial<ThrottleOptions> = {}) {
+  const clock = new VirtualClock();
+  const sent: { bucket: string; at: number }[] = [];
+  const host: Fetch = async (request) => {
+    sent.push({ bucket: request.bucket, at: clock.now() });
+    const said = await says(request);
+    if (said instanceof CryptodlError) throw said;
+    return said;
+  };
+  const throttle = new Throttle({ clock, buckets: WINDOWS, maxWaitMs: 3_600_000, ...changes });
+  const fetch = throttle.layer(host);
+  const ask = (bucket: string, times = 1, more: Partial<FetchRequest> = {}): void => {
+    for (let time = 0; time < times; time += 1)
+      fetch({ ...REQUEST, bucket, ...more }, context()).catch(() => undefined);
+  };
+  const sentTo = (bucket: string): number => sent.filter((request) => request.bucket === bucket).length;
+  const toWindow = () => clock.advance(MINUTE_MS - (clock.now() % MINUTE_MS));
+  return { clock, sent, throttle, fetch, ask, sentTo, toWindow };
+}
+
+const said = (code: ErrorCode, retryAfterMs?: number): CryptodlError =>
+  new CryptodlError(code, 'said by the test', retryAfterMs === undefined ? {} : { retryAfterMs });
+
+/** An answer as the venue gives it. */
+function counted(used: number | string, nowMs?: number, name = 'x-mbx-used-weight-1m'): FetchResponse {
+  const date = nowMs === undefined ? {} : { date: new Date(nowMs).toUTCString() };
+  return { ...answer(), headers: { [name]: String(used), ...date } };
+}
+
+describe('D18 a ban (418)', () => {
+  it('pauses all buckets of its family, and no other', async () => {
+    const { clock, ask, sentTo } = windowed(({ weight }) =>
+      weight === 2 ? said('banned', 10_000) : answer(),
+    );
+    ask('futures', 1, { weight: 2 });
+    await clock.advance(0);
+    ask('futures');
+    ask('funding');
+    ask('spot');
+    ask('archive');
+    await clock.advance(9999);
+    expect(['futures', 'funding', 'spot', 'archive'].map(sentTo)).toEqual([1, 0, 1, 1]);
+    await clock.advance(1);
+    expect(['futures', 'funding'].map(sentTo)).toEqual([2, 1]);
+  });
+
+  it('pauses all buckets of its family also when it is longer than --max-wait', async () => {
+    const { clock, ask, sentTo, fetch } = windowed(() => said('banned', 3 * 86_400_000));
+    ask('funding');
+    await clock.advance(0);
+    for (const bucket of ['futures', 'funding'])
+      expect((await refusal(fetch({ ...REQUEST, bucket }, context()))).code).toBe('wait-too-long');
+    expect(['futures', 'funding'].map(sentTo)).toEqual([0, 1]);
+  });
+
+  it('is told once, for the place that was asked, and so is a 429 that says for how long', async () => {
+    const told: [string, ErrorCode, number][] = [];
+    const codes: ErrorCode[] = ['banned', 'rate-limited', 'rate-limited'];
+    const waits = [5000, 7000, undefined];
+    const { clock, ask } = windowed(() => said(codes.shift() ?? 'bug', waits.shift()), {
+      onBan: ({ bucket }, { code }, delayMs) => told.push([bucket, code, delayMs]),
+    });
+    ask('futures');
+    await clock.advance(MINUTE_MS);
+    ask('spot', 1);
+    await clock.advance(MINUTE_MS);
+    ask('archive', 1);
+    await clock.advance(0);
+    expect(told).toEqual([
+      ['futures', 'banned', 5000],
+      ['spot', 'rate-limited', 7000],
+    ]);
+  });
+
+  it('a 429 pauses its own bucket only', async () => {
+    const { clock, ask, sentTo } = windowed(({ weight }) =>
+      weight === 2 ? said('rate-limited', 10_000) : answer(),
+    );
+    ask('futures', 1, { weight: 2 });
+    await clock.advance(0);
+    ask('futures');
+    ask('funding');
+    await clock.advance(5000);
+    expect(['futures', 'funding'].map(sentTo)).toEqual([1, 1]);
+  });
+
+  it('N26 of another run of this machine is waited for before anything is sent', async () => {
+    let leftMs = 20_000;
+    const { clock, ask, sentTo } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(leftMs) });
+    ask('spot');
+    await clock.advance(0);
+    leftMs = 0;
+    ask('spot');
+    await clock.advance(19_999);
+    expect(sentTo('spot')).toBe(0);
+    await clock.advance(1);
+    expect(sentTo('spot')).toBe(2);
+  });
+
+  it('N26 of another run that is longer than --max-wait ends the request, and nothing is sent', async () => {
+    const { fetch, sent } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(1e9) });
+    expect((await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()))).code).toBe('wait-too-long');
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('D18 what the server counts', () => {
+  it('corrects the budget of the running window upwards, whoever used it', async () => {
+    const { clock, ask, sentTo, toWindow } = windowed(() => counted(95, clock.now()));
+    await toWindow();
+    ask('futures');
+    await clock.advance(0);
+    ask('futures', 20);
+    await clock.advance(59_000);
+    // 95 by then, of which one was ours: five more.
+    expect(sentTo('futures')).toBe(6);
+    await clock.advance(3000);
+    expect(sentTo('futures')).toBeGreaterThan(6);
+  });
+
+  it.each([
+    counted(95, undefined, 'x-mbx-used-weight'),
+    counted('many'),
+    counted(''),
+    counted(95, undefined, 'x-sapi-used-ip-weight-1m'),
+  ])('is not read from what is no count of a window: %o', async ({ headers }) => {
+    const { clock, ask, sentTo, toWindow } = windowed(() => ({ ...answer(), headers }));
+    await toWindow();
+    ask('futures');
+    await clock.advance(0);
+    ask('futures', 70);
+    await clock.advance(0);
+    expect(sentTo('futures')).toBe(71);
+  });
+
+  it('is of the window of its date: a number of the window before says nothing about this one', async () => {
+    const { clock, ask, sentTo, toWindow } = windowed(async ({ weight }) => {
+      const response = counted(weight === 2 ? 99 : 0, clock.now());
+      if (weight === 2) await clock.sleep(2000);
+      return response;
+    });
+    await toWindow();
+    // Quick answers: what time it is there is known to the second.
+    ask('futures');
+    await clock.advance(58_500);
+    ask('futures', 1, { weight: 2 });
+    await clock.advance(4000);
+    ask('futures', 50);
+    await clock.advance(0);
+    expect(sentTo('futures')).toBe(52);
+  });
+
+  it('a 429 without a time ends the window: nothing is sent before the next one', async () => {
+    const { clock, ask, sentTo, toWindow } = windowed(({ weight }) =>
+      weight === 2 ? said('rate-limited') : answer(),
+    );
+    await toWindow();
+    await clock.advance(20_000);
+    ask('futures', 1, { weight: 2 });
+    await clock.advance(0);
+    ask('futures');
+    await clock.advance(39_999);
+    expect(sentTo('futures')).toBe(1);
+    await clock.advance(1);
+    expect(sentTo('futures')).toBe(2);
+  });
+
+  it('an answer that took a minute does not stop the bucket: it tells hardly what time it is', async () => {
+    const { clock, ask, sentTo } = windowed(async () => {
+      const response = counted(1, clock.now());
+      await clock.sleep(59_500);
+      return response;
+    });
+    ask('futures');
+    await clock.advance(59_500);
+    ask('futures');
+    await clock.advance(2 * MINUTE_MS);
+    expect(sentTo('futures')).toBe(2);
+  });
+
+  it('the limit that the venue tells replaces ours, upwards and downwards', async () => {
+    const { clock, throttle, ask, sentTo, toWindow } = windowed();
+    throttle.setBudget('futures', { permits: 200, windowMs: MINUTE_MS });
+    throttle.setBudget('spot', { permits: 10, windowMs: MINUTE_MS });
+    throttle.setBudget('archive', { permits: 1, windowMs: MINUTE_MS });
+    await toWindow();
+    for (const bucket of ['futures', 'spot', 'archive']) ask(bucket, 300);
+    await clock.advance(0);
+    expect(['futures', 'spot', 'archive'].map(sentTo)).toEqual([160, 8, 300]);
+    await clock.advance(59_999);
+    expect(['futures', 'spot'].map(sentTo)).toEqual([200, 10]);
+    expect(() => {
+      throttle.setBudget('unknown', { permits: 1, windowMs: 1 });
+    }).toThrow('no quota bucket is called unknown');
+  });
+});
+
+describe('B4 A5 permits of requests that were aborted', () => {
+  it('are given back when the abort comes between the grant and the sending', async () => {
+    const clock = new VirtualClock();
+    let sent = 0;
+    const host: Fetch = () => {
+      sent += 1;
+      return Promise.resolve(answer());
+    };
+    const buckets = { archive: { permitsPerSecond: 0.001, burst: 1 } };
+    const fetch = new Throttle({ clock, buckets, maxWaitMs: 1e9 }).layer(host);
+    for (let ticks = 0; ticks < 12; ticks += 1) {
+      const stop = new AbortController();
+      const ended = fetch(REQUEST, context(stop.signal)).then(
+        () => 'sent',
+        () => 'aborted',
+      );
+      // A grant is a few turns of promises away from the sending: the abort comes within each of them.
+      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+      stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+      if ((await ended) === 'sent') break;
+    }
+    expect(sent).toBe(1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('never leak: whatever was asked for and aborted, the bucket has exactly its budget again', async () => {
+    const step = fc.record({
+      weight: fc.integer({ min: 1, max: 5 }),
+      priority: fc.constantFrom('high', 'normal', 'low'),
+      /** Turns of promises until the abort; or it comes while it waits, or never. */
+      abortAfter: fc.option(fc.oneof(fc.nat(12), fc.constant(1000)), { nil: undefined }),
+      gapMs: fc.constantFrom(0, 0, 0, 10, 700),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 40 }),
+        fc.constantFrom('futures', 'rated'),
+        async (steps, bucket) => {
+          const buckets = { ...WINDOWS, rated: { permitsPerSecond: 100 / 60, burst: 100 } };
+          let weightSent = 0;
+          const { clock, fetch, toWindow, throttle } = windowed(
+            ({ weight = 1 }) => {
+              weightSent += weight;
+              return answer();
+            },
+            { buckets, maxWaitMs: 1e9 },
+          );
+          await toWindow();
+          const ask = (weight: number, signal?: AbortSignal) =>
+            fetch({ ...REQUEST, bucket, weight }, context(signal)).catch(() => undefined);
+          for (const { weight, abortAfter, gapMs } of steps) {
+            const stop = new AbortController();
+            void ask(weight, stop.signal);
+            if (abortAfter !== undefined && abortAfter < 1000)
+              for (let tick = 0; tick < abortAfter; tick += 1) await Promise.resolve();
+            await (abortAfter === undefined || abortAfter < 1000 ? undefined : clock.advance(1));
+            if (abortAfter !== undefined) stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+            await clock.advance(gapMs);
+          }
+          await clock.advance(10 * MINUTE_MS);
+          expect(clock.waiting).toBe(0);
+          await toWindow();
+          weightSent = 0;
+          const { waits } = throttle.figures;
+          const all = Array.from({ length: 100 }, () => ask(1));
+          await clock.advance(bucket === 'futures' ? 59_999 : 0);
+          expect(weightSent).toBe(100);
+          if (bucket === 'rated') expect(throttle.figures.waits).toBe(waits);
+          void ask(1);
+          await clock.advance(0);
+          expect(weightSent).toBe(100);
+          await clock.advance(MINUTE_MS);
+          await Promise.all(all);
+          expect(weightSent).toBe(101);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it('that were granted within this very window can be used in it by others', async () => {
+    const { clock, fetch, ask, sentTo, toWindow } = windowed();
+    await toWindow();
+    for (let aborted = 0; aborted < 200; aborted += 1) {
+      const stop = new AbortController();
+      const ended = fetch({ ...REQUEST, bucket: 'futures' }, context(stop.signal)).catch(() => undefined);
+      for (let tick = 0; tick < aborted % 3; tick += 1) await Promise.resolve();
+      stop.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
+      await ended;
+    }
+    const before = sentTo('futures');
+    ask('futures', 200);
+    await clock.advance(59_999);
+    expect(before).toBeLessThan(100);
+    expect(sentTo('futures')).toBe(100);
   });
 });

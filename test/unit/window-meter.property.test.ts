@@ -80,11 +80,50 @@ describe('a bucket with a budget per window', () => {
   it('D18 N27 takes what the server says was used for true, and never less (N28)', async () => {
     const { clock, meter, granted, take, toWindow } = bucketOf(100);
     await toWindow();
-    meter.onUsed(78, clock.monotonic());
-    meter.onUsed(3, clock.monotonic());
+    meter.onUsed(78, Number.NaN, clock.monotonic());
+    meter.onUsed(3, Number.NaN, clock.monotonic());
     for (let name = 0; name < 10; name += 1) void take(name);
     await clock.advance(0);
     expect(granted).toHaveLength(2);
+  });
+
+  it('Z1 D18 gives nothing while it may be either of two windows there, so that neither is overdrawn', async () => {
+    const burst = fc.record({
+      /** Where in the uncertain time before the end of a window it comes; or anywhere. */
+      share: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
+      gapMs: fc.nat(20_000),
+      weights: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 30 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(burst, { minLength: 1, maxLength: 10 }),
+        fc.integer({ min: 1, max: 5000 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        async (bursts, widthMs, truth) => {
+          const clock = new VirtualClock();
+          const permits = 50;
+          const time = (nowMs: number) => ({ from: nowMs, to: nowMs + widthMs });
+          const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new OwnCount());
+          const bucket = new QuotaBucket({ clock, name: 'weight', meter, maxWaitMs: 86_400_000 });
+          const granted: { weight: number; at: number }[] = [];
+          let asked = 0;
+          for (const { share, gapMs, weights } of bursts) {
+            const leftMs = MINUTE_MS - (clock.monotonic() % MINUTE_MS);
+            await clock.advance(share === undefined ? gapMs : Math.max(0, leftMs - share * widthMs));
+            for (const weight of weights) {
+              asked += 1;
+              void bucket.take({ weight, priority: 'normal' }, never).then(() => {
+                granted.push({ weight, at: clock.monotonic() + truth * widthMs });
+              });
+            }
+          }
+          await clock.advance(60 * MINUTE_MS);
+          expect(granted).toHaveLength(asked);
+          for (const used of usedPerWindow(granted)) expect(used).toBeLessThanOrEqual(permits);
+        },
+      ),
+      { numRuns: 60 },
+    );
   });
 
   it('B4 refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {

@@ -1,0 +1,149 @@
+import type { LookupAddress, LookupOptions } from 'node:dns';
+import { describe, expect, it } from 'vitest';
+import { DnsCache } from '../../src/transport/dns-cache.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+import { wire } from '../helpers/wire.js';
+import { context, refusal } from '../helpers/requests.js';
+
+const HOST = 'archive.test';
+const FIRST: LookupAddress[] = [
+  { address: '192.0.2.1', family: 4 },
+  { address: '2001:db8::1', family: 6 },
+];
+const SECOND: LookupAddress[] = [{ address: '192.0.2.2', family: 4 }];
+const FAILURE = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' });
+
+type Tell = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
+
+/** A cache over a resolver that answers when the test says so. */
+function cached() {
+  const clock = new VirtualClock();
+  const questions: { hostname: string; options: LookupOptions; tell: Tell }[] = [];
+  const resolver = ((hostname: string, options: LookupOptions, tell: Tell) => {
+    questions.push({ hostname, options, tell });
+  }) as never;
+  const cache = new DnsCache(clock, resolver);
+  const ask = (hostname = HOST, options: LookupOptions = { all: true }): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      cache.lookup(hostname, options, (error, address, family) => {
+        if (error === null) resolve(family === undefined ? address : [address, family]);
+        else reject(error);
+      });
+    });
+  const answerAll = (answer: LookupAddress[] | Error): void => {
+    for (const { tell } of questions.splice(0)) {
+      if (answer instanceof Error) tell(answer, []);
+      else tell(null, answer);
+    }
+  };
+  return { clock, cache, questions, ask, answerAll };
+}
+
+describe('K3 names', () => {
+  it('are asked for once, however many connections want to know at once, and not again', async () => {
+    const { questions, ask, answerAll } = cached();
+    const all = Array.from({ length: 50 }, () => ask());
+    expect(questions).toHaveLength(1);
+    expect(questions[0]).toMatchObject({ hostname: HOST, options: { all: true } });
+    answerAll(FIRST);
+    for (const told of await Promise.all(all)) expect(told).toEqual(FIRST);
+    expect(await ask()).toEqual(FIRST);
+    expect(questions).toEqual([]);
+  });
+
+  it('give one address to whoever wants one', async () => {
+    const { ask, answerAll } = cached();
+    const one = ask(HOST, {});
+    answerAll(FIRST);
+    expect(await one).toEqual(['192.0.2.1', 4]);
+  });
+
+  it('are asked for anew after 300 s, and not before', async () => {
+    const { clock, questions, ask, answerAll } = cached();
+    const first = ask();
+    answerAll(FIRST);
+    await first;
+    await clock.advance(299_999);
+    await ask();
+    expect(questions).toEqual([]);
+    await clock.advance(1);
+    const second = ask();
+    expect(questions).toHaveLength(1);
+    answerAll(SECOND);
+    expect(await second).toEqual(SECOND);
+  });
+
+  it('are asked for anew when a connection failed, and only the name of that connection', async () => {
+    const { cache, questions, ask, answerAll } = cached();
+    const known = [ask(), ask('other.test'), ask('x.archive.test')];
+    answerAll(FIRST);
+    await Promise.all(known);
+    cache.forget(HOST);
+    await Promise.all([ask('other.test'), ask('x.archive.test')]);
+    expect(questions).toEqual([]);
+    const again = ask();
+    answerAll(SECOND);
+    expect(await again).toEqual(SECOND);
+    expect(await ask()).toEqual(SECOND);
+  });
+
+  it('are told as they were while the resolver is down, which is asked again each time', async () => {
+    const { clock, questions, ask, answerAll } = cached();
+    const first = ask();
+    answerAll(FIRST);
+    await first;
+    await clock.advance(300_000);
+    for (let time = 0; time < 3; time += 1) {
+      const stale = ask();
+      expect(questions).toHaveLength(1);
+      answerAll(FAILURE);
+      expect(await stale).toEqual(FIRST);
+    }
+    const fresh = ask();
+    answerAll(SECOND);
+    expect(await fresh).toEqual(SECOND);
+  });
+
+  it('that were never known fail with what the resolver says, and are asked for again', async () => {
+    const { questions, ask, answerAll } = cached();
+    const all = [ask(), ask()];
+    const ended = Promise.allSettled(all);
+    answerAll(FAILURE);
+    expect(await ended).toMatchObject([{ reason: FAILURE }, { reason: FAILURE }]);
+    const again = ask();
+    expect(questions).toHaveLength(1);
+    answerAll(FIRST);
+    expect(await again).toEqual(FIRST);
+  });
+
+  it('of one family are not taken for those of another', async () => {
+    const { questions, ask, answerAll } = cached();
+    const both = [ask(HOST, { all: true, family: 4 }), ask(HOST, { all: true, family: 6 })];
+    expect(questions.map(({ options }) => options.family)).toEqual([4, 6]);
+    answerAll(FIRST);
+    await Promise.all(both);
+  });
+
+  it('asked for before a failed connection do not push out what was asked for after it', async () => {
+    const { cache, questions, ask } = cached();
+    const early = ask();
+    cache.forget(HOST);
+    const late = ask();
+    const [first, second] = questions.splice(0);
+    second?.tell(null, SECOND);
+    expect(await late).toEqual(SECOND);
+    first?.tell(FAILURE, []);
+    expect(await early).toEqual(SECOND);
+    const last = ask();
+    expect(questions).toEqual([]);
+    expect(await last).toEqual(SECOND);
+  });
+
+  it('that do not exist are told apart from a resolver that is down', async () => {
+    const error = await refusal(
+      wire()({ url: 'http://no-such-name.invalid/', bucket: 'archive' }, context()),
+    );
+    expect(['host-unknown', 'dns-failed']).toContain(error.code);
+    expect(error.message).toContain('no-such-name.invalid');
+  });
+});

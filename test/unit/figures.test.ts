@@ -1,0 +1,167 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import { Figures } from '../../src/report/figures.js';
+
+const retryEvent = (usesAttempt: boolean): Parameters<Figures['onRetry']>[0] => ({
+  traceId: 'trace',
+  attemptId: 'trace/1',
+  url: 'http://archive.test/',
+  retry: 1,
+  usesAttempt,
+  error: new CryptodlError('connection-lost', 'said by the test'),
+  delayMs: 0,
+});
+
+/** A percentile is the value of a whole rank; which one of the two beside it, is a matter of taste. */
+function percentileBounds(values: readonly number[], share: number): { least: number; most: number } {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (rank: number): number => sorted[Math.max(0, rank - 1)] ?? 0;
+  return { least: at(Math.floor(sorted.length * share)), most: at(Math.ceil(sorted.length * share)) };
+}
+
+const SHARES = [
+  ['p50', 0.5],
+  ['p95', 0.95],
+  ['p99', 0.99],
+] as const;
+
+function attempt(ms: number, firstByteMs: number | undefined, error?: unknown) {
+  return { sentAt: 1000, endedAt: 1000 + ms, firstByteMs, error };
+}
+
+describe('Z15 Z5 the figures of a run', () => {
+  it('are all nothing before anything was sent', () => {
+    const none = { p50: 0, p95: 0, p99: 0 };
+    expect(new Figures().figures).toEqual({
+      requests: 0,
+      inFlight: 0,
+      mostInFlight: 0,
+      retries: { total: 0, requests: 0, succeeded: 0, ...none },
+      firstByteMs: none,
+      attemptMs: none,
+      errors: {},
+    });
+  });
+
+  it('count who is in flight, and the most that ever were', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 100 }), (begins) => {
+        const figures = new Figures();
+        let inFlight = 0;
+        let most = 0;
+        let requests = 0;
+        for (const isBegin of begins) {
+          if (isBegin) {
+            figures.begun();
+            requests += 1;
+            inFlight += 1;
+            most = Math.max(most, inFlight);
+          } else if (inFlight > 0) {
+            figures.ended(attempt(5, 5));
+            inFlight -= 1;
+          }
+        }
+        expect(figures.figures).toMatchObject({ requests, inFlight, mostInFlight: most });
+      }),
+    );
+  });
+
+  it('have percentiles within a thousandth of the exact ones, and a millisecond', () => {
+    const times = fc.array(fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 600_000 })), {
+      minLength: 1,
+      maxLength: 200,
+    });
+    fc.assert(
+      fc.property(times, (all) => {
+        const figures = new Figures();
+        for (const ms of all) {
+          figures.begun();
+          figures.ended(attempt(ms * 2, ms));
+        }
+        const { firstByteMs, attemptMs } = figures.figures;
+        for (const [name, share] of SHARES) {
+          const { least, most } = percentileBounds(all, share);
+          expect(firstByteMs[name]).toBeGreaterThanOrEqual(least * 0.999 - 1);
+          expect(firstByteMs[name]).toBeLessThanOrEqual(most * 1.001 + 1);
+          expect(attemptMs[name]).toBeGreaterThanOrEqual(least * 2 * 0.999 - 1);
+          expect(attemptMs[name]).toBeLessThanOrEqual(most * 2 * 1.001 + 1);
+        }
+      }),
+    );
+  });
+
+  it('take the time of answered attempts only, and of first bytes of all that had one', () => {
+    const figures = new Figures();
+    for (const end of [
+      attempt(10, 5),
+      attempt(9000, undefined, new CryptodlError('connect-timeout', 'x')),
+      attempt(9000, 7000, new CryptodlError('idle-timeout', 'x')),
+    ]) {
+      figures.begun();
+      figures.ended(end);
+    }
+    expect(figures.figures.attemptMs).toEqual({ p50: 10, p95: 10, p99: 10 });
+    expect(figures.figures.firstByteMs.p50).toBe(5);
+    expect(figures.figures.firstByteMs.p99).toBeGreaterThanOrEqual(7000);
+  });
+
+  it('have whole milliseconds, an hour at most, for any time at all', () => {
+    const figures = new Figures();
+    for (const ms of [0, 0.2, 1e12, -5]) {
+      figures.begun();
+      figures.ended(attempt(ms, ms));
+    }
+    const { firstByteMs } = figures.figures;
+    expect(firstByteMs.p50).toBe(1);
+    expect(firstByteMs.p99).toBeGreaterThanOrEqual(3_600_000);
+    expect(firstByteMs.p99).toBeLessThan(3_610_000);
+  });
+
+  it('K12 count failed attempts by what went wrong, and what is no failure of the wire not at all', () => {
+    const figures = new Figures();
+    const codes: ErrorCode[] = ['connection-lost', 'http-server-error', 'connection-lost'];
+    for (const error of [...codes.map((code) => new CryptodlError(code, 'x')), new Error('bug'), undefined]) {
+      figures.begun();
+      figures.ended(attempt(5, 5, error));
+    }
+    expect(figures.figures.errors).toEqual({ 'connection-lost': 2, 'http-server-error': 1 });
+    expect(figures.figures).toMatchObject({ requests: 5, inFlight: 0 });
+  });
+
+  it('A9 tell how many of the retried requests came to a good end, and how many retries a request takes', () => {
+    const requests = fc.array(fc.tuple(fc.nat(9), fc.boolean()), { minLength: 1, maxLength: 100 });
+    fc.assert(
+      fc.property(requests, (all) => {
+        const figures = new Figures();
+        for (const [retries, isOk] of all) {
+          for (let retry = 0; retry < retries; retry += 1) figures.onRetry(retryEvent(true));
+          figures.onRetry(retryEvent(false));
+          figures.onRequestEnd(retries, isOk);
+        }
+        const extra = all.map(([retries]) => retries);
+        const told = figures.figures.retries;
+        expect(told).toMatchObject({
+          total: extra.reduce((sum, retries) => sum + retries, 0),
+          requests: extra.filter((retries) => retries > 0).length,
+          succeeded: all.filter(([retries, isOk]) => retries > 0 && isOk).length,
+        });
+        for (const [name, share] of SHARES) {
+          const { least, most } = percentileBounds(extra, share);
+          expect(told[name]).toBeGreaterThanOrEqual(least);
+          expect(told[name]).toBeLessThanOrEqual(most);
+        }
+      }),
+    );
+  });
+
+  it('are a copy: what was read does not change any more', () => {
+    const figures = new Figures();
+    const before = figures.figures;
+    figures.begun();
+    figures.ended(attempt(5, 5, new CryptodlError('connection-lost', 'x')));
+    expect(before.errors).toEqual({});
+    expect(before.requests).toBe(0);
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { Fetch, FetchContext, FetchResponse, Sign } from '../../src/fetch.js';
+import { measure } from '../../src/transport/measure.js';
+import type { Attempt } from '../../src/transport/measure.js';
+import { answer, context, REQUEST } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+/** An attempt on which the test makes things happen. */
+function measured() {
+  const clock = new VirtualClock();
+  const told: Attempt[] = [];
+  const counts = { begun: 0 };
+  const signs: [Sign, number | undefined][] = [];
+  let inner: FetchContext | undefined;
+  let resolve = (_response: FetchResponse): void => undefined;
+  let reject = (_error: unknown): void => undefined;
+  const next: Fetch = (_, how) => {
+    inner = how;
+    return new Promise((give, refuse) => {
+      resolve = give;
+      reject = refuse;
+    });
+  };
+  const layer = measure(clock, {
+    begun: () => {
+      counts.begun += 1;
+    },
+    ended: (attempt) => told.push(attempt),
+  });
+  const how: FetchContext = {
+    ...context(),
+    attemptId: 'trace/2',
+    onActivity: (sign, bytes) => void signs.push([sign, bytes]),
+  };
+  const response = layer(next)(REQUEST, how);
+  response.catch(() => undefined);
+  const happens = async (sign: Sign, afterMs: number, bytes?: number): Promise<void> => {
+    await clock.advance(afterMs);
+    inner?.onActivity?.(sign, bytes);
+  };
+  return {
+    clock,
+    told,
+    counts,
+    signs,
+    response,
+    happens,
+    finish: () => {
+      resolve(answer());
+    },
+    fail: (error: unknown) => {
+      reject(error);
+    },
+  };
+}
+
+describe('Z15 K12 the measure of an attempt', () => {
+  it('begins when it is sent, not while it waits for a socket, and has the time to its first byte', async () => {
+    const { clock, told, counts, response, happens, finish } = measured();
+    const began = clock.monotonic();
+    expect([counts.begun, told]).toEqual([1, []]);
+    await happens('sent', 5000);
+    await happens('headers', 70);
+    await happens('bytes', 30, 9);
+    finish();
+    await response;
+    expect(told).toEqual([
+      {
+        request: REQUEST,
+        attemptId: 'trace/2',
+        sentAt: began + 5000,
+        endedAt: began + 5100,
+        firstByteMs: 70,
+        error: undefined,
+      },
+    ]);
+  });
+
+  it('is told of a failure with its error, which goes on to whoever asked', async () => {
+    const { told, response, happens, fail } = measured();
+    await happens('sent', 0);
+    const error = new CryptodlError('connection-lost', 'said by the test');
+    fail(error);
+    await expect(response).rejects.toBe(error);
+    expect(told).toMatchObject([{ error, firstByteMs: undefined }]);
+  });
+
+  it('has a moment also for what was never sent', async () => {
+    const { clock, told, response, fail } = measured();
+    const began = clock.monotonic();
+    await clock.advance(300);
+    fail(new CryptodlError('connect-failed', 'said by the test'));
+    await response.catch(() => undefined);
+    expect(told).toMatchObject([{ sentAt: began, endedAt: began + 300, firstByteMs: undefined }]);
+  });
+
+  it('lets every sign of life pass on to the deadlines', async () => {
+    const { signs, happens } = measured();
+    for (const sign of ['sent', 'headers', 'bytes', 'paused', 'resumed'] as const) await happens(sign, 1, 7);
+    expect(signs).toEqual([
+      ['sent', 7],
+      ['headers', 7],
+      ['bytes', 7],
+      ['paused', 7],
+      ['resumed', 7],
+    ]);
+  });
+
+  it('counts as many ends as beginnings', async () => {
+    const made = Array.from({ length: 5 }, () => measured());
+    for (const [index, { finish, fail }] of made.entries()) {
+      if (index % 2 === 0) finish();
+      else fail(new Error('whatever'));
+    }
+    await Promise.allSettled(made.map(({ response }) => response));
+    expect(made.map(({ counts, told }) => [counts.begun, told.length])).toEqual(made.map(() => [1, 1]));
+  });
+});

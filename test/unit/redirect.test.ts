@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../src/fetch.js';
+import { redirect } from '../../src/transport/redirect.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { wire } from '../helpers/wire.js';
+import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+
+const HTTPS = 'https://archive.test/data/a.zip';
+
+/** A host that points to each of these in turn, and then answers; a run that knows `origin.test` besides. */
+function pointing(...locations: (string | undefined)[]) {
+  const asked: { request: FetchRequest; how: FetchContext }[] = [];
+  const host: Fetch = (request, how) => {
+    asked.push({ request, how });
+    const location = locations[asked.length - 1];
+    return location === undefined
+      ? Promise.resolve(answer('x'))
+      : Promise.reject(new CryptodlError('redirect-refused', 'host answered 302', { location }));
+  };
+  const layer = redirect(new Set(['archive.test', 'origin.test', 'local.test:8080']))(host);
+  const fetch = (url: string, more: Partial<FetchRequest> = {}) =>
+    layer({ ...REQUEST, ...more, url }, context());
+  return { asked, fetch, urls: () => asked.map(({ request }) => request.url) };
+}
+
+describe('N19 redirects', () => {
+  it.each<[string, string, string]>([
+    ['the same host', '/data/b.zip', 'https://archive.test/data/b.zip'],
+    ['a place beside it', 'b.zip', 'https://archive.test/data/b.zip'],
+    ['a host that the run knows', 'https://origin.test/x/a.zip', 'https://origin.test/x/a.zip'],
+    ['a known host without its scheme', '//origin.test/a.zip', 'https://origin.test/a.zip'],
+    ['a known port', 'https://local.test:8080/a.zip', 'https://local.test:8080/a.zip'],
+  ])('are followed to %s', async (_, location, there) => {
+    const { fetch, urls } = pointing(location);
+    expect((await fetch(HTTPS)).status).toBe(200);
+    expect(urls()).toEqual([HTTPS, there]);
+  });
+
+  it('are followed from http to https, and within http', async () => {
+    const { fetch, urls } = pointing('https://archive.test/data/a.zip');
+    await fetch(REQUEST.url);
+    expect(urls()).toEqual([REQUEST.url, 'https://archive.test/data/a.zip']);
+    const within = pointing('http://origin.test/a.zip');
+    await within.fetch(REQUEST.url);
+    expect(within.urls()).toEqual([REQUEST.url, 'http://origin.test/a.zip']);
+  });
+
+  it.each<[string, string, string]>([
+    ['a host that nobody named', 'https://evil.test/a.zip', 'a host that this run does not know'],
+    ['a host that only ends like ours', 'https://xarchive.test/a.zip', 'a host that this run does not know'],
+    ['another port of ours', 'https://archive.test:8443/a.zip', 'a host that this run does not know'],
+    ['our name as a user', 'https://archive.test@evil.test/', 'a host that this run does not know'],
+    ['http', 'http://archive.test/data/a.zip', 'which is less safe'],
+    ['a file', 'file:///etc/passwd', 'a host that this run does not know'],
+    ['no address', 'http://[', 'which is no address'],
+  ])('are refused from https to %s, and nothing is asked there', async (_, location, why) => {
+    const { fetch, urls } = pointing(location);
+    const error = await refusal(fetch(HTTPS));
+    expect([error.code, error.retryable]).toEqual(['redirect-refused', false]);
+    expect(error.message).toBe(`archive.test redirects to ${location}, ${why}`);
+    expect(urls()).toEqual([HTTPS]);
+  });
+
+  it('are judged from where the last one pointed: http is not reached by way of https', async () => {
+    const { fetch, urls } = pointing('https://origin.test/a.zip', 'http://origin.test/a.zip');
+    expect((await refusal(fetch(REQUEST.url))).message).toContain('less safe');
+    expect(urls()).toEqual([REQUEST.url, 'https://origin.test/a.zip']);
+  });
+
+  it('are followed three times and no further', async () => {
+    const three = pointing('/1', '/2', '/3');
+    await three.fetch(HTTPS);
+    expect(three.asked).toHaveLength(4);
+    const loop = pointing('/1', '/2', '/3', '/4', '/5');
+    const error = await refusal(loop.fetch(HTTPS));
+    expect(error.message).toBe('archive.test redirects more than 3 times');
+    expect(loop.asked).toHaveLength(4);
+  });
+
+  it('keep everything else of the request and of its attempt', async () => {
+    const { fetch, asked } = pointing('/b.zip');
+    const more = { bypassCache: true, partial: { bytes: 5, etag: '"e"' }, spoolPath: '/x', maxBytes: 9 };
+    await fetch(HTTPS, more);
+    expect(asked[1]?.request).toMatchObject(more);
+    expect(asked[1]?.how).toBe(asked[0]?.how);
+  });
+
+  it.each([new Error('bug'), new CryptodlError('http-server-error', 'host answered 503')])(
+    'leave other failures alone: %s',
+    async (error) => {
+      const host: Fetch = () => Promise.reject(error);
+      await expect(redirect(new Set())(host)(REQUEST, context())).rejects.toBe(error);
+    },
+  );
+
+  it('never lead from https to anything but https on a host that is known, whatever the header says', async () => {
+    const part = fc.constantFrom(
+      'http:',
+      'https:',
+      'ftp:',
+      '//',
+      '/',
+      '@',
+      ':',
+      '8443',
+      '\\',
+      '?',
+      '#',
+      '..',
+    );
+    const host = fc.constantFrom('archive.test', 'origin.test', 'evil.test', 'user:pass@archive.test', '%2f');
+    const locations = fc.array(fc.oneof(part, host, fc.webUrl(), fc.string({ maxLength: 5 })), {
+      maxLength: 5,
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(locations, { minLength: 1, maxLength: 4 }), async (all) => {
+        const { fetch, urls } = pointing(...all.map((parts) => parts.join('')));
+        await fetch(HTTPS).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'redirect-refused' });
+        });
+        for (const url of urls()) {
+          expect(new URL(url).protocol).toBe('https:');
+          expect(['archive.test', 'origin.test', 'local.test:8080']).toContain(new URL(url).host);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([301, 302, 303, 307, 308])('over the wire: the object behind a %d', async (status) => {
+    const { url, heads } = await wireServer((socket) =>
+      socket.write(
+        heads.length === 1 ? httpAnswer(status, 'moved', ['Location: /there']) : httpAnswer(200, 'it'),
+      ),
+    );
+    const response = await redirect(new Set())(wire())({ ...REQUEST, url: `${url}/here` }, context());
+    expect(response.sha256).toBe(answer('it').sha256);
+    expect(heads.map((head) => head.split(' ')[1])).toEqual(['/here', '/there']);
+  });
+
+  it('over the wire: a 304 points nowhere, whatever its headers say', async () => {
+    const { url, heads } = await wireServer((socket) =>
+      socket.write('HTTP/1.1 304 Not Modified\r\nLocation: /there\r\n\r\n'),
+    );
+    const error = await refusal(redirect(new Set())(wire())({ ...REQUEST, url }, context()));
+    expect(error.code).toBe('http-protocol');
+    expect(heads).toHaveLength(1);
+  });
+});

@@ -1,0 +1,210 @@
+/** A budget that all runs of one machine share, in files. The processes are real ones, over the built program. */
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SharedCount } from '../../src/throttle/shared-count.js';
+import { OwnCount } from '../../src/throttle/window-count.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const DIST = new URL('../../dist/throttle/shared-count.js', import.meta.url).href;
+const WINDOW = 28_333_351;
+
+/** Runs of one machine. */
+function runs(count: number, folder = join(scratch, randomUUID()), name = 'spot') {
+  const warnings: string[] = [];
+  const counts = Array.from(
+    { length: count },
+    () => new SharedCount({ folder, name, warn: (message) => warnings.push(message) }),
+  );
+  const [first = new SharedCount({ folder, name, warn: () => undefined })] = counts;
+  return { folder, files: join(folder, 'budgets', name), warnings, counts, first };
+}
+
+/**
+ * A process that takes as much as it gets of each budget, in lots of its own size, from a moment that all of them wait
+ * for; prints what it got, budget by budget.
+ */
+const GREEDY = `
+const { SharedCount } = await import(${JSON.stringify(DIST)});
+const [folder, weight, permits, rounds, startAt] = process.argv.slice(1);
+const warn = (message) => process.stderr.write(message);
+while (Date.now() < Number(startAt));
+const got = [];
+for (let round = 0; round < Number(rounds); round += 1) {
+  const count = new SharedCount({ folder, name: 'spot-' + round, warn });
+  let sum = 0;
+  for (let refused = 0; refused < 50; )
+    if (count.take(${WINDOW}, Number(weight), Number(permits))) sum += Number(weight);
+    else refused += 1;
+  got.push(sum);
+}
+process.stdout.write(JSON.stringify(got));
+`;
+
+async function greedy(folder: string, weight: number, permits: number, rounds: number, startAt: number) {
+  const args = [folder, weight, permits, rounds, startAt].map(String);
+  const child = spawn(process.execPath, ['--input-type=module', '-e', GREEDY, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect(err).toBe('');
+  return JSON.parse(out) as number[];
+}
+
+describe('Z8 a shared budget', () => {
+  it('is never overdrawn by several processes that take all they can get at the same time', async () => {
+    const { folder } = runs(0);
+    const PERMITS = 500;
+    const ROUNDS = 6;
+    const startAt = Date.now() + 1500;
+    const got = await Promise.all(
+      [1, 3, 7, 2].map((weight) => greedy(folder, weight, PERMITS, ROUNDS, startAt)),
+    );
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const together = got.reduce((sum, all) => sum + (all[round] ?? Number.NaN), 0);
+      expect(together).toBeLessThanOrEqual(PERMITS);
+      // Lots that met at the very end of the budget are counted and not used.
+      expect(together).toBeGreaterThan(PERMITS - 4 * 7 * 2);
+    }
+  });
+
+  it('is counted as one by the runs of a machine, in any order', () => {
+    const takes = fc.array(fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 9 })), { maxLength: 80 });
+    fc.assert(
+      fc.property(takes, fc.integer({ min: 9, max: 100 }), (all, permits) => {
+        const { counts, warnings } = runs(3);
+        let used = 0;
+        for (const [who, weight] of all) {
+          const isTaken = counts[who]?.take(WINDOW, weight, permits);
+          expect(isTaken).toBe(used + weight <= permits);
+          if (isTaken === true) used += weight;
+          expect(counts.map((count) => count.used(WINDOW))).toEqual([used, used, used]);
+        }
+        expect(warnings).toEqual([]);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is known to a run that begins later', () => {
+    const { folder, first } = runs(1);
+    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    const later = runs(1, folder).first;
+    expect(later.used(WINDOW)).toBe(60);
+    expect(later.take(WINDOW, 41, 100)).toBe(false);
+    expect(later.take(WINDOW, 40, 100)).toBe(true);
+  });
+
+  it('is one for each bucket, and begins anew in each window', () => {
+    const { folder, first } = runs(1);
+    first.take(WINDOW, 60, 100);
+    expect(runs(1, folder, 'futures').first.used(WINDOW)).toBe(0);
+    expect(first.used(WINDOW + 1)).toBe(0);
+    expect(first.take(WINDOW + 1, 100, 100)).toBe(true);
+  });
+
+  it('learns from the server what others used, and tells the other runs', () => {
+    const { counts, first } = runs(2);
+    first.take(WINDOW, 5, 100);
+    first.raise(WINDOW, 95);
+    first.raise(WINDOW, 20);
+    expect(counts.map((count) => count.used(WINDOW))).toEqual([95, 95]);
+    expect(counts[1]?.take(WINDOW, 6, 100)).toBe(false);
+    expect(counts[1]?.take(WINDOW, 5, 100)).toBe(true);
+  });
+
+  it('takes the files of old windows away, and no others', () => {
+    const { folder, files, first } = runs(1);
+    mkdirSync(files, { recursive: true });
+    for (const old of [1, WINDOW - 2, WINDOW - 1]) writeFileSync(join(files, `${old}.permits`), '...');
+    writeFileSync(join(files, 'README'), 'not ours');
+    first.take(WINDOW, 1, 100);
+    expect(readdirSync(files).sort()).toEqual(
+      [`${WINDOW - 1}.permits`, `${WINDOW}.permits`, 'README'].sort(),
+    );
+    for (let window = WINDOW; window < WINDOW + 20; window += 1) runs(1, folder).first.take(window, 1, 100);
+    expect(readdirSync(files).filter((name) => name.endsWith('.permits'))).toHaveLength(2);
+  });
+
+  it.each(['../../evil', 'a/b', 'spot data.test'])(
+    'has a name of its own, whatever it is called: %s',
+    (name) => {
+      const { folder } = runs(0);
+      const { first, warnings } = runs(1, folder, name);
+      expect(first.take(WINDOW, 1, 100)).toBe(true);
+      expect(readdirSync(join(folder, 'budgets'))).toEqual([encodeURIComponent(name)]);
+      expect(existsSync(join(scratch, 'evil'))).toBe(false);
+      expect(warnings).toEqual([]);
+    },
+  );
+});
+
+describe('Z8 a state folder that cannot be used', () => {
+  const canWrite = process.getuid?.() === 0;
+
+  it.each<[string, (folder: string) => void]>([
+    [
+      'a file in its place',
+      (folder) => {
+        writeFileSync(folder, 'x');
+      },
+    ],
+    [
+      'a file in the place of its budgets',
+      (folder) => {
+        mkdirSync(folder);
+        writeFileSync(join(folder, 'budgets'), 'x');
+      },
+    ],
+    [
+      'a folder in the place of a window',
+      (folder) => void mkdirSync(join(folder, 'budgets', 'spot', `${WINDOW}.permits`), { recursive: true }),
+    ],
+    [
+      'no right to write',
+      (folder) => {
+        mkdirSync(folder);
+        chmodSync(folder, 0o500);
+      },
+    ],
+  ])('costs the sharing, not the run, and is told once: %s', (what, spoil) => {
+    const folder = join(scratch, randomUUID());
+    spoil(folder);
+    const { first, warnings } = runs(1, folder);
+    const alone = new OwnCount();
+    for (let take = 0; take < 30; take += 1)
+      expect(first.take(WINDOW, 7, 10_000)).toBe(alone.take(WINDOW, 7, 10_000));
+    first.raise(WINDOW, 9990);
+    expect(first.take(WINDOW, 10, 10_000)).toBe(true);
+    expect(first.take(WINDOW, 1, 10_000)).toBe(false);
+    expect(first.take(WINDOW + 1, 10_000, 10_000)).toBe(true);
+    // Nothing is forbidden to root.
+    if (what === 'no right to write' && canWrite) return;
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain(folder);
+  });
+
+  it('takes back what was never sent, when it counts alone', () => {
+    const folder = join(scratch, randomUUID());
+    writeFileSync(folder, 'x');
+    const { first } = runs(1, folder);
+    expect(first.take(WINDOW, 100, 100)).toBe(true);
+    first.giveBack(WINDOW, 5);
+    expect([first.take(WINDOW, 5, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+  });
+
+  it('goes on alone when it breaks in the middle, with what it took itself', () => {
+    const { files, first, warnings } = runs(1);
+    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(statSync(join(files, `${WINDOW}.permits`)).size).toBe(60);
+    chmodSync(join(files, `${WINDOW}.permits`), 0o000);
+    expect(first.take(WINDOW, 40, 100)).toBe(true);
+    expect(first.take(WINDOW, 1, 100)).toBe(false);
+    expect(warnings).toHaveLength(canWrite ? 0 : 1);
+  });
+});

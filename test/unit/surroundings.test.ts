@@ -1,0 +1,112 @@
+/** Proxies: where they are named, and that nobody gets to see a password. */
+import { describe, expect, it } from 'vitest';
+import { correctedLine } from '../../src/cli/corrected-line.js';
+import { printOptions } from '../../src/cli/print-options.js';
+import { CryptodlError } from '../../src/errors.js';
+import { resolveOptions } from '../../src/options/resolve.js';
+import type { RawLayer } from '../../src/options/resolve.js';
+import { NO_PROXIES, proxiesOf, surroundingsOf, withoutPassword } from '../../src/options/surroundings.js';
+
+const LOWER = 'http://lower.test:3128';
+const UPPER = 'http://upper.test:3128';
+const SECRET = 'http://user:s3cr3t@proxy.test:3128';
+
+const proxiesIn = (environment: Record<string, string>) => surroundingsOf(environment).proxies;
+
+describe('proxies of the environment', () => {
+  it.each<[Record<string, string>, Partial<typeof NO_PROXIES>]>([
+    [{}, {}],
+    [{ HTTP_PROXY: UPPER }, { http: UPPER }],
+    [{ http_proxy: LOWER }, { http: LOWER }],
+    [{ HTTPS_PROXY: UPPER }, { https: UPPER }],
+    [{ https_proxy: LOWER }, { https: LOWER }],
+    [{ HTTP_PROXY: UPPER, http_proxy: LOWER }, { http: LOWER }],
+    [{ HTTPS_PROXY: UPPER, https_proxy: LOWER }, { https: LOWER }],
+    [{ HTTPS_PROXY: UPPER, https_proxy: '' }, { https: UPPER }],
+    [{ HTTP_PROXY: '', https_proxy: '' }, {}],
+    [{ HTTPS_PROXY: SECRET }, { https: SECRET }],
+    [{ HTTPS_PROXY: 'https://proxy.test' }, { https: 'https://proxy.test' }],
+    [{ NO_PROXY: 'a.test,.b.test' }, { except: 'a.test,.b.test' }],
+    [{ no_proxy: 'a.test', NO_PROXY: 'b.test' }, { except: 'a.test' }],
+    [{ no_proxy: '', NO_PROXY: 'b.test' }, { except: 'b.test' }],
+    [{ ALL_PROXY: UPPER }, {}],
+  ])('%o', (environment, expected) => {
+    expect(proxiesIn(environment)).toEqual({ ...NO_PROXIES, ...expected });
+  });
+
+  it.each(['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy'])(
+    '%s that is no address is refused by its name and without its value',
+    (name) => {
+      for (const value of ['user:s3cr3t@proxy.test', 'proxy.test:3128', 'socks5://user:s3cr3t@h:1', '%']) {
+        let error: unknown;
+        try {
+          surroundingsOf({ [name]: value });
+        } catch (refused) {
+          error = refused;
+        }
+        expect(error).toBeInstanceOf(CryptodlError);
+        const { code, message, hint } = error as CryptodlError;
+        expect([code, message]).toEqual(['usage', `${name} is not the address of a proxy`]);
+        expect(hint).toBe(`${name}=http://127.0.0.1:3128`);
+      }
+    },
+  );
+});
+
+describe('--proxy', () => {
+  const around = surroundingsOf({ HTTP_PROXY: UPPER, https_proxy: LOWER, NO_PROXY: 'a.test' });
+
+  it('stands for all addresses but those of NO_PROXY', () => {
+    expect(proxiesOf(SECRET, around)).toEqual({ http: SECRET, https: SECRET, except: 'a.test' });
+  });
+
+  it('none is none, whatever the environment says', () => {
+    expect(proxiesOf('none', around)).toEqual(NO_PROXIES);
+  });
+
+  it('that is not given leaves it to the environment', () => {
+    expect(proxiesOf(undefined, around)).toEqual({ http: UPPER, https: LOWER, except: 'a.test' });
+  });
+
+  it.each(['proxy.test:3128', 'socks5://user:s3cr3t@h:1', 'user:s3cr3t@h', ''])(
+    'refuses %j without repeating it',
+    (value) => {
+      const layer: RawLayer = { origin: 'flag', values: { proxy: [value] }, nameOf: (name) => `--${name}` };
+      expect(() => resolveOptions('vision', [layer])).toThrow(/^--proxy is not the address of a proxy$/);
+    },
+  );
+});
+
+describe('what is shown', () => {
+  it.each([
+    ['http://user:s3cr3t@proxy.test:3128', 'http://user:***@proxy.test:3128'],
+    ['https://:s3cr3t@proxy.test', 'https://:***@proxy.test'],
+    ['http://user:a:b@c@proxy.test/', 'http://user:***@proxy.test/'],
+    ['--proxy=http://u:p@h:1 and http://v:q@i', '--proxy=http://u:***@h:1 and http://v:***@i'],
+    ['http://user@proxy.test:3128', 'http://user@proxy.test:3128'],
+    ['http://user:s3/cr3t@proxy.test', 'http://user:***@proxy.test'],
+    ['http://proxy.test/a@b', 'http://proxy.test/a@b'],
+    ['http://127.0.0.1:3128', 'http://127.0.0.1:3128'],
+    ['~/data/2024-01-01T00:00:00Z', '~/data/2024-01-01T00:00:00Z'],
+  ])('of %s is %s', (text, shown) => {
+    expect(withoutPassword(text)).toBe(shown);
+  });
+
+  it.each(['flag', 'environment', 'config file'] as const)(
+    'by --print-options has no password, where a %s gave it',
+    (origin) => {
+      const layer: RawLayer = { origin, values: { proxy: [SECRET] }, nameOf: (name) => name };
+      const shown = printOptions('vision', resolveOptions('vision', [layer]));
+      expect(shown).toContain(`http://user:***@proxy.test:3128  (${origin})`);
+      expect(shown).not.toContain('s3cr3t');
+    },
+  );
+
+  it('in a corrected line has no password', () => {
+    for (const typed of [['--proxy', SECRET], [`--proxy=${SECRET}`]]) {
+      const line = correctedLine(['vision', ...typed, '--days', 'x'], { flags: { days: '7' } });
+      expect(line).toContain('user:***@proxy.test');
+      expect(line).not.toContain('s3cr3t');
+    }
+  });
+});
