@@ -3,12 +3,16 @@
  * (mechanisms Z14, A3). When it is empty, retries wait; they do not fail.
  */
 import type { Clock, Timer } from '../clock.js';
+import { CryptodlError } from '../errors.js';
 import type { Layer } from '../fetch.js';
+import { durationText } from '../units.js';
 
 export interface BudgetOptions {
   readonly clock: Clock;
   /** Retries at once, asked anew for each. */
   readonly mostAtOnce: () => number;
+  /** Whoever would wait longer is refused with `wait-too-long`. */
+  readonly maxWaitMs: number;
   /** Told when one more waits (1) or one less (-1). */
   readonly onWaiting?: (change: 1 | -1) => void;
 }
@@ -89,18 +93,33 @@ export class RetryBudget {
   }
 
   #wait(signal: AbortSignal): Promise<void> {
+    const { clock, maxWaitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         grant: () => {
-          signal.removeEventListener('abort', onAbort);
+          leave();
           resolve();
         },
       };
-      const onAbort = (): void => {
+      const leave = (): void => {
+        tooLong.cancel();
+        signal.removeEventListener('abort', onAbort);
         this.#waiters.delete(waiter);
         if (this.#waiters.size === 0) this.#rest();
+      };
+      const onAbort = (): void => {
+        leave();
         reject(signal.reason as Error);
       };
+      const tooLong = clock.timer(maxWaitMs, () => {
+        leave();
+        const text = `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many of them fail`;
+        reject(
+          new CryptodlError('wait-too-long', text, {
+            hint: 'run the same command later, or with a longer --max-wait',
+          }),
+        );
+      });
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiters.add(waiter);
       this.#grant();

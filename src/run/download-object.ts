@@ -172,14 +172,17 @@ function parseSidecar(text: string, name: string): string | undefined {
 
 /**
  * What tells this revision from the next. The listing's word counts first, because the next plan compares with the
- * listing: a mirror may give its objects other ETags than the listing has.
+ * listing: a mirror may give its objects other ETags than the listing has. A body of another size than listed is another
+ * revision, though: a cache had an older one, or it was replaced since (fault N37).
  */
 function revisionOf(
   object: ArchiveObject,
   response: FetchResponse,
 ): { etag?: string; lastModified?: string } {
-  const etag = object.etag ?? response.headers['etag']?.replace(/^W\//, '').replaceAll('"', '');
-  const lastModified = object.lastModified ?? response.headers['last-modified'];
+  const isListed = object.bytes === undefined || object.bytes === bodySize(response.body);
+  const listed = isListed ? object : undefined;
+  const etag = listed?.etag ?? response.headers['etag']?.replace(/^W\//, '').replaceAll('"', '');
+  const lastModified = listed?.lastModified ?? response.headers['last-modified'];
   return { ...(etag === undefined ? {} : { etag }), ...(lastModified === undefined ? {} : { lastModified }) };
 }
 

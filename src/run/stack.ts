@@ -99,6 +99,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
   const once = throttle.layer(timed(measured(redirect(knownHosts(stack))(wire))));
   const budgeted = retryBudget({
     clock,
+    maxWaitMs: options['max-wait'],
     mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
     onWaiting: (change) => {
       concurrency.onWaiting(change);

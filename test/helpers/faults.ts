@@ -69,6 +69,8 @@ export interface FaultScene {
   readonly publish: (key: string, zip: Buffer, sidecar?: SidecarOf) => void;
   /** Runs `vision` over all ten objects into a new folder (or the given one). */
   readonly run: (flags?: readonly string[], options?: FaultRunOptions) => Promise<FaultRun>;
+  /** `cryptodl retry` of the failure report of a run, with the archive as it is by then. */
+  readonly retry: (run: FaultRun, flags?: readonly string[]) => Promise<FaultRun>;
 }
 
 interface FaultRunOptions extends CliOptions {
@@ -79,6 +81,8 @@ export interface FaultRun extends CliResult {
   readonly out: string;
   /** The last event. */
   readonly summary: Readonly<Record<string, unknown>>;
+  /** Why this path was asked again, each time. */
+  readonly causesOf: (path: string) => string[];
   /** Wire requests of exactly this path. */
   readonly requestsOf: (path: string) => number;
 }
@@ -117,16 +121,22 @@ export function faultScene(): FaultScene {
     archive.fault = undefined;
     published.clear();
   });
-  const run = async (flags: readonly string[] = [], options: FaultRunOptions = {}): Promise<FaultRun> => {
-    runs += 1;
-    const out = options.out ?? join(scratch, `lake-${runs}`);
+  const tried = async (
+    out: string,
+    args: readonly string[],
+    options: FaultRunOptions = {},
+  ): Promise<FaultRun> => {
     const from = archive.requests.length;
-    const result = await cryptodl([...command(archive.url, out), ...flags], options);
+    const result = await cryptodl(args, options);
     const requests = archive.requests.slice(from);
     return {
       ...result,
       out,
       summary: result.events.at(-1) ?? {},
+      causesOf: (path) =>
+        result.events
+          .filter(({ event, url }) => event === 'retry' && String(url).endsWith(`/${path}`))
+          .map((event) => String(event['original_error'])),
       requestsOf: (path) => requests.filter((asked) => asked === `/${path}`).length,
     };
   };
@@ -143,7 +153,15 @@ export function faultScene(): FaultScene {
       };
     },
     publish,
-    run,
+    run: (flags = [], options = {}) => {
+      runs += 1;
+      const out = options.out ?? join(scratch, `lake-${runs}`);
+      return tried(out, [...command(archive.url, out), ...flags], options);
+    },
+    retry: ({ out, summary }, flags = []) => {
+      archive.fault = undefined;
+      return tried(out, ['retry', String(summary['failures']), '--json', ...FAST, ...flags]);
+    },
   };
 }
 
@@ -221,4 +239,37 @@ export function socketOf(response: ServerResponse): Socket {
   const { socket } = response;
   if (socket === null) throw new Error('the answer has no socket any more');
   return socket;
+}
+
+/** Says these bytes in place of an answer; then the connection stays as it is, is ended or is reset. */
+export function sayRaw(
+  response: ServerResponse,
+  bytes: Buffer | string,
+  then: 'stay' | 'end' | 'reset' = 'stay',
+): void {
+  const socket = socketOf(response);
+  socket.write(bytes, () => {
+    if (then === 'end') socket.end();
+    // Let the bytes arrive before the reset overtakes them.
+    if (then === 'reset') setTimeout(() => socket.resetAndDestroy(), 20);
+  });
+}
+
+/** Says bytes one after the other, for as long as somebody listens. */
+export function trickle(response: ServerResponse, bytes: Buffer, everyMs: number): void {
+  const socket = socketOf(response);
+  let at = 0;
+  const timer = setInterval(() => {
+    socket.write(bytes.subarray(at, at + 1));
+    at += 1;
+    if (at >= bytes.length) clearInterval(timer);
+  }, everyMs);
+  socket.once('close', () => {
+    clearInterval(timer);
+  });
+}
+
+/** The head of an answer with exactly these lines. */
+export function headOf(...lines: readonly string[]): string {
+  return `${['HTTP/1.1 200 OK', ...lines].join('\r\n')}\r\n\r\n`;
 }

@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { RetryBudget } from '../../src/retry/budget.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
+const MAX_WAIT_MS = 3_600_000;
 const never = new AbortController().signal;
 
 function budgetOf(mostAtOnce = 1000) {
   const clock = new VirtualClock();
-  const budget = new RetryBudget({ clock, mostAtOnce: () => mostAtOnce });
+  const budget = new RetryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => mostAtOnce });
   const granted: { name: number; at: number; over: () => void }[] = [];
   const start = clock.monotonic();
   const take = async (name: number, signal = never): Promise<void> => {
@@ -58,6 +59,15 @@ describe('A3 the retry budget of a host', () => {
     granted[1]?.over();
     await clock.advance(0);
     expect(granted.map(({ name }) => name)).toEqual([0, 1, 2, 3]);
+  });
+
+  it('refuses whoever would wait longer than --max-wait', async () => {
+    const { clock, budget, granted, take } = budgetOf(1);
+    void take(0);
+    const refused = take(1).catch((error: unknown) => error);
+    await clock.advance(MAX_WAIT_MS);
+    expect(await refused).toMatchObject({ code: 'wait-too-long' });
+    expect([granted.length, budget.waiting, clock.waiting]).toEqual([1, 0, 0]);
   });
 
   it('A5 whoever is cancelled while waiting costs nothing', async () => {
