@@ -64,6 +64,8 @@ export interface Session {
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 /** Where `--concurrency auto` begins: 30 to 50 objects in flight suit the archive (facts, mechanism Z11). */
 const ARCHIVE_START = 30;
+/** What `auto` does not exceed unless told to. */
+const ARCHIVE_MOST = 128;
 
 /** What a run does on the wire, in numbers. */
 export interface NetworkFigures extends WireFigures {
@@ -111,6 +113,11 @@ export function openSession(request: SessionRequest): Session {
   });
   const listing = listingUrl(options, venue);
   const { signal } = stop;
+  const { concurrency: chosen } = options;
+  if (chosen.kind === 'fixed' && chosen.limit > ARCHIVE_MOST)
+    observer.warn(
+      `--concurrency ${chosen.limit}: more than ${ARCHIVE_MOST} objects in flight gain nothing at the archive, and may get this address refused`,
+    );
   const loopDelay = new LoopDelay();
   loopDelay.start();
   const isLate = (): boolean => loopDelay.isLate;

@@ -96,11 +96,12 @@ export class Throttle {
   #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
-    if (retryAfterMs !== undefined) this.#options.onBan?.(request, error, retryAfterMs);
     // All of them, before one says that it is too long to wait for.
-    const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((bucket) => {
+    const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
+      if (retryAfterMs !== undefined)
+        this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
       try {
-        bucket.onRefused(sentAt, retryAfterMs);
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs);
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -110,13 +111,11 @@ export class Throttle {
   }
 
   /** A ban is for the whole family. */
-  #refusedWith(name: string, code: ErrorCode): QuotaBucket[] {
+  #refusedWith(name: string, code: ErrorCode): string[] {
     const { family } = this.#options.buckets[name] ?? {};
     const isKin = (other: string): boolean =>
       code === 'banned' && family !== undefined && this.#options.buckets[other]?.family === family;
-    return [...this.#buckets].flatMap(([other, { bucket }]) =>
-      other === name || isKin(other) ? [bucket] : [],
-    );
+    return [...this.#buckets.keys()].filter((other) => other === name || isKin(other));
   }
 
   #of(name: string): Guarded {

@@ -953,9 +953,8 @@ describe('D: files, listings and names', () => {
     async (exit) => {
       const long = 'X'.repeat(300);
       const folder = 'data/futures/um/daily/metrics/';
-      const offered = ['..', '.', long].map(
-        (name) => `<CommonPrefixes><Prefix>${folder}${name}/</Prefix></CommonPrefixes>`,
-      );
+      const offered = (name: string): string =>
+        `<CommonPrefixes><Prefix>${folder}${name}/</Prefix></CommonPrefixes>`;
       const key = `${folder}${long}/${long}-metrics-2026-10-03.zip`;
       const row = firstMember(scene.bytesOf(VICTIM)).toString('utf8').replaceAll('BTCUSDT', long);
       const zip = zipOf(key, row);
@@ -965,8 +964,10 @@ describe('D: files, listings and names', () => {
       };
       changeListing((xml) =>
         xml.includes(`<Prefix>${folder}${long}/</Prefix>`)
-          ? `<ListBucketResult><Contents><Key>${key}</Key><Size>${zip.length}</Size></Contents></ListBucketResult>`
-          : xml.replace('<CommonPrefixes>', `${offered.join('')}<CommonPrefixes>`),
+          ? `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>${key}</Key><Size>${zip.length}</Size></Contents></ListBucketResult>`
+          : xml
+              .replace('<CommonPrefixes>', `${offered('..')}${offered('.')}<CommonPrefixes>`)
+              .replace('</ListBucketResult>', `${offered(long)}</ListBucketResult>`),
       );
       const listing = scene.archive().fault;
       scene.archive().fault = (path, request, response) => {

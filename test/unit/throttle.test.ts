@@ -185,7 +185,7 @@ describe('D18 a ban (418)', () => {
     expect(['futures', 'funding'].map(sentTo)).toEqual([0, 1]);
   });
 
-  it('is told once, for the place that was asked, and so is a 429 that says for how long', async () => {
+  it('is told for every bucket of the family, and a 429 that says for how long for its own', async () => {
     const told: [string, ErrorCode, number][] = [];
     const codes: ErrorCode[] = ['banned', 'rate-limited', 'rate-limited'];
     const waits = [5000, 7000, undefined];
@@ -200,6 +200,7 @@ describe('D18 a ban (418)', () => {
     await clock.advance(0);
     expect(told).toEqual([
       ['futures', 'banned', 5000],
+      ['funding', 'banned', 5000],
       ['spot', 'rate-limited', 7000],
     ]);
   });
