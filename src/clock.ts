@@ -17,21 +17,46 @@ export interface Timer {
   cancel(): void;
 }
 
+/** setTimeout fires at once for longer delays. */
+const LONGEST_MS = 2 ** 31 - 1;
+/** A timer that is so late stood still with its whole process: what came meanwhile must be looked at first. */
+const LATE_MS = 500;
+const GRACE_MS = 50;
+
+function lateTimer(delayMs: number, callback: () => void): Timer {
+  let dueAt = performance.now() + delayMs;
+  let isGraced = false;
+  const fire = (): void => {
+    if (isGraced || performance.now() - dueAt <= LATE_MS) {
+      callback();
+      return;
+    }
+    isGraced = true;
+    timer = setTimeout(fire, GRACE_MS);
+  };
+  let timer = setTimeout(fire, delayMs);
+  return {
+    restart: () => {
+      dueAt = performance.now() + delayMs;
+      if (!isGraced) {
+        timer.refresh();
+        return;
+      }
+      isGraced = false;
+      clearTimeout(timer);
+      timer = setTimeout(fire, delayMs);
+    },
+    cancel: () => {
+      clearTimeout(timer);
+    },
+  };
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: () => Math.random(),
-  timer: (delayMs, callback) => {
-    const timer = setTimeout(callback, Math.min(delayMs, 2 ** 31 - 1));
-    return {
-      restart: () => {
-        timer.refresh();
-      },
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
-  },
+  timer: (delayMs, callback) => lateTimer(Math.min(delayMs, LONGEST_MS), callback),
   sleep: (delayMs, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
@@ -42,13 +67,12 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason as Error);
       };
-      // setTimeout fires at once for delays of 2^31 ms and more.
       const timer = setTimeout(
         () => {
           signal?.removeEventListener('abort', onAbort);
           resolve();
         },
-        Math.min(delayMs, 2 ** 31 - 1),
+        Math.min(delayMs, LONGEST_MS),
       );
       signal?.addEventListener('abort', onAbort, { once: true });
     }),

@@ -22,8 +22,6 @@ export interface ConcurrencyOptions {
   readonly choice: ConcurrencyChoice;
   /** Where `auto` begins. */
   readonly start: number;
-  /** Told of every new number of places. */
-  readonly onChange: (places: number) => void;
 }
 
 const LEAST = 4;
@@ -43,10 +41,11 @@ export class Concurrency {
   limit: number;
   /** Retreats so far: what the host could not bear. */
   retreats = 0;
+  /** Told of every new number of places. */
+  onChange: (places: number) => void = () => undefined;
   readonly #max: number;
   readonly #least: number;
   readonly #isFixed: boolean;
-  readonly #onChange: (places: number) => void;
   readonly #refusals = new RefusalWatch();
   readonly #latency = new LatencyBaseline();
   /** What was sent before says nothing about the limit of now. */
@@ -59,22 +58,24 @@ export class Concurrency {
   #waiting = 0;
   #troubles: boolean[] = [];
 
-  constructor({ choice, start, onChange }: ConcurrencyOptions) {
+  constructor({ choice, start }: ConcurrencyOptions) {
     this.#isFixed = choice.kind === 'fixed';
     this.#max = choice.kind === 'fixed' ? choice.limit : choice.max;
     this.#least = Math.min(LEAST, this.#max);
     this.limit = choice.kind === 'fixed' ? choice.limit : Math.min(start, choice.max);
-    this.#onChange = onChange;
   }
 
-  /** Objects that may be under way: those that only wait for a retry to be granted leave their place to others. */
+  /**
+   * Objects that may be under way: those that only wait for a retry to be granted leave their place to others, unless the
+   * user fixed how many there are.
+   */
   get places(): number {
-    return this.limit + Math.min(this.#waiting, this.#max);
+    return this.#isFixed ? this.limit : this.limit + Math.min(this.#waiting, this.#max);
   }
 
   onWaiting(change: 1 | -1): void {
     this.#waiting += change;
-    this.#onChange(this.places);
+    this.onChange(this.places);
   }
 
   onAttempt(sign: LoadSign): void {
@@ -177,6 +178,6 @@ export class Concurrency {
     this.#successes = 0;
     if (limit === this.limit) return;
     this.limit = limit;
-    this.#onChange(this.places);
+    this.onChange(this.places);
   }
 }

@@ -95,14 +95,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     tempFolder: join(folder, 'spill'),
   });
   const writers = createWriters(session, engine, folder);
-  const download: DownloadContext = {
-    fetch: session.fetch,
-    archiveUrl: session.options['archive-url'],
-    verify: session.options.verify,
-    priority: session.options.priority,
-    tempFolder: folder,
-    signal: session.stop.signal,
-  };
+  const download = downloadContext(session);
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers(plan).prepare(plan),
@@ -117,15 +110,15 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       onSettled: (plan, task) => recordSettled(session, run.report, plan, task),
     },
     {
-      downloads: session.concurrency.limit,
+      downloads: session.concurrency.places,
       writers: Math.max(1, cores),
       stop: session.stop,
       createSpool: deferredSpools(folder),
       beforeRound: (round) => beforeRound(session, round),
     },
   );
-  session.onLimit = (limit) => {
-    queue.setDownloads(limit);
+  session.concurrency.onChange = (places) => {
+    queue.setDownloads(places);
   };
   session.observer.start(run.totals, () => queue.inFlight);
   const release = drain(session, engine);
@@ -138,6 +131,17 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     engine.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function downloadContext({ fetch, options, runFolder, stop }: Session): DownloadContext {
+  return {
+    fetch,
+    archiveUrl: options['archive-url'],
+    verify: options.verify,
+    priority: options.priority,
+    tempFolder: runFolder,
+    signal: stop.signal,
+  };
 }
 
 /** What an ended run may still take for the writes that are under way (mechanism B7). */

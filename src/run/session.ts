@@ -55,8 +55,6 @@ export interface Session {
   /** Rejects while a place that the run will ask is banned. */
   readonly refuseBanned: () => Promise<void>;
   readonly concurrency: Concurrency;
-  /** Told of every new concurrency limit. */
-  onLimit: (limit: number) => void;
   readonly stop: AbortController;
   close(): Promise<void>;
 }
@@ -88,50 +86,15 @@ export interface SessionRequest {
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, observer, surroundings } = request;
-  const { home } = surroundings;
+  const { clock, observer } = request;
   const { options } = request.resolved;
+  const { home } = request.surroundings;
   const venue = loadVenue();
   const paths = lakePaths(absolutePath(options.out, home));
   const stop = stopWith(request.signal);
   const tally = new Tally();
-  const figures = new Figures();
-  const concurrency = new Concurrency({
-    choice: options.concurrency,
-    start: ARCHIVE_START,
-    onChange: (limit) => {
-      session.onLimit(limit);
-    },
-  });
-  const state = stateFolder(options, surroundings);
-  const bans = new Bans({
-    folder: state,
-    clock,
-    warn: (text) => {
-      observer.warn(text);
-    },
-  });
   const listing = listingUrl(options, venue);
-  const { signal } = stop;
-  const { concurrency: chosen } = options;
-  if (chosen.kind === 'fixed' && chosen.limit > ARCHIVE_MOST)
-    observer.warn(
-      `--concurrency ${chosen.limit}: more than ${ARCHIVE_MOST} objects in flight gain nothing at the archive, and may get this address refused`,
-    );
-  const loopDelay = new LoopDelay();
-  loopDelay.start();
-  const isLate = (): boolean => loopDelay.isLate;
-  const told = { observer, figures, concurrency, bans, isLate, stateFolder: state };
-  const stack = createStack({
-    options,
-    clock,
-    venue,
-    proxies: proxiesOf(options.proxy, surroundings),
-    listingUrl: listing,
-    signal,
-    ...told,
-  });
-  const { fetch } = stack;
+  const wire = openWire(request, venue, listing, stop.signal);
   const session: Session = {
     options,
     clock,
@@ -141,6 +104,66 @@ export function openSession(request: SessionRequest): Session {
     runFolder: runFolder(options, paths, home),
     observer,
     tally,
+    network: wire.network,
+    tell: (plan, object, outcome) => {
+      tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
+      return request.tell(taskOutcome(plan.series, object, outcome));
+    },
+    fetch: wire.fetch,
+    listing: createListing((query) => getListing(session, listing, query)),
+    probe: (key) => probeSidecar(session, key),
+    refuseBanned: () =>
+      wire.bans.refuse([placeOf('archive', options['archive-url']), placeOf('listing', listing)]),
+    concurrency: wire.concurrency,
+    stop,
+    close: async () => {
+      stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      await wire.close();
+    },
+  };
+  return session;
+}
+
+/** What is between a run and its hosts, and what is known of it. */
+interface Wire {
+  readonly fetch: Fetch;
+  readonly concurrency: Concurrency;
+  readonly bans: Bans;
+  readonly network: () => NetworkFigures;
+  close(): Promise<void>;
+}
+
+function openWire(request: SessionRequest, venue: Venue, listing: string, signal: AbortSignal): Wire {
+  const { clock, observer, surroundings } = request;
+  const { options } = request.resolved;
+  warnOfMany(options, observer);
+  const folder = stateFolder(options, surroundings);
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  const figures = new Figures();
+  const loopDelay = new LoopDelay();
+  const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  const bans = new Bans({ folder, clock, warn });
+  const stack = createStack({
+    options,
+    clock,
+    venue,
+    observer,
+    figures,
+    concurrency,
+    bans,
+    signal,
+    listingUrl: listing,
+    proxies: proxiesOf(options.proxy, surroundings),
+    stateFolder: folder,
+    isLate: () => loopDelay.isLate,
+  });
+  loopDelay.start();
+  return {
+    fetch: stack.fetch,
+    concurrency,
+    bans,
     network: () => ({
       ...figures.figures,
       concurrency: concurrency.limit,
@@ -149,26 +172,19 @@ export function openSession(request: SessionRequest): Session {
       pool: stack.pools.use(),
       loopDelayMs: loopDelay.figures,
     }),
-    tell: (plan, object, outcome) => {
-      tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
-      return request.tell(taskOutcome(plan.series, object, outcome));
-    },
-    fetch,
-    listing: createListing((query) => getListing(session, listing, query)),
-    probe: (key) => probeSidecar(session, key),
-    refuseBanned: () =>
-      bans.refuse([placeOf('archive', options['archive-url']), placeOf('listing', listing)]),
-    concurrency,
-    onLimit: () => undefined,
-    stop,
     close: async () => {
-      stop.abort(new CryptodlError('interrupted', 'the run is over'));
       loopDelay.stop();
       await bans.written();
       await stack.pools.close();
     },
   };
-  return session;
+}
+
+function warnOfMany({ concurrency }: Options, observer: Observer): void {
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= ARCHIVE_MOST) return;
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${ARCHIVE_MOST} objects in flight gain nothing at the archive, and may get this address refused`,
+  );
 }
 
 /** Aborts with a typed error, whatever the reason outside. */

@@ -1,7 +1,7 @@
 /** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
 import { readFileSync } from 'node:fs';
 import { CryptodlError, errnoOf, usage } from '../errors.js';
-import type { Fetch } from '../fetch.js';
+import type { Fetch, Layer } from '../fetch.js';
 import type { Clock } from '../clock.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
@@ -105,7 +105,12 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
       concurrency.onWaiting(change);
     },
   });
-  const tried = retry({
+  const tried = retryLayer(stack);
+  return { throttle, fetch: tried(verify(budgeted(elsewhere(twin)(broken(once))))) };
+}
+
+function retryLayer({ options, clock, observer, figures, concurrency }: StackOptions): Layer {
+  return retry({
     clock,
     ...backoffOf(options),
     maxWaitMs: options['max-wait'],
@@ -118,7 +123,6 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
       figures.onRequestEnd(retries, isOk);
     },
   });
-  return { throttle, fetch: tried(verify(budgeted(elsewhere(twin)(broken(once))))) };
 }
 
 /** The preset, and what was asked for by itself. */

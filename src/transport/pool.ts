@@ -44,20 +44,8 @@ export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
   const agents = new Map<string, EnvHttpProxyAgent>();
   const dns = new DnsCache(options.clock);
-  const tls = {
-    timeout: options.connectTimeoutMs,
-    ...(options.authorities === undefined ? {} : { ca: [...rootCertificates, options.authorities] }),
-  };
-  const shared = {
-    connections: options.connections,
-    allowH2: options.http2,
-    // Over HTTP/2 one connection takes many requests at once.
-    ...(options.http2 ? {} : { pipelining: 1 }),
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  };
+  const tls = tlsOptions(options);
+  const shared = socketOptions(options);
   const direct = (origin: string): Pool => {
     const pool = new Pool(origin, { ...shared, connect: { ...tls, lookup: dns.lookup } });
     pool.on('connectionError', () => {
@@ -94,6 +82,24 @@ export function createPools(options: PoolOptions): Pools {
     close: async () => {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
+  };
+}
+
+function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
+  const timeout = connectTimeoutMs;
+  return authorities === undefined ? { timeout } : { timeout, ca: [...rootCertificates, authorities] };
+}
+
+function socketOptions({ connections, http2 }: PoolOptions): Pool.Options {
+  return {
+    connections,
+    allowH2: http2,
+    // Over HTTP/2 one connection takes many requests at once.
+    ...(http2 ? {} : { pipelining: 1 }),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
+    headersTimeout: 0,
+    bodyTimeout: 0,
   };
 }
 

@@ -7,7 +7,8 @@ import { randoms } from '../helpers/randoms.js';
 /** Signs come one a millisecond; `latency` is that of the first byte. */
 function concurrencyOf(choice: ConcurrencyChoice, start = 30) {
   const told: number[] = [];
-  const concurrency = new Concurrency({ choice, start, onChange: (limit) => told.push(limit) });
+  const concurrency = new Concurrency({ choice, start });
+  concurrency.onChange = (places) => told.push(places);
   let now = 0;
   const sign = (result: LoadSign['result'], times = 1, firstByteMs = 10, sentAt?: number): void => {
     for (let time = 0; time < times; time += 1) {
@@ -33,7 +34,7 @@ const AUTO = { kind: 'auto', max: 128 } as const;
 /** Lets a closed loop of requests run against a host until so many are done; time moves from end to end. */
 function settle(seed: number, host: Host, requests: number) {
   const random = randoms(seed);
-  const concurrency = new Concurrency({ choice: AUTO, start: 30, onChange: () => undefined });
+  const concurrency = new Concurrency({ choice: AUTO, start: 30 });
   const flying: { sentAt: number; endsAt: number; firstByteMs: number; result: LoadSign['result'] }[] = [];
   const levels: number[] = [];
   let refused = 0;
@@ -152,6 +153,9 @@ describe('Concurrency', () => {
     expect(told.at(-1)).toBe(30 + 40);
     for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(-1);
     expect([told.at(-1), concurrency.limit]).toEqual([30, 30]);
+    const fixed = concurrencyOf({ kind: 'fixed', limit: 3 });
+    fixed.concurrency.onWaiting(1);
+    expect(fixed.concurrency.places).toBe(3);
   });
 
   it('stays between four (or the most, when that is less) and the most, and says so', () => {

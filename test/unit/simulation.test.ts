@@ -86,14 +86,7 @@ async function ours(weather: Weather): Promise<Outcome> {
   const server = host(clock, weather);
   const { options } = resolveOptions('vision', []);
   const figures = new Figures();
-  let setLimit = (_limit: number): void => undefined;
-  const concurrency = new Concurrency({
-    choice: options.concurrency,
-    start: 30,
-    onChange: (limit) => {
-      setLimit(limit);
-    },
-  });
+  const concurrency = new Concurrency({ choice: options.concurrency, start: 30 });
   const opened: string[] = [];
   const { fetch, throttle } = layersOver(server, {
     options,
@@ -123,8 +116,8 @@ async function ours(weather: Weather): Promise<Outcome> {
     return object.key;
   };
   const { queue, run, writes, failed } = queueOf({ download }, concurrency.limit);
-  setLimit = (limit) => {
-    queue.setDownloads(limit);
+  concurrency.onChange = (places) => {
+    queue.setDownloads(places);
   };
   const plans = Array.from({ length: 100 }, (_, symbol) =>
     plan(

@@ -1,0 +1,62 @@
+import { createServer, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+
+/** The process stands still, as after SIGSTOP or on a machine that has other things to do. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+describe('a timer of the system clock', () => {
+  it('L9 lets what came while the process stood still be looked at before it fires', async () => {
+    const server = createServer((socket) => {
+      socket.end('here');
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    onTestFinished(() => {
+      socket.destroy();
+      server.close();
+    });
+    await new Promise((resolve) => socket.once('connect', resolve));
+    const happened: string[] = [];
+    const timer = systemClock.timer(20, () => happened.push('fired'));
+    const read = new Promise<void>((resolve) => {
+      socket.on('data', () => {
+        happened.push('read');
+        timer.restart();
+        resolve();
+      });
+    });
+    standStill(1000);
+    await read;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(happened).toEqual(['read', 'fired']);
+  });
+
+  it('fires when nothing came, and once only', async () => {
+    let fired = 0;
+    await new Promise<void>((resolve) => {
+      systemClock.timer(20, () => {
+        fired += 1;
+        setTimeout(resolve, 100);
+      });
+      standStill(1000);
+    });
+    expect(fired).toBe(1);
+  });
+
+  it('does not fire once it is cancelled, also within its grace', async () => {
+    let fired = 0;
+    const timer = systemClock.timer(20, () => (fired += 1));
+    setTimeout(() => {
+      timer.cancel();
+    }, 25);
+    standStill(1000);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(fired).toBe(0);
+  });
+});
