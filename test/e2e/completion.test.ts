@@ -207,7 +207,7 @@ function partOf(shell: Shell, script: string, verb: Verb): Set<string> {
     zsh: new RegExp(`^ {4}${verb}\\)$[\\s\\S]*?^ +;;$`, 'gm'),
     fish: new RegExp(`^complete .*__cryptodl_verb ${verb}' -l .*$`, 'gm'),
   }[shell];
-  const flag = { bash: /--([a-z-]+)/g, zsh: /'\*?--([a-z-]+)\[/g, fish: /' -l ([a-z-]+)/g }[shell];
+  const flag = { bash: /--([a-z0-9-]+)/g, zsh: /'\*?--([a-z0-9-]+)\[/g, fish: /' -l ([a-z0-9-]+)/g }[shell];
   const part = (script.match(pattern) ?? []).join('\n');
   return new Set([...part.matchAll(flag)].map(([, name]) => name ?? ''));
 }

@@ -83,6 +83,7 @@ describe('the network of a run', () => {
       retreats: 0,
       limiter: { waits: 0, waitedMs: 0, refusals: 0 },
       pool: { sockets: expect.any(Number), busy: 0, queued: 0, most: expect.any(Number) },
+      loopDelayMs: { p50: expect.any(Number), p99: expect.any(Number), most: expect.any(Number) },
     });
     expect(summary).toMatchObject({ requests: archive.requests.length, retries: count });
     const { mostInFlight, attemptMs, pool } = summary['network'] as {
