@@ -103,7 +103,7 @@ describe('the network of a run', () => {
   it('A6 A8 is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
     const { refused } = refuseSome();
     const log = join(scratch, 'run.log');
-    const result = await run('log', ['--log-file', log, '--log-level', 'trace']);
+    const result = await run('log', ['--concurrency', '4', '--log-file', log, '--log-level', 'trace']);
     expect(result.code).toBe(0);
     const lines = logged(log);
     const retries = lines.filter(({ msg }) => msg === 'retry');
