@@ -103,6 +103,8 @@ interface Details {
   readonly partial?: PartialBody;
   /** Where a redirect points to. */
   readonly location?: string;
+  /** Fulfilled when the reason to wait is over sooner than `retryAfterMs` says. */
+  readonly over?: Promise<void>;
 }
 
 /** The only error class of the program; told apart by `code`, never by message text. */
@@ -114,6 +116,7 @@ export class CryptodlError extends Error {
   readonly correction: Correction | undefined;
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
+  readonly over: Promise<void> | undefined;
   /** What arrived of a body that was cut, for the next attempt to go on from. */
   partial: PartialBody | undefined;
   /** Attempts that were made on the wire before this error was given up on. */
@@ -130,6 +133,7 @@ export class CryptodlError extends Error {
     this.evidence = details.evidence;
     this.partial = details.partial;
     this.location = details.location;
+    this.over = details.over;
   }
 
   get retryable(): boolean {

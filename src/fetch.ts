@@ -52,8 +52,11 @@ export interface FetchContext {
   readonly traceId: string;
   /** Of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */
   readonly attemptId?: string;
-  /** This attempt costs the host a retry. */
-  readonly isRetry?: boolean;
+  /**
+   * Not the first attempt: a `retry` costs the host one; after a wait for a limit or an open breaker (`waited`) it costs
+   * nothing, but many are let go together, and only a few at once may leave.
+   */
+  readonly again?: 'retry' | 'waited' | undefined;
   /** Set by the timeout layer: told of every sign of life on the wire, and of pauses that are ours. */
   readonly onActivity?: (what: Sign, bytes?: number) => void;
 }

@@ -70,7 +70,8 @@ export class Concurrency {
    * user fixed how many there are.
    */
   get places(): number {
-    return this.#isFixed ? this.limit : this.limit + Math.min(this.#waiting, this.#max);
+    if (this.#isFixed) return this.limit;
+    return this.limit + Math.min(Math.floor(this.#waiting / ANSWERS_PER_OBJECT), this.#max);
   }
 
   onWaiting(change: 1 | -1): void {

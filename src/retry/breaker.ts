@@ -36,6 +36,8 @@ class Breaker {
   #openUntil = 0;
   #isBlocked = false;
   #probes = 0;
+  /** Fulfilled when it is closed or stopped. */
+  #over: { readonly promise: Promise<void>; readonly fulfil: () => void } | undefined;
 
   constructor(host: string, options: BreakerOptions) {
     this.#host = host;
@@ -55,6 +57,7 @@ class Breaker {
       const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
       throw new CryptodlError('breaker-open', `${this.#host} ${why} and is left alone`, {
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
+        ...(this.#over === undefined ? {} : { over: this.#over.promise }),
       });
     }
     this.#become('half-open');
@@ -112,8 +115,26 @@ class Breaker {
   #become(state: BreakerState): void {
     if (state === this.#state) return;
     this.#state = state;
+    if (state === 'open') this.#over ??= promised();
+    if (state === 'closed' || state === 'stopped') this.#over?.fulfil();
+    if (state === 'closed') this.#over = undefined;
     this.#options.onChange?.(this.#host, state);
   }
+}
+
+function promised(): { promise: Promise<void>; fulfil: () => void } {
+  const controller = new AbortController();
+  const promise = new Promise<void>((resolve) => {
+    controller.signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+  return {
+    promise,
+    fulfil: () => {
+      controller.abort();
+    },
+  };
 }
 
 function stopped(host: string): CryptodlError {

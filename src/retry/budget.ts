@@ -24,6 +24,7 @@ const SUCCESS_GAIN = 1;
 const TRICKLE_MS = 200;
 
 interface Waiter {
+  readonly cost: number;
   readonly grant: () => void;
 }
 
@@ -37,10 +38,12 @@ export function retryBudget(options: BudgetOptions): Layer {
     const { host } = new URL(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);
     budgets.set(host, budget);
-    const release = context.isRetry === true ? await budget.take(context.signal) : undefined;
+    const { again, signal } = context;
+    const cost = again === 'retry' ? RETRY_COST : 0;
+    const release = again === undefined ? undefined : await budget.take(signal, cost);
     try {
       const response = await next(request, context);
-      budget.onSuccess();
+      budget.onSuccess(cost);
       return response;
     } finally {
       release?.();
@@ -67,18 +70,19 @@ export class RetryBudget {
     return this.#waiters.size;
   }
 
-  onSuccess(): void {
-    this.#tokens = Math.min(CAPACITY, this.#tokens + SUCCESS_GAIN);
+  /** A retry that is answered gets its cost back: a host that is sound again is not made to wait for the trickle. */
+  onSuccess(cost = 0): void {
+    this.#tokens = Math.min(CAPACITY, this.#tokens + Math.max(cost, SUCCESS_GAIN));
     this.#grant();
   }
 
   /** Resolves when a retry may leave, with what is to be called when it is over. Rejects with the signal's reason. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  async take(signal: AbortSignal, cost = RETRY_COST): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#waiters.size > 0 || !this.#tryTake()) {
+    if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
       this.#options.onWaiting?.(1);
       try {
-        await this.#wait(signal);
+        await this.#wait(signal, cost);
       } finally {
         this.#options.onWaiting?.(-1);
       }
@@ -92,10 +96,11 @@ export class RetryBudget {
     };
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal, cost: number): Promise<void> {
     const { clock, maxWaitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
+        cost,
         grant: () => {
           leave();
           resolve();
@@ -126,19 +131,20 @@ export class RetryBudget {
     });
   }
 
-  #tryTake(): boolean {
+  #tryTake(cost: number): boolean {
     const now = this.#options.clock.monotonic();
     this.#tokens = Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / TRICKLE_MS) * RETRY_COST);
     this.#filledAt = now;
-    if (this.#tokens < RETRY_COST || this.#running >= this.#options.mostAtOnce()) return false;
-    this.#tokens -= RETRY_COST;
+    if (this.#tokens < cost || this.#running >= this.#options.mostAtOnce()) return false;
+    this.#tokens -= cost;
     this.#running += 1;
     return true;
   }
 
   #grant(): void {
+    // In the order of asking; who costs nothing is not held up by who waits for the budget.
     for (const waiter of this.#waiters) {
-      if (!this.#tryTake()) break;
+      if (!this.#tryTake(waiter.cost)) continue;
       this.#waiters.delete(waiter);
       waiter.grant();
     }

@@ -65,13 +65,12 @@ class Tries {
   }
 
   async run(next: Fetch): Promise<FetchResponse> {
-    const { signal } = this.#context;
-    let isRetry = false;
+    let again: FetchContext['again'];
     for (;;) {
       let refused: CryptodlError;
       this.#sent += 1;
       try {
-        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), isRetry });
+        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
         if (!isRetried(error)) throw error;
         refused = error;
@@ -79,9 +78,24 @@ class Tries {
       refused.attempts = this.#attempt;
       const delayMs = this.#delayAfter(refused);
       this.#tell(refused, delayMs);
-      await this.#options.clock.sleep(delayMs, signal);
-      // Whoever was only made to wait has not failed: its next attempt costs the host no retry.
-      isRetry = !WAITS.has(refused.code);
+      await this.#sleep(delayMs, refused.over);
+      again = WAITS.has(refused.code) ? 'waited' : 'retry';
+    }
+  }
+
+  /** Shorter, when the reason to wait is over sooner. */
+  async #sleep(delayMs: number, over: Promise<void> | undefined): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#context;
+    if (over === undefined) return clock.sleep(delayMs, signal);
+    const wake = new AbortController();
+    void over.then(() => {
+      wake.abort();
+    });
+    try {
+      await clock.sleep(delayMs, AbortSignal.any([signal, wake.signal]));
+    } catch (error) {
+      if (signal.aborted || !wake.signal.aborted) throw error;
     }
   }
 

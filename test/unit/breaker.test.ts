@@ -66,6 +66,19 @@ describe('breaker', () => {
     expect(host.calls).toBe(5);
   });
 
+  it('tells those that it refused when it closes', async () => {
+    const { clock, ask, fetch } = guarded();
+    await ask('http-server-error', 5);
+    const { over } = await refusal(fetch(REQUEST, context()));
+    let isOver = false;
+    void over?.then(() => (isOver = true));
+    await clock.advance(OPEN_MS);
+    expect(isOver).toBe(false);
+    await ask(200);
+    await clock.advance(0);
+    expect(isOver).toBe(true);
+  });
+
   it('tells how long it stays open', async () => {
     const { clock, ask, fetch } = guarded();
     await ask('connection-lost', 5);

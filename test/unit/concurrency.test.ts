@@ -150,8 +150,11 @@ describe('Concurrency', () => {
   it('D20 gives the places of those that only wait for a retry to others', () => {
     const { told, concurrency } = concurrencyOf({ kind: 'auto', max: 40 });
     for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(1);
+    // Of each object a zip and a sidecar wait.
+    expect(told.at(-1)).toBe(30 + 25);
+    for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(1);
     expect(told.at(-1)).toBe(30 + 40);
-    for (let waiting = 0; waiting < 50; waiting += 1) concurrency.onWaiting(-1);
+    for (let waiting = 0; waiting < 100; waiting += 1) concurrency.onWaiting(-1);
     expect([told.at(-1), concurrency.limit]).toEqual([30, 30]);
     const fixed = concurrencyOf({ kind: 'fixed', limit: 3 });
     fixed.concurrency.onWaiting(1);

@@ -61,6 +61,27 @@ describe('A3 the retry budget of a host', () => {
     expect(granted.map(({ name }) => name)).toEqual([0, 1, 2, 3]);
   });
 
+  it('lets those that only had to wait go a few at once, at no cost, past those that wait for the budget', async () => {
+    const { clock, budget, granted, take } = budgetOf(12);
+    for (let name = 0; name < 11; name += 1) void take(name);
+    const free: (() => void)[] = [];
+    for (let name = 0; name < 3; name += 1) void budget.take(never, 0).then((over) => free.push(over));
+    await clock.advance(0);
+    expect([granted.length, free.length]).toEqual([10, 2]);
+    free[0]?.();
+    await clock.advance(0);
+    expect([granted.length, free.length]).toEqual([10, 3]);
+  });
+
+  it('is given back what an answered retry cost', async () => {
+    const { clock, budget, granted, take } = budgetOf();
+    for (let name = 0; name < 11; name += 1) void take(name);
+    await clock.advance(0);
+    budget.onSuccess(10);
+    await clock.advance(0);
+    expect(granted).toHaveLength(11);
+  });
+
   it('refuses whoever would wait longer than --max-wait', async () => {
     const { clock, budget, granted, take } = budgetOf(1);
     void take(0);

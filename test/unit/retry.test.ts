@@ -187,6 +187,28 @@ describe('retry', () => {
     expect(asked.map(({ at }) => at)).toEqual([0, 5000, 10_000]);
   });
 
+  it('goes on at once when the breaker closes sooner, and a cancelled wait leaves nothing behind', async () => {
+    const { clock, host, asked, options } = retried([200]);
+    let close = (): void => undefined;
+    const over = new Promise<void>((resolve) => {
+      close = resolve;
+    });
+    let isOpen = true;
+    const guarded: Fetch = (request, inner) =>
+      isOpen
+        ? Promise.reject(new CryptodlError('breaker-open', 'open', { retryAfterMs: 30_000, over }))
+        : host(request, inner);
+    const response = retry(options)(guarded)(REQUEST, context());
+    await clock.advance(1000);
+    expect(asked).toEqual([]);
+    isOpen = false;
+    close();
+    await clock.advance(0);
+    expect((await response).status).toBe(200);
+    expect(asked.map(({ at, context: { again } }) => [at, again])).toEqual([[1000, 'waited']]);
+    expect(clock.waiting).toBe(0);
+  });
+
   it('outlives an outage that opens the breaker, with one attempt of the wire for each probe (N35)', async () => {
     const outageMs = 30_000;
     const { clock, host, asked, events, options } = retried([200], { retries: 10 });
