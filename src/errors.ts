@@ -103,8 +103,8 @@ interface Details {
   readonly partial?: PartialBody;
   /** Where a redirect points to. */
   readonly location?: string;
-  /** Fulfilled when the reason to wait is over sooner than `retryAfterMs` says. */
-  readonly over?: Promise<void>;
+  /** Aborts when the reason to wait is over, which may be sooner than `retryAfterMs` says. */
+  readonly over?: AbortSignal;
 }
 
 /** The only error class of the program; told apart by `code`, never by message text. */
@@ -116,7 +116,7 @@ export class CryptodlError extends Error {
   readonly correction: Correction | undefined;
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
-  readonly over: Promise<void> | undefined;
+  readonly over: AbortSignal | undefined;
   /** What arrived of a body that was cut, for the next attempt to go on from. */
   partial: PartialBody | undefined;
   /** Attempts that were made on the wire before this error was given up on. */
@@ -158,6 +158,14 @@ export function usage(message: string, hint?: string, correction?: Correction): 
   return new CryptodlError('usage', message, {
     ...(hint === undefined ? {} : { hint }),
     ...(correction === undefined ? {} : { correction }),
+  });
+}
+
+/** Work is left undone because it would wait longer than the user allows. Exit code 7. */
+export function waitTooLong(message: string, cause?: CryptodlError): CryptodlError {
+  return new CryptodlError('wait-too-long', message, {
+    ...(cause === undefined ? {} : { cause }),
+    hint: 'run the same command later, or with a longer --max-wait',
   });
 }
 

@@ -61,6 +61,19 @@ export interface FetchContext {
   readonly onActivity?: (what: Sign, bytes?: number) => void;
 }
 
+/** How one attempt on the wire went. */
+export interface AttemptEnd {
+  readonly request: FetchRequest;
+  readonly attemptId: string;
+  /** On the monotonic clock, like all moments here. */
+  readonly sentAt: number;
+  readonly endedAt: number;
+  /** From the sending to the first byte of the answer; undefined when none came. */
+  readonly firstByteMs: number | undefined;
+  /** Undefined: it was answered. */
+  readonly error: unknown;
+}
+
 export type Body =
   | { readonly kind: 'memory'; readonly bytes: Buffer }
   | { readonly kind: 'file'; readonly path: string; readonly size: number };

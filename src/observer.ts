@@ -1,5 +1,6 @@
 /** Who is told of a run while it goes on, besides its outcomes. */
 import type { RetryEvent } from './errors.js';
+import type { AttemptEnd } from './fetch.js';
 import type { PlanTotals } from './task.js';
 
 /** What is going to be done, before the first byte. */
@@ -13,16 +14,6 @@ export interface Announcement {
   /** `parquet in data` */
   readonly destination: string;
   readonly totals: PlanTotals;
-}
-
-export interface AttemptEnd {
-  readonly request: { readonly url: string };
-  readonly attemptId: string;
-  /** On the monotonic clock. */
-  readonly sentAt: number;
-  readonly endedAt: number;
-  readonly firstByteMs: number | undefined;
-  readonly error: unknown;
 }
 
 export interface Observer {

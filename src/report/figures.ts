@@ -3,6 +3,7 @@ import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode, RetryEvent } from '../errors.js';
+import type { AttemptEnd } from '../fetch.js';
 
 interface Percentiles {
   readonly p50: number;
@@ -51,7 +52,7 @@ export class Figures {
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
   }
 
-  ended(attempt: { sentAt: number; endedAt: number; firstByteMs: number | undefined; error: unknown }): void {
+  ended(attempt: Pick<AttemptEnd, 'sentAt' | 'endedAt' | 'firstByteMs' | 'error'>): void {
     this.#inFlight -= 1;
     if (attempt.firstByteMs !== undefined) record(this.#firstByte, attempt.firstByteMs);
     const { error } = attempt;

@@ -10,8 +10,8 @@ const NANOSECONDS = 1e6;
 export class LoopDelay {
   readonly #whole = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   readonly #recent = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  #isLate = false;
-  #looks = 0;
+  #wasLate = false;
+  #questions = 0;
 
   start(): void {
     this.#whole.enable();
@@ -23,14 +23,14 @@ export class LoopDelay {
     this.#recent.disable();
   }
 
-  /** By the last hundred looks or so. */
-  get isLate(): boolean {
-    this.#looks += 1;
-    if (this.#looks % 100 === 0 && this.#recent.count > 0) {
-      this.#isLate = delayMs(this.#recent.mean) > LATE_MS;
+  /** By what was measured since the last hundred questions or so. */
+  isLate(): boolean {
+    this.#questions += 1;
+    if (this.#questions % 100 === 0 && this.#recent.count > 0) {
+      this.#wasLate = delayMs(this.#recent.mean) > LATE_MS;
       this.#recent.reset();
     }
-    return this.#isLate;
+    return this.#wasLate;
   }
 
   /** Milliseconds: half of all delays are at most `p50`, and so on. */

@@ -2,7 +2,8 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { RetryEvent } from '../errors.js';
-import type { Announcement, AttemptEnd, Observer } from '../observer.js';
+import type { AttemptEnd } from '../fetch.js';
+import type { Announcement, Observer } from '../observer.js';
 import type { TaskOutcome } from '../outcome.js';
 import type { PlanTotals } from '../task.js';
 import { durationText } from '../units.js';

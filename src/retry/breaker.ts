@@ -36,8 +36,8 @@ class Breaker {
   #openUntil = 0;
   #isBlocked = false;
   #probes = 0;
-  /** Fulfilled when it is closed or stopped. */
-  #over: { readonly promise: Promise<void>; readonly fulfil: () => void } | undefined;
+  /** Aborts when it is closed or stopped, for those that wait for it. */
+  #over = new AbortController();
 
   constructor(host: string, options: BreakerOptions) {
     this.#host = host;
@@ -57,7 +57,7 @@ class Breaker {
       const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
       throw new CryptodlError('breaker-open', `${this.#host} ${why} and is left alone`, {
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
-        ...(this.#over === undefined ? {} : { over: this.#over.promise }),
+        over: this.#over.signal,
       });
     }
     this.#become('half-open');
@@ -115,26 +115,12 @@ class Breaker {
   #become(state: BreakerState): void {
     if (state === this.#state) return;
     this.#state = state;
-    if (state === 'open') this.#over ??= promised();
-    if (state === 'closed' || state === 'stopped') this.#over?.fulfil();
-    if (state === 'closed') this.#over = undefined;
+    if (state === 'closed' || state === 'stopped') {
+      this.#over.abort();
+      this.#over = new AbortController();
+    }
     this.#options.onChange?.(this.#host, state);
   }
-}
-
-function promised(): { promise: Promise<void>; fulfil: () => void } {
-  const controller = new AbortController();
-  const promise = new Promise<void>((resolve) => {
-    controller.signal.addEventListener('abort', () => {
-      resolve();
-    });
-  });
-  return {
-    promise,
-    fulfil: () => {
-      controller.abort();
-    },
-  };
 }
 
 function stopped(host: string): CryptodlError {

@@ -3,7 +3,7 @@
  * (mechanisms Z14, A3). When it is empty, retries wait; they do not fail.
  */
 import type { Clock, Timer } from '../clock.js';
-import { CryptodlError } from '../errors.js';
+import { waitTooLong } from '../errors.js';
 import type { Layer } from '../fetch.js';
 import { durationText } from '../units.js';
 
@@ -118,11 +118,10 @@ export class RetryBudget {
       };
       const tooLong = clock.timer(maxWaitMs, () => {
         leave();
-        const text = `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many of them fail`;
         reject(
-          new CryptodlError('wait-too-long', text, {
-            hint: 'run the same command later, or with a longer --max-wait',
-          }),
+          waitTooLong(
+            `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many of them fail`,
+          ),
         );
       });
       signal.addEventListener('abort', onAbort, { once: true });

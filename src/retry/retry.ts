@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js';
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, waitTooLong } from '../errors.js';
 import type { ErrorCode, RetryEvent } from '../errors.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody } from '../fetch.js';
 import { durationText } from '../units.js';
@@ -84,18 +84,12 @@ class Tries {
   }
 
   /** Shorter, when the reason to wait is over sooner. */
-  async #sleep(delayMs: number, over: Promise<void> | undefined): Promise<void> {
-    const { clock } = this.#options;
+  async #sleep(delayMs: number, over: AbortSignal | undefined): Promise<void> {
     const { signal } = this.#context;
-    if (over === undefined) return clock.sleep(delayMs, signal);
-    const wake = new AbortController();
-    void over.then(() => {
-      wake.abort();
-    });
     try {
-      await clock.sleep(delayMs, AbortSignal.any([signal, wake.signal]));
+      await this.#options.clock.sleep(delayMs, over === undefined ? signal : AbortSignal.any([signal, over]));
     } catch (error) {
-      if (signal.aborted || !wake.signal.aborted) throw error;
+      if (signal.aborted || over?.aborted !== true) throw error;
     }
   }
 
@@ -180,13 +174,9 @@ function givenUp(error: CryptodlError): CryptodlError {
 }
 
 function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {
-  const longer = new CryptodlError(
-    'wait-too-long',
+  const longer = waitTooLong(
     `waited as long as --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
-    {
-      cause: error,
-      hint: 'run the same command later, or with a longer --max-wait',
-    },
+    error,
   );
   longer.attempts = attempts;
   return longer;

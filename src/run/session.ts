@@ -157,7 +157,7 @@ function openWire(request: SessionRequest, venue: Venue, listing: string, signal
     listingUrl: listing,
     proxies: proxiesOf(options.proxy, surroundings),
     stateFolder: folder,
-    isLate: () => loopDelay.isLate,
+    isLate: () => loopDelay.isLate(),
   });
   loopDelay.start();
   return {

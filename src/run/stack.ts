@@ -1,7 +1,7 @@
 /** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
 import { readFileSync } from 'node:fs';
 import { CryptodlError, errnoOf, usage } from '../errors.js';
-import type { Fetch, Layer } from '../fetch.js';
+import type { AttemptEnd, Fetch, Layer } from '../fetch.js';
 import type { Clock } from '../clock.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
@@ -20,7 +20,6 @@ import { SharedCount } from '../throttle/shared-count.js';
 import { Throttle } from '../throttle/throttle.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
 import { measure } from '../transport/measure.js';
-import type { Attempt } from '../transport/measure.js';
 import { createPools } from '../transport/pool.js';
 import type { Pools } from '../transport/pool.js';
 import { redirect } from '../transport/redirect.js';
@@ -221,7 +220,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 const BAD_CONTENT: ReadonlySet<string> = new Set(['checksum-mismatch', 'zip-truncated', 'not-a-zip']);
 
 /** Undefined: it says nothing about the load. */
-function loadOf({ error }: Attempt): LoadSign['result'] | undefined {
+function loadOf({ error }: AttemptEnd): LoadSign['result'] | undefined {
   if (error === undefined) return 'good';
   if (!(error instanceof CryptodlError)) return undefined;
   if (REFUSED.has(error.code)) return 'refused';

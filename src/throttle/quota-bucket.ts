@@ -1,6 +1,6 @@
 /** Permits of what a server counts together: weighted, by priority, paused by its refusals. */
 import type { Clock, Timer } from '../clock.js';
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, waitTooLong } from '../errors.js';
 import type { Priority } from '../fetch.js';
 import { durationText } from '../units.js';
 import { Lanes } from './lanes.js';
@@ -145,10 +145,8 @@ export class QuotaBucket {
     const { clock, maxWaitMs } = this.#options;
     const leftMs = this.#pausedUntil - clock.monotonic();
     if (leftMs <= maxWaitMs) return;
-    throw new CryptodlError(
-      'wait-too-long',
+    throw waitTooLong(
       `asked to wait ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
-      { hint: 'run the same command later, or with a longer --max-wait' },
     );
   }
 

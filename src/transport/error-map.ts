@@ -61,11 +61,16 @@ function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
   const said = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   const status = Number(said?.[1] ?? Number.NaN);
   if (Number.isNaN(status)) return undefined;
+  return proxyAnswered(status, url, error);
+}
+
+function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
   const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
-  if (status >= 500) return new CryptodlError('connect-failed', message, { cause: error });
+  const details = cause === undefined ? {} : { cause };
+  if (status >= 500) return new CryptodlError('connect-failed', message, details);
   const hint =
     status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
-  return new CryptodlError('proxy-refused', message, { cause: error, hint });
+  return new CryptodlError('proxy-refused', message, { ...details, hint });
 }
 
 interface Answer {
@@ -81,16 +86,12 @@ interface Answer {
 export function statusError(answer: Answer, url: string): CryptodlError | undefined {
   const { status, headers, head } = answer;
   if (status === 200 || status === 206 || status === 404) return undefined;
+  if (status === 407) return proxyAnswered(status, url);
   const wait = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
   const code = statusCode(answer);
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
   const said = head === '' ? '' : `: ${summary(head)}`;
-  const { host } = new URL(url);
-  if (status === 407)
-    return new CryptodlError('proxy-refused', `the proxy answered 407 when asked for ${host}`, {
-      hint: 'give --proxy with user and password: http://user:password@host:port',
-    });
-  return new CryptodlError(code, `${host} answered ${status}${said}`, {
+  return new CryptodlError(code, `${new URL(url).host} answered ${status}${said}`, {
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
     ...(location === undefined ? {} : { location }),
   });

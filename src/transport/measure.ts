@@ -1,22 +1,10 @@
 /** Tells of every attempt on the wire, when it begins and how it ended. */
 import type { Clock } from '../clock.js';
-import type { FetchRequest, Layer } from '../fetch.js';
-
-export interface Attempt {
-  readonly request: FetchRequest;
-  readonly attemptId: string;
-  /** On the monotonic clock, like all moments here. */
-  readonly sentAt: number;
-  readonly endedAt: number;
-  /** From the sending to the first byte of the answer; undefined when none came. */
-  readonly firstByteMs: number | undefined;
-  /** Undefined: it was answered. */
-  readonly error: unknown;
-}
+import type { AttemptEnd, Layer } from '../fetch.js';
 
 export interface AttemptObserver {
   begun(): void;
-  ended(attempt: Attempt): void;
+  ended(attempt: AttemptEnd): void;
 }
 
 export function measure(clock: Clock, observer: AttemptObserver): Layer {

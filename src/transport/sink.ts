@@ -45,11 +45,16 @@ export class Sink {
       autoClose: false,
       highWaterMark: WRITE_BYTES,
     });
-    for await (const chunk of stream as AsyncIterable<Buffer>) sink.#hash(chunk);
-    if (sink.size === bytes) {
-      await file.truncate(bytes);
-      sink.#written = bytes;
-      return sink;
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) sink.#hash(chunk);
+      if (sink.size === bytes) {
+        await file.truncate(bytes);
+        sink.#written = bytes;
+        return sink;
+      }
+    } catch (error) {
+      await file.close();
+      throw error;
     }
     await file.close();
     return undefined;

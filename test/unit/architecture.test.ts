@@ -61,7 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'exit-code': ['errors'],
   fetch: [],
   io: [],
-  observer: ['errors', 'task'],
+  observer: ['errors', 'fetch', 'task'],
   outcome: ['calendar', 'errors', 'task'],
   'shown-path': [],
   task: ['errors'],

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, FetchResponse, Sign } from '../../src/fetch.js';
+import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../src/fetch.js';
 import { measure } from '../../src/transport/measure.js';
-import type { Attempt } from '../../src/transport/measure.js';
+
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 /** An attempt on which the test makes things happen. */
 function measured() {
   const clock = new VirtualClock();
-  const told: Attempt[] = [];
+  const told: AttemptEnd[] = [];
   const counts = { begun: 0 };
   const signs: [Sign, number | undefined][] = [];
   let inner: FetchContext | undefined;

@@ -189,10 +189,8 @@ describe('retry', () => {
 
   it('goes on at once when the breaker closes sooner, and a cancelled wait leaves nothing behind', async () => {
     const { clock, host, asked, options } = retried([200]);
-    let close = (): void => undefined;
-    const over = new Promise<void>((resolve) => {
-      close = resolve;
-    });
+    const closing = new AbortController();
+    const over = closing.signal;
     let isOpen = true;
     const guarded: Fetch = (request, inner) =>
       isOpen
@@ -202,7 +200,7 @@ describe('retry', () => {
     await clock.advance(1000);
     expect(asked).toEqual([]);
     isOpen = false;
-    close();
+    closing.abort();
     await clock.advance(0);
     expect((await response).status).toBe(200);
     expect(asked.map(({ at, context: { again } }) => [at, again])).toEqual([[1000, 'waited']]);
