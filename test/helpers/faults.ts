@@ -236,9 +236,8 @@ async function rowsOf(out: string): Promise<LakeRow[]> {
 
 /** The socket of an answer, to say on it what HTTP does not allow. */
 export function socketOf(response: ServerResponse): Socket {
-  const { socket } = response;
-  if (socket === null) throw new Error('the answer has no socket any more');
-  return socket;
+  // `response.socket` is null while an earlier raw answer on the same connection has not ended as HTTP ends.
+  return response.req.socket;
 }
 
 /** Says these bytes in place of an answer; then the connection stays as it is, is ended or is reset. */
