@@ -63,6 +63,14 @@ const CATALOGUE = {
   'partition-incomplete': { ...CONTENT, rounds: true },
   'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,
+  // REST
+  'answer-malformed': { ...CONTENT, rounds: true },
+  'page-wrong': { ...CONTENT, rounds: true },
+  'location-restricted': PERMANENT,
+  'symbol-unknown': PERMANENT,
+  'symbol-closed': PERMANENT,
+  'before-history': PERMANENT,
+  'key-required': PERMANENT,
   // the run
   usage: FATAL,
   locked: FATAL,

@@ -2,6 +2,7 @@
 import { CryptodlError, errnoOf } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import { retryAfterMs } from './retry-after.js';
+import { venueRefusal } from './venue-refusal.js';
 
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'connect-failed',
@@ -91,7 +92,9 @@ export function statusError(answer: Answer, url: string): CryptodlError | undefi
   const code = statusCode(answer);
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
   const said = head === '' ? '' : `: ${summary(head)}`;
-  return new CryptodlError(code, `${new URL(url).host} answered ${status}${said}`, {
+  const { host } = new URL(url);
+  const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
+  return new CryptodlError(code, `${host} answered ${status}${why}`, {
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
     ...(location === undefined ? {} : { location }),
   });
@@ -118,13 +121,16 @@ function statusCode({ status, head }: Answer): ErrorCode {
   // S3 says in XML that it is about the object; a page for people comes from a firewall in front of it (defect D19).
   if (status === 403) return /<html|<!doctype html/i.test(head) ? 'address-blocked' : 'http-forbidden';
   if (status === 416) return 'http-protocol';
-  if (status >= 400) return 'http-refused';
+  if (status === 451) return 'location-restricted';
+  if (status >= 400) return venueRefusal(head)?.code ?? 'http-refused';
   if (status >= 300 && status !== 304) return 'redirect-refused';
   return 'http-protocol';
 }
 
-/** An S3 or HTML error document in one short line. */
+/** An error document of S3, of REST or in HTML in one short line. */
 function summary(head: string): string {
+  const refusal = venueRefusal(head);
+  if (refusal !== undefined) return refusal.message.slice(0, 200);
   const code =
     /<Code>([^<]{1,80})<\/Code>/.exec(head)?.[1] ?? /<title>([^<]{1,80})<\/title>/i.exec(head)?.[1];
   return (code ?? head).replaceAll(/\s+/g, ' ').trim().slice(0, 80);

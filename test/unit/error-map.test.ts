@@ -40,6 +40,36 @@ describe('D19 D22 a 403', () => {
 });
 
 describe('statuses', () => {
+  it('451 is about a place, whatever the body says, and final', () => {
+    const error = errorOf(451, '{"code":0,"msg":"Service unavailable from a restricted location"}');
+    expect(error).toMatchObject({ code: 'location-restricted', retryable: false, hostFault: false });
+    expect(error?.message).toBe(
+      'archive.test answered 451: it does not serve the place that this address is in',
+    );
+  });
+
+  it.each<[number, string, ErrorCode]>([
+    [400, '{"code":-1121,"msg":"Invalid symbol."}', 'symbol-unknown'],
+    [400, '{"msg":"Invalid symbol.","code":-1121}', 'symbol-unknown'],
+    [400, '{"code":-1122,"msg":"Invalid symbol status."}', 'symbol-closed'],
+    [400, '{"code":-1130,"msg":"parameter \'startTime\' is invalid."}', 'before-history'],
+    [400, '{"code":-1130,"msg":"parameter \'limit\' is invalid."}', 'http-refused'],
+    [400, '{"code":-1001,"msg":"Internal error"}', 'http-server-error'],
+    [401, '{"code":-2014,"msg":"API-key format invalid."}', 'key-required'],
+    [400, '{"code":"-1121","msg":"Invalid symbol."}', 'http-refused'],
+    [400, '[]', 'http-refused'],
+    [400, 'null', 'http-refused'],
+    [400, '{"code":-1121', 'http-refused'],
+  ])('%d with %s', (status, body, code) => {
+    expect(errorOf(status, body)?.code).toBe(code);
+  });
+
+  it('what REST says of a refusal is in the message', () => {
+    expect(errorOf(400, '{"code":-1121,"msg":"Invalid symbol."}')?.message).toBe(
+      'archive.test answered 400: -1121 Invalid symbol.',
+    );
+  });
+
   it.each([200, 206, 404])('%d is an answer', (status) => {
     expect(errorOf(status)).toBeUndefined();
   });

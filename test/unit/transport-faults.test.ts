@@ -156,7 +156,7 @@ describe('transport, when the host misbehaves', () => {
     [408, 'http-server-error'],
     [418, 'banned'],
     [429, 'rate-limited'],
-    [451, 'http-refused'],
+    [451, 'location-restricted'],
     [500, 'http-server-error'],
     [502, 'http-server-error'],
     [503, 'http-server-error'],
