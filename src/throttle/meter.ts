@@ -87,6 +87,10 @@ export class WindowMeter implements Meter {
     return this.#budget.permits;
   }
 
+  get windowMs(): number {
+    return this.#budget.windowMs;
+  }
+
   /** The venue says that its limit is another one now. */
   set budget(budget: Budget) {
     this.#budget = budget;

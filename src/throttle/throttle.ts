@@ -85,7 +85,7 @@ export class Throttle {
       const now = clock.monotonic();
       const date = Date.parse(response.headers['date'] ?? '');
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
-      window?.onUsed(usedWeight(response.headers), date, now);
+      window?.onUsed(usedWeight(response.headers, window.windowMs), date, now);
       return response;
     } catch (error) {
       if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
@@ -144,10 +144,16 @@ function guard(name: string, quota: Quota, { clock, maxWaitMs, countOf }: Thrott
   return { time, window, bucket: new QuotaBucket({ clock, name, meter: window, maxWaitMs }) };
 }
 
-/** `X-MBX-USED-WEIGHT-1M: 27`: what the server has counted in its running window; 0 when it does not say. */
-function usedWeight(headers: Readonly<Record<string, string>>): number {
-  const used = Object.entries(headers)
-    .filter(([name]) => /^x-mbx-used-weight-\d/.test(name))
-    .map(([, value]) => Number(value));
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * `X-MBX-USED-WEIGHT-1M: 27`: what the server has counted in its running window; 0 when it does not say. The weight of
+ * a minute is another budget than the requests of five, whoever tells of it.
+ */
+function usedWeight(headers: Readonly<Record<string, string>>, windowMs: number): number {
+  const used = Object.entries(headers).flatMap(([name, value]) => {
+    const [, count, unit = ''] = /^x-mbx-used-weight-(\d+)([smhd])$/.exec(name) ?? [];
+    return Number(count) * (UNIT_MS[unit] ?? 0) === windowMs ? [Number(value)] : [];
+  });
   return Math.max(0, ...used.filter((value) => Number.isFinite(value)));
 }
