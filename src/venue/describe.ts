@@ -3,7 +3,8 @@ import { periodText } from '../calendar.js';
 import type { Market } from '../task.js';
 import { endedText } from './ended.js';
 import type { ColumnSpec } from './facts.js';
-import { intervalsOf } from './venue.js';
+import { reachMs, routesOf } from './routes.js';
+import { intervalsOf, isArchived, isMetric } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
 interface ColumnDescription {
@@ -64,12 +65,13 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
     title: spec.title,
     columns: describeColumns(spec),
     facts: [
-      ['objects', spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ')],
+      ...(isArchived(spec) ? ([['objects', objectsText(spec)]] as const) : []),
+      ...(spec.rest === undefined ? [] : ([['REST', restText(venue, market, spec)]] as const)),
       ...(ended === undefined ? [] : ([['state', ended]] as const)),
       ...(intervals === undefined ? [] : ([['intervals', intervalText(spec, intervals)]] as const)),
       ['files', `one per ${spec.partition}${exception}`],
       ['sorted by', spec.sort.join(', ')],
-      ['header', HEADERS[spec.header]],
+      ...(isArchived(spec) ? ([['header', HEADERS[spec.header]]] as const) : []),
       [
         'path',
         `${intervals === undefined ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
@@ -77,6 +79,34 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
     ],
     notes: spec.notes,
   };
+}
+
+function objectsText(spec: DatasetSpec): string {
+  return spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ');
+}
+
+/** `the last 30 days, by cryptodl metrics` */
+function restText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  const verbs = [
+    ...(isMetric(spec) ? ['cryptodl metrics'] : []),
+    ...(isArchived(spec) ? ['cryptodl vision --fill rest'] : []),
+  ];
+  return `${reachText(venue, market, spec)}, by ${verbs.join(' and ')}`;
+}
+
+const DAY_HOURS = 24;
+const FEW_DAYS = 3;
+
+/** How far back REST goes. */
+export function reachText(venue: Venue, market: Market, { name }: DatasetSpec): string {
+  const series = { market, dataset: name, symbol: '' };
+  const reach = reachMs(venue, series);
+  if (reach === undefined) {
+    const first = routesOf(venue, series).find(({ route }) => route.first !== undefined)?.route.first;
+    return first === undefined ? 'all days' : `${first} …`;
+  }
+  const hours = reach / 3_600_000;
+  return hours < FEW_DAYS * DAY_HOURS ? `the last ${hours} hours` : `the last ${hours / DAY_HOURS} days`;
 }
 
 function sinceText(spec: DatasetSpec, cadence: DatasetSpec['cadences'][number]): string {

@@ -24,6 +24,10 @@ const Column = v.strictObject({
   published: v.optional(v.string()),
   type: v.picklist(COLUMN_TYPES),
   nullable: v.optional(v.boolean(), false),
+  /** What it is called in a row of REST: a key, the position in a list, or `dataset.key` where several are joined. */
+  field: v.optional(v.string()),
+  /** The archive's files do not have it. */
+  restOnly: v.optional(v.boolean(), false),
   /** Of the value; of times, how they are published. */
   unit: v.optional(v.string()),
   doc: v.string(),
@@ -50,6 +54,44 @@ const Month = v.pipe(v.string(), v.regex(/^\d{4}-(0[1-9]|1[0-2])$/));
 const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
   v.strictObject({ first: v.optional(period), last: v.optional(period) });
 
+export const REST_HOSTS = ['fapi', 'dapi', 'spot'] as const;
+
+/** One route of REST, and how it is paged (facts of the REST interface, sections 3 to 8). */
+const Route = v.strictObject({
+  host: v.picklist(REST_HOSTS),
+  path: v.string(),
+  bucket: v.picklist(['spot', 'futures', 'futuresData', 'funding']),
+  weight: v.number(),
+  /** Which rows come when more than `limit` fit: the first, the last, or those from an id on. */
+  pager: v.picklist(['start', 'end', 'id']),
+  limit: v.number(),
+  /** Fields of a row's time and, for `id`, of its id. */
+  time: v.string(),
+  id: v.optional(v.string(), ''),
+  /** `$symbol`, `$pair` and `$interval` stand for those of the series. */
+  parameters: v.record(v.string(), v.string()),
+  /** How far back it answers, from now. */
+  reachHours: v.optional(v.number()),
+  /** Longest time between start and end of a request. */
+  windowDays: v.optional(v.number()),
+  /** Rows of this time before the wanted ones are needed to make out theirs. */
+  lookBackHours: v.optional(v.number(), 0),
+  /** From this day on the archive has microseconds, so that rows beside its own have them as well. */
+  microsecondsFrom: v.optional(Day),
+  /** No series is older. */
+  first: v.optional(Day),
+  /** It knows pairs, so only the perpetual contract of a pair stands for it. */
+  perpetualOnly: v.optional(v.boolean(), false),
+});
+
+/** A dataset that REST has in several routes: rows of the same time become one. */
+const Join = v.strictObject({
+  joins: v.array(v.string()),
+  interval: v.string(),
+  /** Before this day the archive's labels are those of the ends: a day runs from its second label to the next midnight. */
+  endLabelsBefore: v.optional(Day),
+});
+
 const Offer = v.strictObject({
   cadences: v.strictObject({ daily: v.optional(spanOf(Day)), monthly: v.optional(spanOf(Month)) }),
   /** The venue took it out of the archive. */
@@ -63,6 +105,7 @@ const Offer = v.strictObject({
   /** By name: what is different in this market. */
   columns: v.optional(v.record(v.string(), v.partial(Column)), {}),
   notes: v.optional(v.array(v.string()), []),
+  rest: v.optional(v.union([Route, Join])),
 });
 
 const Market = v.strictObject({
@@ -83,7 +126,16 @@ const VenueFacts = v.strictObject({
   /** Before the first object of any series: where a range that reaches further back starts. */
   firstDay: Day,
   /** `origin`: the same objects as `archive`, without the network of caches in front. */
-  hosts: v.strictObject({ archive: v.string(), origin: v.string(), listing: v.string() }),
+  hosts: v.strictObject({
+    archive: v.string(),
+    origin: v.string(),
+    listing: v.string(),
+    fapi: v.string(),
+    dapi: v.string(),
+    spot: v.string(),
+    /** The same routes of spot, also for places that `spot` does not serve. */
+    spotPublic: v.string(),
+  }),
   buckets: v.strictObject(v.entriesFromList(BUCKETS, Bucket)),
   intervals: v.record(v.string(), v.pipe(v.array(v.string()), v.minLength(1))),
   markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
@@ -102,6 +154,8 @@ const RetryPreset = v.strictObject({
 });
 const RetryPresets = v.strictObject(v.entriesFromList(PRESETS, RetryPreset));
 
+export type RouteSpec = v.InferOutput<typeof Route>;
+export type JoinSpec = v.InferOutput<typeof Join>;
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;

@@ -60,6 +60,13 @@ export function keyPath(key: string): string {
   return key.split('/').map(encodeURIComponent).join('/');
 }
 
+/** What a period of REST's rows is called where the archive has keys. */
+export function restKey({ market, dataset, interval, symbol }: Series, period: Period): string {
+  return ['rest', market, dataset, interval, symbol, periodText(period)]
+    .filter((part) => part !== undefined)
+    .join('/');
+}
+
 /** Cadences in which this dataset exists for this interval, and which `--cadence` allows. */
 export function cadencesOf(
   spec: DatasetSpec,

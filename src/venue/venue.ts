@@ -2,7 +2,7 @@
 import { parsePeriod } from '../calendar.js';
 import type { Cadence, Grain, Market, Period } from '../task.js';
 import { readDatasetFacts, readVenueFacts } from './facts.js';
-import type { ColumnSpec, DatasetFacts, OfferFacts, VenueFacts } from './facts.js';
+import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
 /** Periods from the first to the last known one; undefined: not known, or published to this day. */
 export interface Span {
@@ -27,6 +27,8 @@ export interface DatasetSpec {
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
+  /** How REST has it, when it does. */
+  readonly rest?: RouteSpec | JoinSpec;
 }
 
 interface MarketSpec {
@@ -75,6 +77,9 @@ function specOf(
   const columns = columnsOf(name, facts, offer);
   const missing = facts.sort.find((sort) => columns.every((column) => column.name !== sort));
   if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing} to sort by`);
+  const restOnly = columns.findIndex((column) => column.restOnly);
+  if (restOnly >= 0 && columns.slice(restOnly).some((column) => !column.restOnly))
+    throw new RangeError(`config: ${name} has published columns behind those of REST alone`);
   const list = (cadence: Cadence, of: Readonly<Record<Cadence, string>>): readonly string[] => {
     const found = lists[of[cadence]];
     if (found === undefined) throw new RangeError(`config: no intervals ${of[cadence]}`);
@@ -92,6 +97,7 @@ function specOf(
     columns,
     notes: [...offer.notes, ...notes],
     ...(seconds === undefined ? {} : { rowSeconds: seconds }),
+    ...(offer.rest === undefined ? {} : { rest: offer.rest }),
     ...(intervals === undefined
       ? {}
       : { intervals: { daily: list('daily', intervals), monthly: list('monthly', intervals) } }),
@@ -121,6 +127,22 @@ export function findDataset(venue: Venue, market: Market, dataset: string): Data
   return Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
 }
 
+/** Whether the archive has it, now or once. */
+export function isArchived({ cadences }: DatasetSpec): boolean {
+  return cadences.length > 0;
+}
+
+/** Datasets of `cryptodl metrics`: funding and statistics, not prices and trades. */
+export function isMetric(spec: DatasetSpec): boolean {
+  if (spec.rest === undefined) return false;
+  return !isArchived(spec) || 'joins' in spec.rest || spec.rest.bucket === 'funding';
+}
+
+/** Columns of the archive's files, in their order. */
+export function archivedColumns({ columns }: DatasetSpec): ColumnSpec[] {
+  return columns.filter((column) => !column.restOnly);
+}
+
 /** Every interval of a dataset, in whatever cadence; undefined for datasets without an interval layer. */
 export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
   return intervals === undefined ? undefined : [...new Set([...intervals.daily, ...intervals.monthly])];
@@ -133,10 +155,15 @@ export function defaultPartition(spec: DatasetSpec, interval: string | undefined
 
 const INTERVAL_UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
+/** `5m` → 300,000; NaN for lengths that are not fixed. */
+export function intervalMs(interval: string): number {
+  const match = /^(\d+)([smhd])$/.exec(interval);
+  return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
+}
+
 /** Seconds from row to row; undefined when the number of rows of a period is not fixed (`3d`, `1w`, `1mo`). */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;
-  const match = /^(\d+)([smhd])$/.exec(interval ?? '');
-  const seconds = Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN);
+  const seconds = intervalMs(interval ?? '') / 1000;
   return seconds <= 86_400 ? seconds : undefined;
 }

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { loadRetryPresets } from '../../src/venue/facts.js';
 import { objectKey } from '../../src/venue/keys.js';
-import { findDataset, loadVenue, MARKETS, rowSeconds } from '../../src/venue/venue.js';
+import {
+  archivedColumns,
+  findDataset,
+  isArchived,
+  isMetric,
+  loadVenue,
+  MARKETS,
+  rowSeconds,
+} from '../../src/venue/venue.js';
 import { writtenColumns } from '../../src/write/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
@@ -30,11 +38,26 @@ describe.each(DATASETS)('$market $name', ({ market, name, spec }) => {
     expect(sorting.map((column) => column.nullable)).toEqual(sorting.map(() => false));
   });
 
-  it('has cadences, and intervals in each of them where it has any', () => {
-    expect(spec.cadences.length).toBeGreaterThan(0);
-    for (const cadence of spec.intervals === undefined ? [] : spec.cadences)
-      expect(spec.intervals?.[cadence].length).toBeGreaterThan(0);
+  it('is in the archive, by day or by month, or else REST alone has it, for cryptodl metrics', () => {
+    expect(isArchived(spec) || isMetric(spec)).toBe(true);
+    const { daily = [], monthly = [] } = spec.intervals ?? {};
+    if (spec.intervals !== undefined) expect([daily.length, monthly.length]).not.toContain(0);
   });
+
+  it('has the columns that only REST fills behind those of the archive, and they may be blank', () => {
+    const restOnly = spec.columns.slice(archivedColumns(spec).length);
+    expect(restOnly.map((column) => [column.restOnly, column.nullable])).toEqual(
+      restOnly.map(() => [true, true]),
+    );
+    if (!isArchived(spec)) expect(restOnly).toEqual([]);
+  });
+
+  it('names a field of REST for every column where REST has it', () => {
+    const named = spec.columns.filter(({ field, type }) => field !== undefined || type === 'symbol');
+    expect(spec.rest === undefined || named.length === spec.columns.length).toBe(true);
+  });
+
+  if (!isArchived(spec)) return;
 
   it('has keys below the folder of its market', () => {
     const interval = spec.intervals?.monthly[0];
