@@ -1,22 +1,34 @@
-/** Real archive files, kept outside the repository. */
+/** Real archive files and recorded answers, kept outside the repository. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
 
-const PLACE =
-  process.env['CRYPTODL_SAMPLES'] ??
-  fileURLToPath(new URL('../../../shared/vision-samples', import.meta.url));
+const PLACE = placeOf('CRYPTODL_SAMPLES', 'vision-samples');
 
 /** Folder that holds `data/`: CRYPTODL_SAMPLES (it, or its `data`), else beside the checkout. */
 export const SAMPLES = basename(PLACE) === 'data' ? dirname(PLACE) : PLACE;
 
+/** Folder of the recorded answers of REST: CRYPTODL_REST_SAMPLES, else beside the checkout. */
+export const REST_SAMPLES = placeOf('CRYPTODL_REST_SAMPLES', 'rest-samples');
+
+function placeOf(variable: string, folder: string): string {
+  return process.env[variable] ?? fileURLToPath(new URL(`../../../shared/${folder}`, import.meta.url));
+}
+
 /** Why tests of these folders below SAMPLES are skipped; undefined when all are there. */
 export function samplesMissing(...folders: readonly string[]): string | undefined {
-  const missing = folders.filter((folder) => !existsSync(join(SAMPLES, folder)));
-  return missing.length === 0
-    ? undefined
-    : `skipped: no ${missing.join(', ')} at ${SAMPLES} (set CRYPTODL_SAMPLES to the folder of the real archive files)`;
+  return missing(SAMPLES, folders, 'CRYPTODL_SAMPLES to the folder of the real archive files');
+}
+
+/** The same of REST_SAMPLES. */
+export function restSamplesMissing(...files: readonly string[]): string | undefined {
+  return missing(REST_SAMPLES, files, 'CRYPTODL_REST_SAMPLES to the folder of the recorded answers');
+}
+
+function missing(place: string, names: readonly string[], help: string): string | undefined {
+  const absent = names.filter((name) => !existsSync(join(place, name)));
+  return absent.length === 0 ? undefined : `skipped: no ${absent.join(', ')} at ${place} (set ${help})`;
 }
 
 const LOCAL_HEADER = 30;

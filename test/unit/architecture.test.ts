@@ -41,6 +41,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   unpack: REQUEST,
   write: ['lake', 'venue', ...NOUNS],
 
+  // pages above the inner ring
+  rest: ['venue', ...NOUNS],
+
   // the other end of the wire: what it shared with the client would hide a mistake of both
   serve: list('errors units'),
 
@@ -49,7 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
-    ...list('lake options plan queue report retry state throttle transport unpack venue write'),
+    ...list('lake options plan queue report rest retry state throttle transport unpack venue write'),
     ...NOUNS,
   ],
 

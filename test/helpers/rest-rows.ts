@@ -1,0 +1,43 @@
+/** Routes of the shipped facts, and what the pages of REST come to. */
+import { readPage } from '../../src/rest/page.js';
+import type { GetPage, PageQuery, Row } from '../../src/rest/page.js';
+import type { Page } from '../../src/rest/pagers.js';
+import type { Market } from '../../src/task.js';
+import type { RouteSpec } from '../../src/venue/facts.js';
+import { specOf } from './conversion.js';
+
+export function routeOf(market: Market, dataset: string): RouteSpec {
+  const { rest } = specOf(market, dataset);
+  if (rest === undefined || 'joins' in rest) throw new RangeError(`no route of ${market} ${dataset}`);
+  return rest;
+}
+
+export interface ModelServer {
+  readonly get: GetPage;
+  /** What it was asked so far. */
+  readonly asked: PageQuery[];
+}
+
+/** Its answers go over the wire as text, and are looked at like all others. A test that asks too often has found a loop. */
+export function modelServer(
+  route: RouteSpec,
+  most: number,
+  answer: (query: PageQuery) => readonly object[],
+): ModelServer {
+  const asked: PageQuery[] = [];
+  const get = (query: PageQuery): Promise<readonly Row[]> => {
+    asked.push(query);
+    if (asked.length > most) return Promise.reject(new Error(`more than ${most} requests`));
+    return new Promise((resolve) => {
+      const content = JSON.parse(JSON.stringify(answer(query))) as unknown;
+      resolve(readPage(content, route, query));
+    });
+  };
+  return { get, asked };
+}
+
+export async function allPages(pages: AsyncIterable<Page>): Promise<Page[]> {
+  const all: Page[] = [];
+  for await (const page of pages) all.push(page);
+  return all;
+}

@@ -1,0 +1,406 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dayText, monthOf, monthStart, periodText } from '../../src/calendar.js';
+import { Held } from '../../src/lake/manifest.js';
+import type { ObjectLine } from '../../src/lake/manifest.js';
+import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
+import { chooseFromRest, fillFromRest, joinPeriods } from '../../src/plan/rest-periods.js';
+import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
+import type { AbsenceReason, Grain, PartitionPlan, Series, Task } from '../../src/task.js';
+import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
+
+const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };
+
+interface Given extends Partial<RestOffer> {
+  readonly partition?: Grain;
+  /** Labels of what is held; those that end in `*` came from REST. */
+  readonly held?: readonly string[];
+}
+
+function lineOf(text: string): ObjectLine {
+  const label = text.replace('*', '');
+  return objectLine(label, label === text ? {} : { verified: 'rest', key: `rest/${label}` });
+}
+
+function contextOf({ partition = 'month', held: labels = [], ...offer }: Given): RestContext {
+  const held = new Held();
+  for (const label of labels) held.add(lineOf(label));
+  const today = offer.today ?? day('2024-06-15');
+  return {
+    series: SERIES,
+    partition,
+    held,
+    offer: { mode: 'only', from: day('2020-01-01'), to: today, today, hasMonths: true, ...offer },
+  };
+}
+
+/** `2024-01` for what is asked for, `2024-01 before-history` for what is absent, `2024-01 held` for what is neither. */
+function said({ period: of, listed, held, absent }: Choice): string {
+  const text = periodText(of);
+  if (listed !== undefined) return listed.rest?.open === true ? `${text} open` : text;
+  return held === undefined ? `${text} ${absent}` : `${text} held`;
+}
+
+function saidBy(partitions: ReadonlyMap<string, readonly Choice[]>): Record<string, string[]> {
+  return Object.fromEntries([...partitions].map(([label, choices]) => [label, choices.map(said)]));
+}
+
+function range(from: string | undefined, to: string): DayRange {
+  return { from: from === undefined ? undefined : day(from), to: day(to) };
+}
+
+const chosen = (given: Given, ...ranges: readonly DayRange[]): Record<string, string[]> =>
+  saidBy(chooseFromRest(contextOf(given), ranges));
+
+function days(from: string, to: string): string[] {
+  return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
+}
+
+describe('what REST alone is asked for', () => {
+  it('is a month where a whole one is wanted, and days for the rest', () => {
+    expect(chosen({}, range('2024-01-30', '2024-03-03'))).toEqual({
+      '2024-01': ['2024-01-30', '2024-01-31'],
+      '2024-02': ['2024-02'],
+      '2024-03': ['2024-03-01', '2024-03-02'],
+    });
+  });
+
+  it('is days where the dataset has no months', () => {
+    expect(chosen({ hasMonths: false }, range('2024-02-01', '2024-03-01'))).toEqual({
+      '2024-02': days('2024-02-01', '2024-03-01'),
+    });
+  });
+
+  it('has a file for each day where the files hold days, and one for a month that is one period', () => {
+    expect(chosen({ partition: 'day' }, range('2024-02-01', '2024-03-02'))).toEqual({
+      '2024-02': ['2024-02'],
+      '2024-03-01': ['2024-03-01'],
+    });
+  });
+
+  it('is called what the archive would never call it', () => {
+    const [choice] = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-01')]).get('2024-02') ?? [];
+    expect(choice?.listed).toEqual({
+      key: 'rest/um/fundingRate/BTCUSDT/2024-02',
+      period: period('2024-02'),
+      rest: { from: day('2024-02-01'), to: day('2024-03-01'), otherwise: 'hole' },
+    });
+  });
+
+  it('is the days of the month that runs, up to today', () => {
+    expect(chosen({ today: day('2024-06-03') }, range('2024-05-01', '2024-07-01'))).toEqual({
+      '2024-05': ['2024-05'],
+      '2024-06': ['2024-06-01', '2024-06-02'],
+    });
+  });
+
+  it('is today as well where that is wanted, which then stays open', () => {
+    const today = day('2024-06-02');
+    expect(chosen({ today, to: today + 1 }, range('2024-06-01', '2024-06-10'))).toEqual({
+      '2024-06': ['2024-06-01', '2024-06-02 open'],
+    });
+  });
+
+  it('is not the month of a last day that is not over', () => {
+    const today = day('2024-05-31');
+    const { '2024-05': of } = chosen({ today, to: today + 1 }, range('2024-05-01', '2024-06-01'));
+    expect(of?.slice(-2)).toEqual(['2024-05-30', '2024-05-31 open']);
+  });
+
+  it('starts with what there is where no start is given', () => {
+    expect(chosen({ from: day('2024-04-29') }, range(undefined, '2024-06-01'))).toEqual({
+      '2024-04': ['2024-04-29', '2024-04-30'],
+      '2024-05': ['2024-05'],
+    });
+  });
+
+  it('is nothing from before what there is', () => {
+    const given = { from: day('2024-04-29'), hasMonths: false };
+    expect(chosen(given, range('2024-04-27', '2024-05-01'))).toEqual({
+      '2024-04': ['2024-04-27 before-history', '2024-04-28 before-history', '2024-04-29', '2024-04-30'],
+    });
+  });
+
+  it('is the days of the month in which it starts, also when all of the month is wanted', () => {
+    const given = { from: day('2019-09-10') };
+    expect(chosen(given, range('2019-08-01', '2019-11-01'))).toEqual({
+      '2019-08': ['2019-08 before-history'],
+      '2019-09': [
+        ...days('2019-09-01', '2019-09-10').map((text) => `${text} before-history`),
+        ...days('2019-09-10', '2019-10-01'),
+      ],
+      '2019-10': ['2019-10'],
+    });
+  });
+
+  it('is the days of a month of which one is held', () => {
+    expect(chosen({ held: ['2024-02-07*'] }, range('2024-02-01', '2024-03-01'))).toEqual({
+      '2024-02': days('2024-02-01', '2024-03-01'),
+    });
+  });
+
+  it('is the whole of a month that is held as a whole, when one day of it is wanted', () => {
+    const choices = chooseFromRest(contextOf({ held: ['2024-02*'] }), [range('2024-02-07', '2024-02-08')]);
+    expect(saidBy(choices)).toEqual({ '2024-02': ['2024-02'] });
+    expect(choices.get('2024-02')?.[0]?.held?.key).toBe('rest/2024-02');
+  });
+
+  it('tells which of its days are held', () => {
+    const choices = chooseFromRest(contextOf({ held: ['2024-02-07*'] }), [range('2024-02-06', '2024-02-09')]);
+    expect(choices.get('2024-02')?.map(({ held }) => held?.key)).toEqual([
+      undefined,
+      'rest/2024-02-07',
+      undefined,
+    ]);
+  });
+
+  it('is nothing that is held from the archive', () => {
+    expect(chosen({ held: ['2024-01', '2024-02-07'] }, range('2024-01-20', '2024-02-09'))).toEqual({
+      '2024-01': ['2024-01 held'],
+      '2024-02': [...days('2024-02-01', '2024-02-07'), '2024-02-07 held', '2024-02-08'],
+    });
+  });
+
+  it('is every wanted day once and no other, months aside, by partition and in order', () => {
+    const first = day('2024-01-01');
+    const span = fc.tuple(fc.nat(200), fc.nat(60)).map(([from, length]) => ({
+      from: first + from,
+      to: first + from + length,
+    }));
+    const scene = fc.record({
+      span,
+      today: fc.integer({ min: 0, max: 250 }),
+      from: fc.integer({ min: 0, max: 120 }),
+      withToday: fc.boolean(),
+      hasMonths: fc.boolean(),
+      partition: fc.constantFrom<Grain>('day', 'month'),
+      held: fc.array(fc.nat(200), { maxLength: 3 }),
+    });
+    fc.assert(
+      fc.property(scene, ({ span: wanted, today: after, from, withToday, hasMonths, partition, held }) => {
+        const today = first + after;
+        const to = withToday ? today + 1 : today;
+        const labels = held.map((at) => `${dayText(first + at)}*`);
+        const context = contextOf({ from: first + from, to, today, hasMonths, partition, held: labels });
+        const partitions = chooseFromRest(context, [wanted]);
+        const found = [...partitions.values()].flat();
+        const covered = found.flatMap(({ period: of }) =>
+          Array.from({ length: of.to - of.from }, (_, index) => of.from + index),
+        );
+        const end = Math.min(wanted.to, to);
+        const expected = Array.from(
+          { length: Math.max(0, end - wanted.from) },
+          (_, index) => wanted.from + index,
+        );
+        expect(covered).toEqual(expected);
+        for (const [label, choices] of partitions) {
+          for (const { period: of, listed, absent } of choices) {
+            expect(periodText(of).startsWith(label)).toBe(true);
+            expect(listed === undefined).toBe(of.from < first + from);
+            expect(absent).toBe(listed === undefined ? 'before-history' : 'hole');
+            expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('what REST fills', () => {
+  const choice = (text: string, absent: AbsenceReason, more: Partial<Choice> = {}): Choice => ({
+    period: period(text),
+    absent,
+    ...more,
+  });
+  const filled = (given: Given, ...choices: readonly Choice[]): string[] => {
+    const context = contextOf({ mode: 'fill', hasMonths: false, ...given });
+    return Object.values(saidBy(fillFromRest(context, new Map([['2024-02', choices]])))).flat();
+  };
+  const object = (text: string): Partial<Choice> => ({
+    listed: { key: `${text}.zip`, period: period(text) },
+  });
+
+  it('is what the archive has not got, and may still get', () => {
+    const reasons: readonly AbsenceReason[] = [
+      'hole',
+      'not-published-yet',
+      'halt',
+      'delisted',
+      'dataset-ended',
+      'before-history',
+      'not-listed-yet',
+    ];
+    expect(reasons.map((reason) => filled({}, choice('2024-02-07', reason))[0])).toEqual([
+      '2024-02-07',
+      '2024-02-07',
+      ...reasons.slice(2).map((reason) => `2024-02-07 ${reason}`),
+    ]);
+  });
+
+  it('stands in for the archive, and is the same gap when REST has not got it either', () => {
+    const context = contextOf({ mode: 'fill', hasMonths: false });
+    const choices = new Map([['2024-02', [choice('2024-02-07', 'not-published-yet')]]]);
+    const [found] = fillFromRest(context, choices).get('2024-02') ?? [];
+    expect(found?.listed?.rest).toEqual({
+      from: day('2024-02-07'),
+      to: day('2024-02-08'),
+      otherwise: 'not-published-yet',
+      fills: true,
+    });
+    expect(found?.absent).toBe('not-published-yet');
+  });
+
+  it('is nothing that the archive lists or that is held from it', () => {
+    const listed = choice('2024-02-07', 'hole', object('2024-02-07'));
+    const held = choice('2024-02-08', 'hole', { held: objectLine('2024-02-08') });
+    const context = contextOf({ mode: 'fill', hasMonths: false });
+    const found = fillFromRest(context, new Map([['2024-02', [listed, held]]])).get('2024-02');
+    expect(found?.[0]).toBe(listed);
+    expect(found?.[1]).toBe(held);
+  });
+
+  it('gives way to the archive once that has the day', () => {
+    const line = lineOf('2024-02-07*');
+    const listed = choice('2024-02-07', 'hole', { ...object('2024-02-07'), held: line });
+    const context = contextOf({ mode: 'fill', hasMonths: false, held: ['2024-02-07*'] });
+    const found = fillFromRest(context, new Map([['2024-02', [listed]]])).get('2024-02');
+    expect(found?.[0]?.listed?.rest).toBeUndefined();
+  });
+
+  it('is what it filled before, until then', () => {
+    const line = lineOf('2024-02-07*');
+    const given = { held: ['2024-02-07*'] };
+    expect(filled(given, choice('2024-02-07', 'hole', { held: line }))).toEqual(['2024-02-07']);
+  });
+
+  it('is only what it has', () => {
+    const given = { from: day('2024-02-07'), today: day('2024-02-09') };
+    const choices = days('2024-02-06', '2024-02-10').map((text) => choice(text, 'not-published-yet'));
+    expect(filled(given, ...choices)).toEqual([
+      '2024-02-06 not-published-yet',
+      '2024-02-07',
+      '2024-02-08',
+      '2024-02-09 not-published-yet',
+    ]);
+  });
+
+  it('is a month where the archive has months only, and the days so far of the one that runs', () => {
+    const months = { hasMonths: true, today: day('2024-02-03') };
+    expect(filled(months, choice('2024-01', 'not-published-yet'))).toEqual(['2024-01']);
+    expect(filled(months, choice('2024-02', 'not-published-yet'))).toEqual(['2024-02-01', '2024-02-02']);
+  });
+
+  it('is the days of a month of which it filled some', () => {
+    const given = { hasMonths: true, today: day('2024-03-02'), held: ['2024-02-01*', '2024-02-02*'] };
+    expect(filled(given, choice('2024-02', 'not-published-yet'))).toEqual(days('2024-02-01', '2024-03-01'));
+  });
+
+  it('is the days that it has of the month in which it starts', () => {
+    const given = { hasMonths: true, from: day('2024-02-27') };
+    expect(filled(given, choice('2024-02', 'hole'))).toEqual([
+      ...days('2024-02-01', '2024-02-27').map((text) => `${text} before-history`),
+      ...days('2024-02-27', '2024-03-01'),
+    ]);
+  });
+
+  it('is no month of a dataset that has days', () => {
+    expect(filled({ hasMonths: false }, choice('2024-02', 'hole'))).toEqual(['2024-02 hole']);
+  });
+});
+
+describe('periods that are asked for together', () => {
+  const task = (text: string, kind: 'fetch' | 'skip' | 'archive' = 'fetch'): Task => {
+    const of = period(text);
+    const rest = { from: of.from, to: of.to, otherwise: 'hole' as const };
+    return {
+      series: SERIES,
+      object: { key: text, period: of, ...(kind === 'archive' ? {} : { rest }) },
+      action: { kind: kind === 'skip' ? 'skip' : 'fetch' },
+    };
+  };
+  const plan = (label: string, ...tasks: readonly Task[]): PartitionPlan => ({
+    series: SERIES,
+    settings: SETTINGS,
+    label,
+    tasks,
+  });
+  const spans = (...plans: readonly PartitionPlan[]): (string | undefined)[] =>
+    joinPeriods(plans)
+      .flatMap(({ tasks }) => tasks)
+      .map(({ object: { rest } }) =>
+        rest === undefined ? undefined : `${dayText(rest.from)} ${dayText(rest.to)}`,
+      );
+
+  it('come one after the other, also in several files, and whatever their lengths', () => {
+    const whole = '2024-01-30 2024-03-03';
+    expect(
+      spans(
+        plan('2024-01', task('2024-01-30'), task('2024-01-31')),
+        plan('2024-02', task('2024-02')),
+        plan('2024-03', task('2024-03-01'), task('2024-03-02')),
+      ),
+    ).toEqual([whole, whole, whole, whole, whole]);
+  });
+
+  it('end where a day is held, where one is of the archive, and where none is wanted', () => {
+    expect(
+      spans(
+        plan('2024-02', task('2024-02-01'), task('2024-02-02', 'skip'), task('2024-02-03')),
+        plan(
+          '2024-03',
+          task('2024-03-01'),
+          task('2024-03-02', 'archive'),
+          task('2024-03-03'),
+          task('2024-03-04'),
+        ),
+        plan('2024-05', task('2024-05-06')),
+      ),
+    ).toEqual([
+      '2024-02-01 2024-02-02',
+      '2024-02-02 2024-02-03',
+      '2024-02-03 2024-02-04',
+      '2024-03-01 2024-03-02',
+      undefined,
+      '2024-03-03 2024-03-05',
+      '2024-03-03 2024-03-05',
+      '2024-05-06 2024-05-07',
+    ]);
+  });
+
+  it('are found in whatever order the files come', () => {
+    const span = '2024-02-28 2024-03-02';
+    expect(
+      spans(
+        plan('2024-03-01', task('2024-03-01')),
+        plan('2024-02-29', task('2024-02-29')),
+        plan('2024-02-28', task('2024-02-28')),
+      ),
+    ).toEqual([span, span, span]);
+  });
+
+  it('keep everything else of their tasks and plans', () => {
+    const before = plan('2024-02', task('2024-02-01'), task('2024-02-03', 'archive'));
+    const [after] = joinPeriods([{ ...before, rebuild: 'forced', force: true }]);
+    expect(after).toEqual({ ...before, rebuild: 'forced', force: true });
+  });
+
+  it('make spans that hold every period that is asked for, and end with one', () => {
+    const first = day('2024-01-01');
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(80), { maxLength: 40 }), fc.nat(80), (offsets, held) => {
+        const tasks = offsets.map((offset) =>
+          task(dayText(first + offset), offset === held ? 'skip' : 'fetch'),
+        );
+        const asked = new Set(offsets.filter((offset) => offset !== held).map((offset) => first + offset));
+        const plans = tasks.map((one) => plan(dayText(monthStart(monthOf(one.object.period.from))), one));
+        for (const { object, action } of joinPeriods(plans).flatMap((joined) => joined.tasks)) {
+          const { from = 0, to = 0 } = object.rest ?? {};
+          if (action.kind === 'skip') continue;
+          expect(object.period.from >= from && object.period.to <= to).toBe(true);
+          for (let at = from; at < to; at += 1) expect(asked.has(at)).toBe(true);
+          expect([asked.has(from - 1), asked.has(to)]).toEqual([false, false]);
+        }
+      }),
+    );
+  });
+});
