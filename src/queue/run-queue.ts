@@ -1,7 +1,7 @@
 /** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
 import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError } from '../errors.js';
-import type { PartitionPlan, Task } from '../task.js';
+import type { AbsenceReason, PartitionPlan, Task } from '../task.js';
 import { Deferrals } from './deferrals.js';
 import type { DeferredPlans } from './deferrals.js';
 
@@ -9,8 +9,9 @@ import type { DeferredPlans } from './deferrals.js';
 export interface QueueWork<Received> {
   /** Called before anything of the partition is fetched; may change what must be. */
   readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
-  /** Undefined: the object is absent. */
-  readonly download: (plan: PartitionPlan, task: Task) => Promise<Received | undefined>;
+  readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
+  /** Tasks of a plan with the same word here go together and take one place; undefined: it takes its own. */
+  readonly together: (task: Task) => string | undefined;
   /** Keys that the write refused, with why. */
   readonly write: (
     plan: PartitionPlan,
@@ -23,6 +24,8 @@ export interface QueueWork<Received> {
   /** Skipped and absent tasks. */
   readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
 }
+
+export type Download<Received> = { readonly received: Received } | { readonly absent: AbsenceReason };
 
 export interface QueueOptions {
   readonly downloads: number;
@@ -100,15 +103,15 @@ export class RunQueue<Received> {
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
     const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
     const prepared = wanted ? await this.#work.prepare(plan) : plan;
-    const downloads: Promise<Arrival<Received>>[] = [];
-    for (const task of prepared.tasks) {
-      if (task.action.kind !== 'fetch') {
-        await this.#work.onSettled(prepared, task);
-        continue;
-      }
-      await this.#room(task);
+    const downloads: Promise<Arrival<Received>[]>[] = [];
+    for (const task of prepared.tasks)
+      if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
+    for (const group of this.#groups(prepared)) {
+      for (const task of group) await this.#room(task);
       // After an abort the rest is refused unasked, so that everybody knows what is missing.
-      downloads.push(this.#downloads.add(() => this.#arrive(prepared, task)));
+      downloads.push(
+        this.#downloads.add(() => Promise.all(group.map((task) => this.#arrive(prepared, task)))),
+      );
     }
     if (downloads.length === 0) return;
     const partition = this.#finish(prepared, downloads, mayDefer).catch((error: unknown) => {
@@ -120,6 +123,18 @@ export class RunQueue<Received> {
       for (const task of prepared.tasks)
         if (task.action.kind === 'fetch') this.#bytes -= this.#work.bytesOf(task);
     });
+  }
+
+  #groups({ tasks }: PartitionPlan): Task[][] {
+    const groups = new Map<string | Task, Task[]>();
+    for (const task of tasks) {
+      if (task.action.kind !== 'fetch') continue;
+      const name = this.#work.together(task) ?? task;
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, [task]);
+      else group.push(task);
+    }
+    return [...groups.values()];
   }
 
   /** Back-pressure: few tasks exist at once, few partitions wait to be written, and their bodies have room. */
@@ -136,25 +151,25 @@ export class RunQueue<Received> {
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
     try {
       this.#options.stop.signal.throwIfAborted();
-      return { task, received: await this.#work.download(plan, task) };
+      return { task, ...(await this.#work.download(plan, task)) };
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal) this.#stop(known);
-      return { task, received: undefined, error: known };
+      return { task, error: known };
     }
   }
 
   async #finish(
     plan: PartitionPlan,
-    downloads: readonly Promise<Arrival<Received>>[],
+    downloads: readonly Promise<readonly Arrival<Received>[]>[],
     mayDefer: boolean,
   ): Promise<void> {
-    const arrivals = await Promise.all(downloads);
+    const arrivals = (await Promise.all(downloads)).flat();
     const failures = new Map(
-      arrivals.flatMap(({ task, error }) => (error === undefined ? [] : [[task, error] as const])),
+      arrivals.flatMap((arrival) => ('error' in arrival ? [[arrival.task, arrival.error] as const] : [])),
     );
-    const received = arrivals.flatMap((arrival) => arrival.received ?? []);
-    const gone = arrivals.filter((arrival) => arrival.received === undefined && arrival.error === undefined);
+    const received = arrivals.flatMap((arrival) => ('received' in arrival ? [arrival.received] : []));
+    const gone = arrivals.flatMap((arrival) => ('absent' in arrival ? [arrival] : []));
     // A file is not made anew from what happened to arrive before the run was stopped.
     const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
     if (received.length > 0 && !isCutShort) {
@@ -167,8 +182,8 @@ export class RunQueue<Received> {
         if (error !== undefined) failures.set(task, error);
       }
     }
-    for (const { task } of gone)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: 'hole' } });
+    for (const { task, absent } of gone)
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: absent } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 
@@ -191,8 +206,4 @@ export class RunQueue<Received> {
   }
 }
 
-interface Arrival<Received> {
-  readonly task: Task;
-  readonly received: Received | undefined;
-  readonly error?: CryptodlError;
-}
+type Arrival<Received> = { readonly task: Task } & (Download<Received> | { readonly error: CryptodlError });

@@ -51,8 +51,13 @@ interface Write {
   readonly rebuild: string | undefined;
 }
 
+/** `download` gives what was received; undefined: the object is absent. */
+type Changes = Partial<Omit<QueueWork<string>, 'download'>> & {
+  readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | undefined>;
+};
+
 /** A queue whose downloads say their own key, unless the test gives other work; everything told is written down. */
-export function queueOf(changes: Partial<QueueWork<string>> = {}, downloads = 4, writers = 2) {
+export function queueOf({ download, ...changes }: Changes = {}, downloads = 4, writers = 2) {
   const writes: Write[] = [];
   const failed: [string, ErrorCode][] = [];
   const settled: [string, string][] = [];
@@ -61,7 +66,11 @@ export function queueOf(changes: Partial<QueueWork<string>> = {}, downloads = 4,
   const stop = new AbortController();
   const work: QueueWork<string> = {
     prepare: (wanted) => Promise.resolve(wanted),
-    download: (_, { object }) => Promise.resolve(object.key),
+    download: async (wanted, asked) => {
+      const received = download === undefined ? asked.object.key : await download(wanted, asked);
+      return received === undefined ? { absent: 'hole' } : { received };
+    },
+    together: () => undefined,
     bytesOf: () => 1,
     write: (written, received, absent) => {
       writes.push({ label: written.label, received, absent: [...absent], rebuild: written.rebuild });
