@@ -6,7 +6,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../calendar.js';
 import { CryptodlError, errnoOf, ofFile } from '../errors.js';
-import type { Cadence, Format, Settings } from '../task.js';
+import type { ArchiveObject, Cadence, Format, Period, Settings } from '../task.js';
 import { MANIFEST } from './layout.js';
 import { syncDirectory } from './publish.js';
 
@@ -21,8 +21,10 @@ export interface ObjectLine {
   readonly lastModified?: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** What vouched for the bytes: the sidecar, the listing's ETag, or only the zip's own CRC. */
-  readonly verified: 'sidecar' | 'etag' | 'crc';
+  /** What vouched for the bytes: the sidecar, the listing's ETag, or only the zip's own CRC; REST's rows are looked at one by one. */
+  readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
+  /** The period was not over when its rows were asked for. */
+  readonly open?: true;
   /** Rows of this object in the file; absent for zip. */
   readonly rows?: number;
   /** ISO instants of the first and last row, by time. */
@@ -52,6 +54,21 @@ interface DroppedLine {
 }
 
 export type ManifestLine = ObjectLine | DroppedLine;
+
+/** Whether its rows came from REST: what the archive publishes of the period takes their place. */
+export function isFromRest({ verified }: ObjectLine): boolean {
+  return verified === 'rest';
+}
+
+/**
+ * What is known of a held object without asking for it: not its size, which may have changed. What came from REST can only
+ * come from there again.
+ */
+export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
+  const { from, to } = period;
+  const rest = isFromRest(line) ? { rest: { from, to, otherwise: 'before-history' as const } } : {};
+  return { key: line.key, period, ...rest };
+}
 
 /** What a series holds in one format. */
 export class Held {

@@ -4,7 +4,6 @@
  */
 import { CryptodlError } from '../errors.js';
 import type { ColumnSpec } from '../venue/facts.js';
-import type { DatasetSpec } from '../venue/venue.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
 
 const NUMBER = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *$/;
@@ -28,14 +27,14 @@ export interface CheckedFile {
 
 /** The error of the first wrong line; undefined when every line is right. */
 export async function firstWrongLine(
-  spec: DatasetSpec,
+  columns: readonly ColumnSpec[],
   file: CheckedFile,
   lines: AsyncIterable<string>,
 ): Promise<CryptodlError | undefined> {
   let number = file.headerLines;
   for await (const line of lines) {
     number += 1;
-    const wrong = wrongIn(spec, file.symbol, line);
+    const wrong = wrongIn(columns, file.symbol, line);
     if (wrong === undefined) continue;
     const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
     return new CryptodlError(code, `${file.name} line ${number}: ${wrong.text}`);
@@ -44,16 +43,15 @@ export async function firstWrongLine(
 }
 
 function wrongIn(
-  spec: DatasetSpec,
+  columns: readonly ColumnSpec[],
   symbol: string,
   line: string,
 ): { text: string; symbol?: true } | undefined {
   if (line === '') return { text: 'the line is blank' };
   if (line.length > LONGEST_LINE) return { text: `the line is longer than ${LONGEST_LINE} characters` };
   const cells = line.split(',').map(unquoted);
-  if (cells.length !== spec.columns.length)
-    return { text: `${cells.length} columns, expected ${spec.columns.length}` };
-  for (const [index, column] of spec.columns.entries()) {
+  if (cells.length !== columns.length) return { text: `${cells.length} columns, expected ${columns.length}` };
+  for (const [index, column] of columns.entries()) {
     const cell = cells[index] ?? '';
     if (cell === '' && column.nullable) continue;
     const shown = `${column.name} is ${JSON.stringify(cell.slice(0, 40))}`;

@@ -87,6 +87,7 @@ export function objectLine(
     bytes: received.zipBytes,
     sha256: received.sha256,
     verified: received.verified,
+    ...(object.rest?.open === true ? { open: true } : {}),
     settings: plan.settings,
     at,
     tool,

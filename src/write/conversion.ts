@@ -11,7 +11,14 @@ export interface Conversion {
   /** In period order. */
   readonly received: readonly ReceivedObject[];
   /** An existing file that stays in, and the objects that are in it, in period order. */
-  readonly kept?: { readonly file: string; readonly lines: readonly ObjectLine[] };
+  readonly kept?: {
+    readonly file: string;
+    readonly lines: readonly ObjectLine[];
+    /** Objects whose rows are in the file and do not stay: their times lie apart from those of the others. */
+    readonly replaced: readonly ObjectLine[];
+  };
+  /** Rows of REST, in that file, that the archive's take the place of: to be compared with them. */
+  readonly overlap?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
   /** Scratch of the input; other names start with it. */
   readonly csvPath: string;
   readonly targetPath: string;

@@ -3,12 +3,14 @@ import { rm } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { firstWrongLine } from './check-rows.js';
-import { rowLines } from './csv-input.js';
+import { receivedColumns, rowLines } from './csv-input.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from './duckdb.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
-import { createKept, statsQuery } from './statements.js';
+import { compareOverlap } from './overlap.js';
+import type { Overlap } from './overlap.js';
+import { createKept, keptCount, statsQuery } from './statements.js';
 import { sortedPath, writeTarget } from './write-target.js';
 
 export interface ObjectFacts {
@@ -27,6 +29,7 @@ export interface ConversionResult {
   readonly rows: number;
   /** Exact duplicates across objects, which are kept. */
   readonly duplicatesAcross: number;
+  readonly overlap?: Overlap;
 }
 
 /**
@@ -119,7 +122,8 @@ async function locate(
   for (const { received, inspected } of inputs) {
     const { headerLines } = inspected;
     const file = { name: received.name, symbol: conversion.series.symbol, headerLines };
-    const wrong = await firstWrongLine(conversion.spec, file, rowLines(received, headerLines));
+    const columns = receivedColumns(received, conversion.spec);
+    const wrong = await firstWrongLine(columns, file, rowLines(received, headerLines));
     if (wrong === undefined) continue;
     failed.set(received.object.key, wrong);
     found = true;
@@ -135,7 +139,11 @@ async function writeRows(
   keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
   const { kept } = conversion;
-  if (kept !== undefined) await session.run(createKept(conversion, kept, keptOrdinals));
+  const overlap =
+    conversion.overlap === undefined
+      ? {}
+      : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
+  if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -153,7 +161,25 @@ async function writeRows(
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
-  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across };
+  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, ...overlap };
+}
+
+/** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */
+async function takeIn(
+  session: Session,
+  conversion: Conversion,
+  kept: NonNullable<Conversion['kept']>,
+  ordinals: readonly number[],
+): Promise<void> {
+  await session.run(createKept(conversion, kept, ordinals));
+  if (kept.replaced.length === 0) return;
+  const [counted] = await session.rows(keptCount());
+  const expected = kept.lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  if (Number(counted?.['rows']) === expected) return;
+  throw new CryptodlError(
+    'partition-incomplete',
+    `${kept.file} has ${String(counted?.['rows'])} rows of other periods, its manifest says ${expected}`,
+  );
 }
 
 /** Positions of all objects of the file in period order. */

@@ -3,7 +3,10 @@ import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
+import type { ObjectLine } from '../lake/manifest.js';
 import type { ArchiveObject } from '../task.js';
+import type { ColumnSpec } from '../venue/facts.js';
+import { archivedColumns } from '../venue/venue.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
 
@@ -20,7 +23,7 @@ export interface ReceivedObject {
   readonly sha256: string;
   readonly etag?: string;
   readonly lastModified?: string;
-  readonly verified: 'sidecar' | 'etag' | 'crc';
+  readonly verified: ObjectLine['verified'];
 }
 
 export interface Inspected {
@@ -28,7 +31,7 @@ export interface Inspected {
   readonly headerLines: number;
   /** Holds what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
   readonly needsCheck: boolean;
-  /** No byte order mark and no carriage return: the fast reader may read it where it is. */
+  /** No byte order mark, no carriage return and every column: the fast reader may read it where it is. */
   readonly isPlain: boolean;
 }
 
@@ -43,9 +46,14 @@ const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
 const ODD_TEXTS: readonly Buffer[] = ['" ', ' "', ',\n', ',""\n'].map((text) => Buffer.from(text));
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** Columns of a CSV as it was received: files of the archive do not have those that only REST tells. */
+export function receivedColumns({ verified }: ReceivedObject, spec: DatasetSpec): readonly ColumnSpec[] {
+  return verified === 'rest' ? spec.columns : archivedColumns(spec);
+}
+
 /**
  * Reads a published CSV from start to end. `sink` gets its rows without header, byte order mark and carriage returns,
- * the last one ended by a line feed. Throws `header-unknown` and `file-empty`. The header is told by its first byte
+ * the last one ended by a line feed, and blank where the archive has no such column. Throws `header-unknown` and `file-empty`. The header is told by its first byte
  * (facts, section 1.4).
  */
 export async function inspectCsv(
@@ -55,8 +63,10 @@ export async function inspectCsv(
   sink?: Pick<FileHandle, 'appendFile'>,
 ): Promise<Inspected> {
   const counts = { rows: 0, underscores: 0, spaces: 0 };
+  const columns = receivedColumns(received, spec);
+  const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
   let isOdd = false;
-  let isPlain = true;
+  let isPlain = rowEnd === '\n';
   let headerLines = 0;
   let last = NEWLINE;
   let isFirst = true;
@@ -70,7 +80,7 @@ export async function inspectCsv(
       if (startsWithLetter(chunk)) {
         const end = chunk.indexOf(NEWLINE);
         const header = chunk.subarray(0, end < 0 ? chunk.length : end);
-        checkHeader(header, spec, received.name);
+        checkHeader(header, columns, received.name);
         isPlain &&= !header.includes(RETURN);
         chunk = end < 0 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
         headerLines = 1;
@@ -86,15 +96,19 @@ export async function inspectCsv(
     counts.spaces += count(chunk, SPACE);
     isOdd ||= isOddIn(chunk) || isBlankEnd(last, chunk);
     last = chunk.at(-1) ?? NEWLINE;
-    await sink?.appendFile(chunk);
+    await sink?.appendFile(withRowEnds(chunk, rowEnd));
   }
   if (last !== NEWLINE) {
-    await sink?.appendFile('\n');
+    await sink?.appendFile(rowEnd);
     counts.rows += 1;
     isOdd ||= last === COMMA || last === QUOTE;
   }
   if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol), isPlain };
+}
+
+function withRowEnds(chunk: Buffer, end: string): Buffer {
+  return end === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', end), 'latin1');
 }
 
 function isOddIn(chunk: Buffer): boolean {
@@ -121,9 +135,9 @@ function startsWithLetter(chunk: Buffer): boolean {
   return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 }
 
-function checkHeader(line: Buffer, spec: DatasetSpec, name: string): void {
+function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string): void {
   const names = line.toString('utf8').trim().replaceAll('"', '').split(',');
-  const expected = spec.columns.map((column) => column.published ?? column.name);
+  const expected = columns.map((column) => column.published ?? column.name);
   if (names.length === expected.length && names.every((column, index) => column.trim() === expected[index]))
     return;
   const unknown = names.filter((column) => !expected.includes(column.trim()));

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
+import { heldObject, isFromRest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -18,20 +18,32 @@ export interface HeldFile {
   readonly inFile: readonly ObjectLine[];
   /** Those of them that the plan does not replace; none when the file is made anew. */
   readonly kept: readonly ObjectLine[];
+  /** Those whose rows are taken out of the file while the others stay in it. */
+  readonly replaced: readonly ObjectLine[];
   readonly held: Held;
 }
 
+/** `arriving`: periods whose rows are to be written; before anything is fetched, those that are wanted. */
 export async function heldFile(
   context: Pick<WriterContext, 'paths' | 'venue'>,
   plan: PartitionPlan,
+  arriving: readonly Period[] = fetchedPeriods(plan),
 ): Promise<HeldFile> {
   const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
   const held = (await readManifest(folder))[plan.settings.format];
   const inFile = held.inFile(file);
-  const fetched = fetchedKeys(plan);
-  const kept = plan.rebuild === undefined ? inFile.filter((line) => !fetched.has(line.key)) : [];
-  return { folder, file, path: join(folder, file), inFile, kept, held };
+  const isReplaced = (line: ObjectLine): boolean => arriving.some((period) => overlaps(line, period));
+  const isAdded = plan.rebuild === undefined;
+  return {
+    folder,
+    file,
+    path: join(folder, file),
+    inFile,
+    kept: isAdded ? inFile.filter((line) => !isReplaced(line)) : [],
+    replaced: isAdded ? inFile.filter(isReplaced) : [],
+    held,
+  };
 }
 
 /**
@@ -48,7 +60,21 @@ export async function withRebuild(
   if (file.inFile.length === 0) return plan;
   if (plan.force === true) return rebuilt(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuilt(plan, file.inFile, 'damaged');
-  return file.kept.length < file.inFile.length ? rebuilt(plan, file.inFile, 'revised') : plan;
+  return file.replaced.length === 0 || canTakeOut(file) ? plan : rebuilt(plan, file.inFile, 'revised');
+}
+
+function isApart(a: ObjectLine, b: ObjectLine): boolean {
+  if (a.first === undefined || a.last === undefined || b.first === undefined || b.last === undefined)
+    return false;
+  return a.last < b.first || b.last < a.first;
+}
+
+/**
+ * Rows of REST leave a file without the others being made anew: those may be older than what REST still has. By what the
+ * manifest says of first and last rows, they must not lie among the others.
+ */
+function canTakeOut({ replaced, kept }: HeldFile): boolean {
+  return replaced.every((line) => isFromRest(line) && kept.every((other) => isApart(line, other)));
 }
 
 /** The planner has looked already; a failure report may be older than what the series holds now. */
@@ -77,15 +103,15 @@ function rebuilt(
   const others = inFile.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined || fetched.some(({ object }) => overlaps(line, object.period))) return [];
-    return [{ series: plan.series, object: { key: line.key, period }, action: { kind: 'fetch' } }];
+    return [{ series: plan.series, object: heldObject(line, period), action: { kind: 'fetch' } }];
   });
   const isOther = new Set(others.map((task) => task.object.key));
   const tasks = [...plan.tasks.filter((task) => !isOther.has(task.object.key)), ...others];
   return { ...plan, rebuild, tasks: tasks.sort((a, b) => a.object.period.from - b.object.period.from) };
 }
 
-function fetchedKeys(plan: PartitionPlan): Set<string> {
-  return new Set(plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.key));
+function fetchedPeriods(plan: PartitionPlan): Period[] {
+  return plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.period);
 }
 
 /** Lines whose rows would be gone: they are in files that are replaced, and no received object covers their period. */
@@ -128,7 +154,7 @@ function isCovered(line: ObjectLine, received: readonly Period[]): boolean {
   return true;
 }
 
-function overlaps(line: ObjectLine, period: Period): boolean {
+export function overlaps(line: ObjectLine, period: Period): boolean {
   const own = parsePeriod(line.cadence, line.period);
   return own !== undefined && own.from < period.to && period.from < own.to;
 }

@@ -8,7 +8,6 @@ import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
-import { describeColumns } from '../venue/describe.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import { commit } from './commit.js';
@@ -17,8 +16,9 @@ import { convert } from './convert.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Session } from './duckdb.js';
-import { deadFiles, heldFile, lostLines, overlappedFiles, withRebuild } from './held-file.js';
+import { deadFiles, heldFile, lostLines, overlappedFiles, overlaps, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
+import { provenance } from './provenance.js';
 import { rowsInParquet } from './statements.js';
 import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
@@ -26,7 +26,11 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => withRebuild(context, plan),
     write: async (plan, received, absent) => {
-      const held = await heldFile(context, plan);
+      const held = await heldFile(
+        context,
+        plan,
+        received.map(({ object }) => object.period),
+      );
       const before = refusal(plan, held, received, absent);
       if (before !== undefined)
         return isWithdrawn(plan, before) ? addNew(context, plan, held, received, before) : before;
@@ -163,7 +167,7 @@ function refuseAll(
 }
 
 function nothing(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
-  return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0 };
+  return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
 }
 
 async function makeFile(
@@ -207,42 +211,23 @@ async function convertPart(
   plan: PartitionPlan,
   inputs: Inputs,
 ): Promise<ConversionResult> {
-  const { kept, path } = inputs.held;
+  const { kept, replaced, path } = inputs.held;
+  const fromArchive = inputs.received.filter(({ verified }) => verified !== 'rest');
+  const comparable = replaced.filter((line) =>
+    fromArchive.some(({ object }) => overlaps(line, object.period)),
+  );
+  const spec = specOf(context, plan);
   return convert(session, {
-    spec: specOf(context, plan),
+    spec,
     settings: plan.settings,
     series: plan.series,
     received: inputs.received,
-    ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept } }),
+    ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
+    ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
-    provenance: (written) => provenance(context, plan, inputs.label, kept, written),
-  });
-}
-
-/** No time stamps: the same objects give the same file. */
-function provenance(
-  context: WriterContext,
-  plan: PartitionPlan,
-  label: string,
-  kept: readonly ObjectLine[],
-  written: readonly ReceivedObject[],
-): string {
-  const objects = [...kept, ...written.map(({ object, sha256 }) => ({ key: object.key, sha256 }))];
-  return JSON.stringify({
-    tool: `cryptodl ${context.tool}`,
-    venue: context.venue.name,
-    ...plan.series,
-    period: label,
-    timeZone: 'UTC',
-    columns: Object.fromEntries(
-      describeColumns(specOf(context, plan)).map(({ name, unit, doc }) => [
-        name,
-        unit === '' ? doc : `${doc}; ${unit}`,
-      ]),
-    ),
-    objects: objects.map(({ key, sha256 }) => ({ key, sha256 })).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
   });
 }
 
@@ -275,9 +260,11 @@ function summary(
       .find((facts) => facts !== undefined);
     if (rows === undefined) continue;
     const days = object.period.to - object.period.from;
+    // What is not over yet has as many rows as there are.
+    const isCounted = seconds !== undefined && object.rest?.open !== true;
     written.set(object.key, {
       ...rows,
-      ...(seconds === undefined ? {} : { expectedRows: (days * 86_400) / seconds }),
+      ...(isCounted ? { expectedRows: (days * 86_400) / seconds } : {}),
     });
   }
   const sum = (value: (file: MadeFile) => number): number =>
@@ -288,5 +275,6 @@ function summary(
     files: made.length,
     bytes: sum(({ facts }) => facts.bytes),
     duplicatesAcross: sum(({ result }) => result.duplicatesAcross),
+    overlaps: made.flatMap(({ result }) => result.overlap ?? []),
   };
 }

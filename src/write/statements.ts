@@ -1,5 +1,4 @@
 /** The SQL of a conversion. Relations: `rows` (new), `kept` (from the file that is added to). */
-import type { ObjectLine } from '../lake/manifest.js';
 import type { Format } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import type { Conversion } from './conversion.js';
@@ -94,15 +93,30 @@ export function viewStaged(path: string, origin: Origin): string {
 
 export function createKept(
   declared: Declared,
-  kept: { file: string; lines: readonly ObjectLine[] },
+  kept: NonNullable<Conversion['kept']>,
   ordinals: readonly number[],
 ): string {
-  const { spec, settings } = declared;
-  const values = writtenColumns(spec).map((column) => reread(column, settings));
+  const { spec } = declared;
   const rowCounts = kept.lines.map((line) => line.rows ?? 0);
+  const gone = kept.replaced.map(
+    ({ first = '', last = '' }) =>
+      `${instantOf(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
+  );
+  const stays = gone.length === 0 ? '' : `WHERE NOT (${gone.join(' OR ')})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
-    SELECT ${values.join(', ')}, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readOurs(kept.file, settings.format, spec)})`;
+    SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER}
+          FROM ${readHeld(declared, kept.file)} ${stays})`;
+}
+
+/** A file of ours, with the values in which rows are held. */
+export function readHeld({ spec, settings }: Pick<Declared, 'spec' | 'settings'>, file: string): string {
+  const values = writtenColumns(spec).map((column) => reread(column, settings));
+  return `(SELECT ${values.join(', ')} FROM ${readOurs(file, settings.format, spec)})`;
+}
+
+export function keptCount(): string {
+  return 'SELECT count(*) AS rows FROM kept';
 }
 
 /** A file of ours as it is; the values of a CSV are texts. */

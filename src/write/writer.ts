@@ -8,6 +8,7 @@ import type { Venue } from '../venue/venue.js';
 import type { ObjectFacts } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Engine } from './duckdb.js';
+import type { Overlap } from './overlap.js';
 
 export interface WriterContext {
   readonly venue: Venue;
@@ -31,6 +32,8 @@ export interface WriteResult {
   readonly files: number;
   readonly bytes: number;
   readonly duplicatesAcross: number;
+  /** Of what came from REST and what the archive has published since. */
+  readonly overlaps: readonly Overlap[];
 }
 
 export interface PartitionWriter {

@@ -32,6 +32,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         files: received.length,
         bytes: received.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
         duplicatesAcross: 0,
+        overlaps: [],
       };
     },
   };

@@ -93,7 +93,9 @@ export class Converter {
         targetPath: file,
         memoryCsvBytes: request.staged === true ? 0 : Number.POSITIVE_INFINITY,
         provenance: (written) => JSON.stringify({ keys: written.map(({ object }) => object.key) }),
-        ...(kept === undefined ? {} : { kept: { file: kept.file, lines: linesOf(kept.objects, settings) } }),
+        ...(kept === undefined
+          ? {}
+          : { kept: { file: kept.file, lines: linesOf(kept.objects, settings), replaced: [] } }),
       });
       return { ...result, file };
     } finally {

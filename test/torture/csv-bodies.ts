@@ -55,7 +55,7 @@ function soundCsv(
   rows: number,
   form: 'bare' | 'header' | 'CRLF' = 'bare',
 ): SoundCsv {
-  const { columns } = specOf(series.market, series.dataset);
+  const columns = specOf(series.market, series.dataset).columns.filter((column) => !column.restOnly);
   const lines = Array.from({ length: rows }, (_, row) =>
     columns.map((column, at) => cellOf(column, row, at)).join(','),
   );

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Series, Settings } from '../../src/task.js';
+import { archivedColumns } from '../../src/venue/venue.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -33,9 +34,10 @@ function metric(symbol: string): string {
   return `2024-01-15 00:05:00,${symbol},1,2,3,4,5,6\n`;
 }
 
+/** As published. */
 function headerOf(series: Series): string {
-  return `${specOf(series.market, series.dataset)
-    .columns.map((column) => column.name)
+  return `${archivedColumns(specOf(series.market, series.dataset))
+    .map((column) => column.name)
     .join(',')}\n`;
 }
 
@@ -303,6 +305,7 @@ describe.each([
       ['calc_time', 'TIMESTAMP_MICROS'],
       ['funding_interval_hours', expect.stringMatching(/^INT_?64$/)],
       ['last_funding_rate', 'DOUBLE'],
+      ['mark_price', 'DOUBLE'],
     ]);
     expect(facts.schema[1]?.logical_type).toMatchObject({ isAdjustedToUTC: false });
     const provenance = facts.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value;

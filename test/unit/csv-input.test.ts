@@ -1,6 +1,7 @@
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { archivedColumns } from '../../src/venue/venue.js';
 import { firstWrongLine } from '../../src/write/check-rows.js';
 import { rowLines } from '../../src/write/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
@@ -17,7 +18,8 @@ it('a huge file without any line end is a wrong first line, and never one text i
   const { size } = statSync(path);
   const object = { ...received('2024-01-15', ''), csv: { kind: 'file' as const, path, size } };
   const checked = { name: object.name, symbol: 'BTCUSDT', headerLines: 0 };
-  const wrong = await firstWrongLine(specOf('um', 'fundingRate'), checked, rowLines(object, 0));
+  const columns = archivedColumns(specOf('um', 'fundingRate'));
+  const wrong = await firstWrongLine(columns, checked, rowLines(object, 0));
   expect(wrong?.code).toBe('row-malformed');
   expect(wrong?.message).toMatch(/^2024-01-15\.csv line 1: /);
 });

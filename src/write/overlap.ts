@@ -1,0 +1,89 @@
+/** REST's rows beside those that the archive has published since of the same periods: do they say the same? */
+import { CryptodlError } from '../errors.js';
+import type { ObjectLine } from '../lake/manifest.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { intervalMs, rowSeconds } from '../venue/venue.js';
+import { instantOf, writtenColumns } from './columns.js';
+import type { Conversion } from './conversion.js';
+import type { Session } from './duckdb.js';
+import { quoteName, quoteText } from './sql.js';
+import { readHeld } from './statements.js';
+
+/** Numbers that differ by less say the same: REST rounds ratios to four digits (facts of the REST interface, section 6). */
+const TOLERANCE = 0.001;
+
+export interface Overlap {
+  /** Rows of the same time in both. */
+  readonly compared: number;
+  /** Those of them that say something else. */
+  readonly differing: number;
+  readonly onlyRest: number;
+  readonly onlyArchive: number;
+  /** The archive's labels are so much later (earlier, when negative): then more rows agree. */
+  readonly labelsShiftMs?: number;
+}
+
+/** The relation `rows` has what is new; the file still has what REST said. */
+export async function compareOverlap(
+  session: Session,
+  conversion: Conversion,
+  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+): Promise<Overlap> {
+  const counts = async (shiftMs: number): Promise<Overlap> => {
+    const [row] = await session.rows(overlapQuery(conversion, file, replaced, shiftMs));
+    if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
+    const { compared, differing, onlyrest, onlyarchive } = row;
+    return {
+      compared: Number(compared),
+      differing: Number(differing),
+      onlyRest: Number(onlyrest),
+      onlyArchive: Number(onlyarchive),
+    };
+  };
+  const plain = await counts(0);
+  const stepMs = stepOf(conversion.spec, conversion.series.interval);
+  if (stepMs === undefined || plain.differing * 2 <= plain.compared) return plain;
+  for (const labelsShiftMs of [-stepMs, stepMs]) {
+    const shifted = await counts(labelsShiftMs);
+    if (shifted.differing * 2 < shifted.compared) return { ...shifted, labelsShiftMs };
+  }
+  return plain;
+}
+
+function stepOf(spec: DatasetSpec, interval: string | undefined): number | undefined {
+  const seconds = rowSeconds(spec, interval);
+  return seconds === undefined ? undefined : interval === undefined ? seconds * 1000 : intervalMs(interval);
+}
+
+function overlapQuery(
+  conversion: Conversion,
+  file: string,
+  replaced: readonly ObjectLine[],
+  shiftMs: number,
+): string {
+  const { spec } = conversion;
+  const within = replaced
+    .map(
+      ({ first = '', last = '' }) =>
+        `instant BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
+    )
+    .join(' OR ');
+  const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
+  const select = (relation: string, shift: string): string =>
+    `SELECT ${instantOf(spec)} ${shift} AS instant, ${numbers
+      .map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`)
+      .join(', ')} FROM ${relation}`;
+  const differs = numbers.map(({ name }) => {
+    const a = `a.${quoteName(name)}`;
+    const b = `r.${quoteName(name)}`;
+    return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
+  });
+  // `rows` may hold more periods than were replaced.
+  return `WITH r AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within}),
+      a AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within})
+    SELECT count(*) FILTER (WHERE r.instant IS NOT NULL AND a.instant IS NOT NULL) AS compared,
+      count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
+      count(*) FILTER (WHERE a.instant IS NULL) AS onlyrest,
+      count(*) FILTER (WHERE r.instant IS NULL) AS onlyarchive
+    FROM r FULL JOIN a ON r.instant = a.instant`;
+}
