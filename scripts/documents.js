@@ -20,6 +20,7 @@
  * @property {string} environment
  * @property {string | undefined} value
  * @property {string | undefined} preset
+ * @property {Readonly<Record<string, string>>} [defaultOf] Where a verb has another one.
  */
 
 const MADE = '<!-- Made by npm run docs; a test holds it to the tables of the program. -->';
@@ -64,7 +65,11 @@ function availability(all, dataset, market) {
   const state = facts.get('state')?.split('; ')[0]?.replace(`${market} ${dataset} `, '');
   if (state?.startsWith('was removed') === true) return 'removed';
   const cadences = ['daily', 'monthly'].filter((name) => facts.get('objects')?.includes(name) === true);
-  return [cadences.map((name) => name.charAt(0).toUpperCase()).join(' '), state ?? ''].join(' ').trim();
+  const archive = [
+    ...cadences.map((name) => name.charAt(0).toUpperCase()),
+    ...(state === undefined ? [] : [state]),
+  ];
+  return [archive.join(' '), facts.has('REST') ? 'REST' : ''].filter((part) => part !== '').join(', ');
 }
 
 /** @param {readonly Description[]} all */
@@ -95,9 +100,18 @@ export function datasetsDocument(all) {
     ].join('\n\n');
   });
   const intro =
-    'What the archive has (D daily, M monthly objects), and what is written of it. `cryptodl schema DATASET --market MARKET` ' +
+    'What the archive has (D daily, M monthly objects) and what REST has, and what is written of it. `cryptodl schema DATASET --market MARKET` ' +
     'prints the same. Types are those of Parquet; numbers are text with `--numbers string`, and always in CSV.';
   return `${['# Datasets', MADE, intro, matrix(all), ...sections].join('\n\n')}\n`;
+}
+
+/**
+ * @param {string | undefined} preset
+ * @param {Readonly<Record<string, string>>} [defaultOf]
+ */
+function presets(preset, defaultOf = {}) {
+  const own = Object.entries(defaultOf).map(([verb, text]) => `${verb}: \`${text.replaceAll(',', ', ')}\``);
+  return [...(preset === undefined ? [] : [`\`${preset}\``]), ...own].join('; ');
 }
 
 /**
@@ -109,10 +123,10 @@ export function flagsDocument(flags) {
   const sections = groups.map((group) => {
     const rows = flags
       .filter((flag) => flag.group === group)
-      .map(({ name, value, preset, doc, environment, verbs }) => [
+      .map(({ name, value, preset, defaultOf, doc, environment, verbs }) => [
         `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
         plain(doc),
-        preset === undefined ? '' : `\`${preset}\``,
+        presets(preset, defaultOf),
         `\`${environment}\``,
         verbs.join(', '),
       ]);

@@ -36,6 +36,8 @@ const COMMAND_LINE = [
   'print-options',
   'host',
   'port',
+  'include-today',
+  'join',
 ] as const satisfies readonly FlagName[];
 
 /** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
@@ -79,6 +81,7 @@ export interface VisionRun extends AsyncIterable<TaskOutcome> {
 export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
   const run = startRun({
+    verb: 'vision',
     resolved: resolveOptions('vision', [layer]),
     surroundings: { home: homedir(), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,

@@ -6,9 +6,10 @@ import { printOptions } from './cli/print-options.js';
 import { toCryptodlError, usage } from './errors.js';
 import type { ExitCode } from './exit-code.js';
 import type { Io } from './io.js';
-import type { FlagName } from './options/flags.js';
+import { defaultOf } from './options/flags.js';
+import type { FlagName, Verb } from './options/flags.js';
 import { configLayer, environmentLayer, resolveOptions } from './options/resolve.js';
-import type { RawLayer } from './options/resolve.js';
+import type { RawLayer, RawValues } from './options/resolve.js';
 import type { PastFailures } from './run/want-failures.js';
 
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
@@ -38,12 +39,14 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   const typed = { argv, io };
   switch (verb) {
     case 'vision':
+    case 'metrics':
     case 'retry': {
       const { download } = await import('./cli/download.js');
       return download({
         resolved,
         io,
         typed,
+        verb: verb === 'retry' ? (report?.verb ?? 'vision') : verb,
         ...(report === undefined ? {} : { failures: report.failures }),
       });
     }
@@ -66,6 +69,12 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
 }
 
+/** A report of \`metrics\` is run again at its pace. */
+function defaultsOf(verb: Verb): RawValues {
+  const names = ['concurrency', 'retry-preset'] as const;
+  return Object.fromEntries(names.map((name) => [name, [defaultOf(name, verb) ?? '']]));
+}
+
 function only(layer: RawLayer, names: readonly FlagName[]): RawLayer {
   return {
     ...layer,
@@ -85,16 +94,21 @@ async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
   return [flags, environment, configLayer(file, await readConfigFile(file), verb)];
 }
 
-async function readReport(operand: string | undefined): Promise<{ failures: PastFailures; layer: RawLayer }> {
+async function readReport(operand: string | undefined): Promise<{
+  failures: PastFailures;
+  layer: RawLayer;
+  verb: 'vision' | 'metrics';
+}> {
   if (operand === undefined || operand === '')
     throw usage('retry needs the failure report of a run', 'cryptodl retry data/failures/vision-….jsonl');
   const { readFailureReport } = await import('./report/failure-report.js');
   const { header, entries } = await readFailureReport(operand);
   const { carriedOptions } = await import('./run/want-failures.js');
+  const verb = entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
   const layer: RawLayer = {
     origin: 'failure report',
-    values: carriedOptions(header.options),
+    values: { ...(verb === 'metrics' ? defaultsOf(verb) : {}), ...carriedOptions(header.options) },
     nameOf: (name) => `${operand}: ${name}`,
   };
-  return { failures: { path: operand, entries }, layer };
+  return { failures: { path: operand, entries }, layer, verb };
 }

@@ -31,15 +31,29 @@ export interface Settings {
   readonly asPublished: boolean;
 }
 
-/** One object of the archive, as the listing (or an earlier run) knows it. */
+/** One object of the archive, as the listing (or an earlier run) knows it; or a period of REST's rows in its place. */
 export interface ArchiveObject {
   readonly key: string;
   readonly period: Period;
+  /** It is made of what REST answers. */
+  readonly rest?: RestPeriod;
   /** Bytes of the zip. */
   readonly bytes?: number;
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
+}
+
+export interface RestPeriod {
+  /** Days `[from, to)` that are asked for one after the other: pages hold rows of several. */
+  readonly from: number;
+  readonly to: number;
+  /** Why the period is absent when REST has nothing of it either. */
+  readonly otherwise: AbsenceReason;
+  /** It stands in for what the archive has not got. */
+  readonly fills?: true;
+  /** It is not over yet: the next run asks for it again. */
+  readonly open?: true;
 }
 
 export type AbsenceReason =
@@ -91,6 +105,10 @@ export interface PlanTotals {
   wider: number;
   /** From the listing; objects whose size it does not tell count nothing. */
   fetchBytes: number;
+  /** Of those to fetch, what comes from REST. */
+  fetchRest: number;
+  /** Weight of the requests to REST by quota bucket, as far as it can be told. */
+  readonly requests: Record<string, number>;
   /** Bytes to fetch for the largest partition: what the spool must hold at least. */
   largestBytes: number;
   readonly absentBy: Partial<Record<AbsenceReason, number>>;

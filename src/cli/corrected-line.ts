@@ -7,7 +7,16 @@ import { textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 
 /** Flags that say where things are: another command is typed with them too. */
-const PLACES: readonly FlagName[] = ['out', 'archive-url', 'listing-url', 'now', 'config'];
+const PLACES: readonly FlagName[] = [
+  'out',
+  'archive-url',
+  'listing-url',
+  'fapi-url',
+  'dapi-url',
+  'spot-url',
+  'now',
+  'config',
+];
 
 export function correctedLine(
   argv: readonly string[],

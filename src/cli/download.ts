@@ -26,10 +26,11 @@ export interface Download {
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
+  readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures;
 }
 
-export async function download({ resolved, io, typed, failures }: Download): Promise<ExitCode> {
+export async function download({ resolved, io, typed, verb, failures }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const reporter = openReporter(options, io);
   const signals = watchSignals(io);
@@ -40,6 +41,7 @@ export async function download({ resolved, io, typed, failures }: Download): Pro
     observer: reporter,
     clock: systemClock,
     signal: signals.signal,
+    verb,
     ...(failures === undefined ? {} : { failures }),
   };
   try {

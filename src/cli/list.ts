@@ -17,10 +17,12 @@ import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
 import { openSession } from '../run/session.js';
 import type { Session } from '../run/session.js';
+import type { Market } from '../task.js';
 import { bytesText } from '../units.js';
 import { endedText } from '../venue/ended.js';
-import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
-import type { DatasetSpec } from '../venue/venue.js';
+import { reachText } from '../venue/describe.js';
+import { intervalsOf, isArchived, loadVenue, MARKETS } from '../venue/venue.js';
+import type { DatasetSpec, Venue } from '../venue/venue.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { readLists } from './read-lists.js';
@@ -82,13 +84,19 @@ function* datasets({ options, origins }: Resolved): Generator<Item> {
   for (const market of origins.market === 'default' ? MARKETS : [options.market]) {
     for (const spec of Object.values(venue.markets[market].datasets)) {
       const intervals = intervalsOf(spec) ?? ['-'];
-      const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
-      const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
-      const span = `${first === undefined ? '?' : periodText(first)}…${end}`;
-      const cells = [spec.name, market, spec.cadences.join(','), span, intervals.join(','), spec.title];
+      const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
+      const span = spanText(venue, market, spec);
+      const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
       yield { cells, fields: datasetFields(market, spec) };
     }
   }
+}
+
+function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  if (!isArchived(spec)) return reachText(venue, market, spec);
+  const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
+  const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
+  return `${first === undefined ? '?' : periodText(first)}…${end}`;
 }
 
 function datasetFields(market: string, spec: DatasetSpec): object {
@@ -109,6 +117,7 @@ function datasetFields(market: string, spec: DatasetSpec): object {
     market,
     title: spec.title,
     cadences: spans,
+    rest: spec.rest !== undefined,
     intervals: intervalsOf(spec) ?? [],
     partition: spec.partition,
     removed: spec.removed,
@@ -207,7 +216,7 @@ async function withSession(run: ListRun, act: (session: Session) => Promise<Exit
     tell: () => Promise.resolve(),
   });
   try {
-    await session.refuseBanned();
+    await session.refuseBanned('list');
     return await act(session);
   } catch (error) {
     const signal = signals.signalled();

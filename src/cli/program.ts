@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Io } from '../io.js';
 import { isVerb } from './command-words.js';
-import { camelCase, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
+import { camelCase, defaultOf, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../version.js';
@@ -73,7 +73,7 @@ function addVerb(
   if (operand !== undefined) command.argument(operand);
   for (const group of GROUPS) {
     for (const name of flagsOf(verb).filter((candidate) => flagSpec(candidate).group === group))
-      command.addOption(optionOf(name));
+      command.addOption(optionOf(name, verb));
   }
   if (flagsOf(verb).includes('progress')) command.addOption(new Option('--no-progress').hideHelp());
   const twins =
@@ -87,9 +87,10 @@ function addVerb(
   });
 }
 
-function optionOf(name: FlagName): Option {
+function optionOf(name: FlagName, verb: Verb): Option {
   const spec = flagSpec(name);
-  const shown = spec.default === undefined ? '' : ` (default: ${spec.default})`;
+  const preset = defaultOf(name, verb);
+  const shown = preset === undefined ? '' : ` (default: ${preset})`;
   const option = new Option(
     `--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`,
     `${spec.doc}${shown}`,

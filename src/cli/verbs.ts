@@ -25,6 +25,15 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['download', 'fetch', 'get', 'pull', 'sync', 'run', 'klines', 'binance', 'update'],
   },
+  metrics: {
+    doc: 'download funding rates, open interest, long/short ratios, taker volume and basis over REST into the lake',
+    examples: [
+      'cryptodl metrics --symbols BTCUSDT,ETHUSDT --days 29',
+      'cryptodl metrics --market cm --symbols BTCUSD_PERP --dataset fundingRate,openInterestHist --interval 1h --days 7',
+      "cryptodl metrics --symbols '*USDT' --dataset fundingRate --days 365 --priority high",
+    ],
+    aka: ['funding', 'rest', 'api', 'openinterest', 'oi', 'ratios', 'fapi'],
+  },
   retry: {
     operand: '<report>',
     doc: 'run what a failure report lists; what succeeds leaves it',

@@ -5,7 +5,7 @@ import { durationText } from '../units.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 
-export const VERBS = ['vision', 'retry', 'list', 'schema', 'serve', 'completion'] as const;
+export const VERBS = ['vision', 'metrics', 'retry', 'list', 'schema', 'serve', 'completion'] as const;
 export type Verb = (typeof VERBS)[number];
 
 export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
@@ -27,6 +27,8 @@ interface FlagSpec<T> {
   readonly aka?: readonly string[];
   /** Text that `parse` takes, so that help and code cannot differ. */
   readonly default?: string;
+  /** Where a verb has another one. */
+  readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
 
 type Optional<T> = FlagSpec<T> & { readonly default?: never };
@@ -47,9 +49,20 @@ function presetText(name: (typeof PRESETS)[number]): string {
   const { retries, baseDelayMs } = presets[name];
   return `${name} ${retries} × ${durationText(baseDelayMs)}`;
 }
-const DOWNLOADS: readonly Verb[] = ['vision', 'retry'];
-const ONLINE: readonly Verb[] = ['vision', 'retry', 'list'];
-const CHOOSING: readonly Verb[] = ['vision', 'list'];
+const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry'];
+const ONLINE: readonly Verb[] = ['vision', 'metrics', 'retry', 'list'];
+const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list'];
+const WRITING: readonly Verb[] = ['vision', 'metrics'];
+
+/** What `metrics` downloads when nobody says otherwise. */
+const METRICS = [
+  'fundingRate',
+  'openInterestHist',
+  'topLongShortAccountRatio',
+  'topLongShortPositionRatio',
+  'globalLongShortAccountRatio',
+  'takerLongShortRatio',
+];
 
 const DATASETS = [...new Set(MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets)))];
 const INTERVALS = [
@@ -65,7 +78,7 @@ const oneOf = <const T extends string>(choices: readonly T[]) => ({ parse: parse
 const FLAGS = {
   market: defaulted({
     group: 'What',
-    verbs: ['vision', 'list', 'schema'],
+    verbs: ['vision', 'metrics', 'list', 'schema'],
     value: 'MARKET',
     doc: 'spot, um, cm or option',
     ...oneOf(MARKETS),
@@ -80,6 +93,7 @@ const FLAGS = {
     doc: 'datasets, with commas; cryptodl list datasets shows them',
     parse: parse.text,
     default: 'klines',
+    defaultOf: { metrics: METRICS.join(',') },
     choices: DATASETS,
     aka: ['data', 'data-type', 'kind'],
   }),
@@ -88,9 +102,10 @@ const FLAGS = {
     verbs: CHOOSING,
     value: 'LIST',
     list: 'comma',
-    doc: 'intervals of kline datasets, with commas',
+    doc: 'intervals of klines and of REST statistics, with commas',
     parse: parse.text,
     default: '1m',
+    defaultOf: { metrics: '5m' },
     choices: INTERVALS,
     aka: ['i', 't', 'timeframe', 'granularity', 'freq', 'resolution'],
   }),
@@ -149,6 +164,12 @@ const FLAGS = {
     example: '2024-01-31',
     aka: ['end', 'end-date', 'endDate', 'until'],
   }),
+  'include-today': optional({
+    group: 'When',
+    verbs: ['metrics'],
+    doc: 'also what there is of the running day; the next run asks for it again',
+    parse: parse.flag,
+  }),
   now: optional({
     group: 'When',
     verbs: ONLINE,
@@ -169,7 +190,7 @@ const FLAGS = {
   }),
   format: defaulted({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     value: 'FORMAT',
     doc: "parquet, csv or zip (the archive's own files)",
     ...oneOf(['parquet', 'csv', 'zip']),
@@ -178,14 +199,14 @@ const FLAGS = {
   }),
   partition: optional({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     value: 'GRAIN',
     doc: 'day or month: what one file holds (default: by dataset)',
     ...oneOf(['day', 'month']),
   }),
   cadence: defaulted({
     group: 'Output',
-    verbs: CHOOSING,
+    verbs: ['vision', 'list'],
     value: 'CADENCE',
     doc: 'auto, daily or monthly objects',
     ...oneOf(['auto', 'daily', 'monthly']),
@@ -193,7 +214,7 @@ const FLAGS = {
   }),
   numbers: defaulted({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     value: 'KIND',
     doc: 'double, or string with every digit (Parquet)',
     ...oneOf(['double', 'string']),
@@ -201,7 +222,7 @@ const FLAGS = {
   }),
   timestamps: defaulted({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     value: 'UNIT',
     doc: 'us, ms or iso (CSV)',
     ...oneOf(['us', 'ms', 'iso']),
@@ -209,13 +230,13 @@ const FLAGS = {
   }),
   'as-published': optional({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     doc: 'keep rows in their published order, duplicates included',
     parse: parse.flag,
   }),
   force: optional({
     group: 'Output',
-    verbs: ['vision'],
+    verbs: WRITING,
     doc: 'fetch again and rebuild, also with other settings than the series holds',
     parse: parse.flag,
     aka: ['overwrite', 'refresh'],
@@ -251,6 +272,20 @@ const FLAGS = {
     parse: parse.flag,
   }),
 
+  join: optional({
+    group: 'What',
+    verbs: ['metrics'],
+    value: 'WITH',
+    doc: 'archive: days and months that the archive has come from there, only the rest from REST',
+    ...oneOf(['archive']),
+  }),
+  fill: optional({
+    group: 'What',
+    verbs: ['vision'],
+    value: 'FROM',
+    doc: 'rest: klines, aggTrades and funding rates that the archive has not got (yet) come from REST',
+    ...oneOf(['rest']),
+  }),
   'state-dir': optional({
     group: 'Safety',
     verbs: ONLINE,
@@ -289,6 +324,7 @@ const FLAGS = {
     doc: 'objects in flight: a number, auto or auto:MAX',
     parse: parse.concurrency,
     default: 'auto',
+    defaultOf: { metrics: 'auto:10' },
     aka: ['c', 'j', 'n', 'w', 'workers', 'threads', 'jobs', 'parallel', 'max-workers'],
   }),
   'retry-preset': defaulted({
@@ -298,6 +334,7 @@ const FLAGS = {
     doc: `retries and back-off together: ${PRESETS.map(presetText).join('; ')}`,
     ...oneOf(PRESETS),
     default: 'vision',
+    defaultOf: { metrics: 'metrics' },
   }),
   retries: optional({
     group: 'Network',
@@ -447,6 +484,30 @@ const FLAGS = {
     parse: parse.url,
     example: 'http://127.0.0.1:8090',
   }),
+  'fapi-url': defaulted({
+    group: 'Network',
+    verbs: DOWNLOADS,
+    value: 'URL',
+    doc: 'where REST of USD-margined futures is',
+    parse: parse.url,
+    default: venue.hosts.fapi,
+  }),
+  'dapi-url': defaulted({
+    group: 'Network',
+    verbs: DOWNLOADS,
+    value: 'URL',
+    doc: 'where REST of coin-margined futures is',
+    parse: parse.url,
+    default: venue.hosts.dapi,
+  }),
+  'spot-url': defaulted({
+    group: 'Network',
+    verbs: DOWNLOADS,
+    value: 'URL',
+    doc: `where REST of spot is; where it does not serve your place, ${venue.hosts.spotPublic} is asked instead`,
+    parse: parse.url,
+    default: venue.hosts.spot,
+  }),
   host: defaulted({
     group: 'Network',
     verbs: ['serve'],
@@ -466,7 +527,7 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: ['vision', 'retry', 'list', 'schema'],
+    verbs: ['vision', 'metrics', 'retry', 'list', 'schema'],
     doc: 'NDJSON on stdout: of a run its events, the summary last',
     parse: parse.flag,
   }),
@@ -504,7 +565,7 @@ const FLAGS = {
 
   config: optional({
     group: 'Options',
-    verbs: ['vision', 'retry', 'list', 'schema', 'serve'],
+    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'serve'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -512,7 +573,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: ['vision', 'retry', 'list', 'schema', 'serve'],
+    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),
@@ -536,6 +597,11 @@ export type Options = {
 
 export function flagSpec(name: FlagName): FlagSpec<unknown> {
   return FLAGS[name];
+}
+
+export function defaultOf(name: FlagName, verb: Verb): string | undefined {
+  const spec = flagSpec(name);
+  return spec.defaultOf?.[verb] ?? spec.default;
 }
 
 export function flagsOf(verb: Verb): FlagName[] {

@@ -1,7 +1,7 @@
 /** Raw texts from several sources → one frozen Options. The only reader of the environment. */
 import { CryptodlError, usage } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
-import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
+import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 
 type Origin = 'flag' | 'environment' | 'config file' | 'failure report' | 'default';
@@ -23,16 +23,18 @@ export interface Resolved {
   readonly texts: RawValues;
 }
 
-const DEFAULT_LAYER: RawLayer = {
-  origin: 'default',
-  values: Object.fromEntries(
-    FLAG_NAMES.flatMap((name) => {
-      const preset = flagSpec(name).default;
-      return preset === undefined ? [] : [[name, [preset]]];
-    }),
-  ),
-  nameOf: (name) => `--${name}`,
-};
+function defaultLayer(verb: Verb): RawLayer {
+  return {
+    origin: 'default',
+    values: Object.fromEntries(
+      FLAG_NAMES.flatMap((name) => {
+        const preset = defaultOf(name, verb);
+        return preset === undefined ? [] : [[name, [preset]]];
+      }),
+    ),
+    nameOf: (name) => `--${name}`,
+  };
+}
 
 export function environmentLayer(
   environment: Readonly<Record<string, string | undefined>>,
@@ -52,6 +54,7 @@ const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 /** First layer wins. Throws a usage error for a value that its flag does not take. */
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolved {
   const known = new Set(flagsOf(verb));
+  const defaults = defaultLayer(verb);
   const options: Partial<Record<FlagName, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
@@ -63,12 +66,12 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
       known.has(name) || verb === 'retry'
         ? RANGE.has(name)
           ? rangeSource
-          : [...layers, DEFAULT_LAYER]
-        : [DEFAULT_LAYER];
+          : [...layers, defaults]
+        : [defaults];
     const layer = sources.find((source) => source.values[name] !== undefined);
     origins[name] = layer?.origin ?? 'default';
     options[name] = layer === undefined ? undefined : parseValue(name, layer);
-    if (layer?.values[name] !== undefined && layer !== DEFAULT_LAYER) texts[name] = layer.values[name];
+    if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
   }
   return { options: Object.freeze(options) as Options, origins: origins as Record<FlagName, Origin>, texts };
 }

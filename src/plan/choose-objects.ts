@@ -12,6 +12,8 @@ export interface Choice {
   readonly listed?: ArchiveObject;
   readonly held?: ObjectLine;
   readonly absent: AbsenceReason;
+  /** What it is called when nobody has it, where that is no key of the archive. */
+  readonly key?: string;
   /** A whole month for a part of it: the month has no days. */
   readonly isWider?: true;
 }
@@ -78,7 +80,8 @@ async function bound(context: ChooseContext, range: DayRange): Promise<{ from: n
   return { from: Math.min(range.to, ...starts), to: range.to };
 }
 
-function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
+/** Days by month, each once. */
+export function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
   const months = new Map<number, number[]>();
   for (const range of ranges) {
     for (let day = range.from; day < range.to; day += 1) {

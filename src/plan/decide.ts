@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { fileSize } from '../lake/publish.js';
+import { heldObject, isFromRest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../task.js';
 import type { Choice } from './choose-objects.js';
@@ -29,7 +30,8 @@ export async function decidePartition(
   const intact = await intactFiles(context, [...choices.flatMap((choice) => choice.held ?? []), ...inFile]);
   const damaged = inFile.some((line) => !intact.has(line.file));
   const revised = choices.some(
-    ({ held: line, listed }) => line?.file === file && listed !== undefined && !isSameRevision(line, listed),
+    ({ held: line, listed }) =>
+      line?.file === file && !isFromRest(line) && listed !== undefined && !isSameRevision(line, listed),
   );
   const rebuild =
     inFile.length === 0
@@ -66,14 +68,16 @@ function decide(
   rebuild: boolean,
 ): Task['action'] {
   const { held: line, listed } = choice;
-  const isHeld =
-    line !== undefined &&
-    line.key === context.keyOf(choice.period) &&
-    intact.has(line.file) &&
-    (listed === undefined || isSameRevision(line, listed));
+  const isHeld = line !== undefined && intact.has(line.file) && standsFor(context, line, choice);
   if (isHeld && !rebuild && !context.force) return { kind: 'skip' };
   if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
   return { kind: 'absent', reason: choice.absent };
+}
+
+/** What is held stands for what is chosen: rows of REST until the archive has the period, rows of the archive always. */
+function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
+  if (isFromRest(line)) return line.open !== true && (listed === undefined || listed.rest !== undefined);
+  return line.key === context.keyOf(period) && (listed === undefined || isSameRevision(line, listed));
 }
 
 /** The remaining objects of a file that is made anew. */
@@ -95,12 +99,7 @@ function overlaps(a: Period, b: Period): boolean {
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   if (choice.listed !== undefined) return choice.listed;
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
-  return { key: context.keyOf(choice.period), period: choice.period };
-}
-
-/** What is known of a held object without the listing: not its size, which may have changed. */
-function heldObject(line: ObjectLine, period: Period): ArchiveObject {
-  return { key: line.key, period };
+  return { key: choice.key ?? context.keyOf(choice.period), period: choice.period };
 }
 
 /** The ETag tells revisions apart; without one on both sides, the size does; a probed object tells nothing. */

@@ -10,6 +10,8 @@ import type { Venue } from '../venue/venue.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
+import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
+import type { RestOffer } from './rest-periods.js';
 import type { SeriesListing, Want } from './series-listing.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 
@@ -20,6 +22,8 @@ export interface SeriesRequest {
   readonly cadences: readonly Cadence[];
   /** Ascending. */
   readonly ranges: readonly DayRange[];
+  /** What REST is asked for; undefined: nothing. */
+  readonly rest?: RestOffer;
 }
 
 export interface PlanContext {
@@ -39,20 +43,9 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   const ranges = differences.length > 0 ? withHeldDays(request.ranges, held) : request.ranges;
-  const partitions = await chooseObjects(
-    {
-      cadences: request.cadences,
-      partition: settings.partition,
-      // A series that is rewritten with other settings chooses its objects as if it held none.
-      held: differences.length > 0 ? new Held() : held,
-      known: held,
-      list: memoizedListing(context, series, ranges),
-      today: context.today,
-      spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
-    },
-    ranges,
-  );
-  if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
+  // A series that is rewritten with other settings chooses its objects as if it held none.
+  const kept = differences.length > 0 ? new Held() : held;
+  const partitions = await chosenPeriods(context, request, ranges, { held: kept, known: held });
   const decide = {
     series,
     settings,
@@ -64,7 +57,34 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const whole = differences.length > 0 ? splitMonths(partitions, held, settings) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
   const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
-  return Promise.all([...split, ...plans]);
+  const decided = await Promise.all([...split, ...plans]);
+  return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** By label. `held` decides between objects, `known` is what there is. */
+async function chosenPeriods(
+  context: PlanContext,
+  { series, settings, cadences, rest }: SeriesRequest,
+  ranges: readonly DayRange[],
+  { held, known }: { readonly held: Held; readonly known: Held },
+): Promise<Map<string, Choice[]>> {
+  const fromRest =
+    rest === undefined ? undefined : { series, offer: rest, partition: settings.partition, held };
+  if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
+  const partitions = await chooseObjects(
+    {
+      cadences,
+      partition: settings.partition,
+      held,
+      known,
+      list: memoizedListing(context, series, ranges),
+      today: context.today,
+      spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
+    },
+    ranges,
+  );
+  if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
+  return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
 }
 
 /** Bars longer than a day: most days have no object, and none of them is missing. */

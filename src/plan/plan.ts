@@ -1,6 +1,8 @@
 /** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
 import { CryptodlError } from '../errors.js';
-import type { Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
+import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
+import { requestsFor, routesOf } from '../venue/routes.js';
+import type { Venue } from '../venue/venue.js';
 import { mapOrdered } from './ordered.js';
 import { PlanSpool } from './plan-spool.js';
 import { planSeries } from './plan-series.js';
@@ -41,7 +43,7 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
     planSeries(context, request),
   )) {
     plan.totals.series += 1;
-    for (const partition of partitions) await addTo(plan, partition);
+    for (const partition of partitions) await addTo(plan, partition, options.venue);
   }
   const lagging = new Set(
     [...newest].filter(([, day]) => day < options.today - 2).map(([dataset]) => dataset),
@@ -102,7 +104,7 @@ async function withNewestProbed(
       ? probeNewest(options.probe, partition, options.today)
       : Promise.resolve(partition);
   for await (const partition of mapOrdered(plan.spool.plans(), SERIES_AT_ONCE, probe))
-    await addTo(probed, partition);
+    await addTo(probed, partition, options.venue);
   await plan.spool.close();
   const found = probed.totals.fetch - plan.totals.fetch;
   if (found > 0) {
@@ -113,7 +115,7 @@ async function withNewestProbed(
   return probed;
 }
 
-async function addTo(plan: Plan, partition: PartitionPlan): Promise<void> {
+async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
@@ -123,12 +125,29 @@ async function addTo(plan: Plan, partition: PartitionPlan): Promise<void> {
   let bytes = 0;
   for (const { action, object } of partition.tasks) {
     totals[action.kind] += 1;
-    if (action.kind === 'fetch') bytes += object.bytes ?? 0;
-    else if (action.kind === 'absent')
+    if (action.kind === 'fetch') {
+      bytes += object.bytes ?? 0;
+      if (object.rest !== undefined) totals.fetchRest += 1;
+      countRequests(totals, venue, partition.series, object);
+    } else if (action.kind === 'absent')
       totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
   }
   totals.fetchBytes += bytes;
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
+}
+
+/** Once per span of periods that are asked for together. */
+function countRequests(
+  { requests }: { requests: Record<string, number> },
+  venue: Venue,
+  series: Series,
+  { rest, period }: ArchiveObject,
+): void {
+  if (rest?.from !== period.from) return;
+  for (const routed of routesOf(venue, series)) {
+    const { bucket, weight } = routed.route;
+    requests[bucket] = (requests[bucket] ?? 0) + requestsFor(routed, rest) * weight;
+  }
 }
 
 function emptyTotals(): PlanTotals {
@@ -141,6 +160,8 @@ function emptyTotals(): PlanTotals {
     wider: 0,
     fetchBytes: 0,
     largestBytes: 0,
+    fetchRest: 0,
+    requests: {},
     absentBy: {},
   };
 }

@@ -86,10 +86,11 @@ export function selectSymbols(
   quotes: readonly string[],
   available: readonly string[],
   what: string,
+  owner = 'the archive',
 ): Selection {
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
-  if (unknown.length > 0) throw unknownSymbols(patterns, unknown, available, what);
+  if (unknown.length > 0) throw unknownSymbols(patterns, unknown, available, `${owner} has no`, what);
   const matchesGlob = matcher(patterns.globs);
   const names = new Set(patterns.names);
   const chosen = available.filter((symbol) => names.has(symbol) || matchesGlob(symbol));
@@ -148,6 +149,7 @@ function unknownSymbols(
   patterns: SymbolPatterns,
   unknown: readonly string[],
   available: readonly string[],
+  hasNo: string,
   what: string,
 ): Error {
   const shown =
@@ -158,7 +160,7 @@ function unknownSymbols(
   const words = [...names.filter((name) => name !== undefined), ...patterns.globs];
   const all = [...new Set(words), ...patterns.exclusions.map((glob) => `!${glob}`)];
   return usage(
-    `the archive has no ${shown} in ${what}`,
+    `${hasNo} ${shown} in ${what}`,
     near.length > 0 ? `did you mean ${near.join(', ')}?` : exampleOf(available),
     all.length > MOST_SHOWN
       ? undefined

@@ -29,12 +29,25 @@ export function closingBlock(closing: Closing): string[] {
   return [
     `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`,
     ...work(closing),
+    ...overlapLines(tally),
     ...reasons(tally),
     ...place('data', closing.dataPath),
     ...place('failures', closing.reportPath),
     ...place('quarantine', closing.quarantinePath),
     ...place('next', closing.next),
   ];
+}
+
+function overlapLines({ overlap }: Tally): string[] {
+  const { compared, differing, onlyRest, onlyArchive, shifted } = overlap;
+  if (compared + onlyRest + onlyArchive === 0) return [];
+  const parts = [
+    `${number(differing)} differ`,
+    ...(onlyRest > 0 ? [`${number(onlyRest)} only REST had`] : []),
+    ...(onlyArchive > 0 ? [`${number(onlyArchive)} only the archive has`] : []),
+    ...(shifted > 0 ? [`in ${number(shifted)} files the archive's labels are an interval off`] : []),
+  ];
+  return [`  compared   ${number(compared)} rows of REST with the archive's: ${parts.join(', ')}`];
 }
 
 function place(name: string, path: string | undefined): string[] {

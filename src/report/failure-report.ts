@@ -107,7 +107,10 @@ export function createFailureReport(options: ReportOptions): FailureReport {
         code: 'hole',
         retryable: true,
         attempts: 1,
-        message: 'the archive does not have it, but has its neighbours',
+        message:
+          task.object.rest === undefined
+            ? 'the archive does not have it, but has its neighbours'
+            : 'REST answers without a row of it',
         at,
       });
       if (file === undefined) {

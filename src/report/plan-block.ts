@@ -4,7 +4,11 @@ import { bytesText } from '../units.js';
 
 export function planBlock({ what, range, notes, destination, totals }: Announcement): string[] {
   const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${digits(number)} ${reason}`);
-  const size = `${count(totals.fetch, 'object')}, ${bytesText(totals.fetchBytes)}`;
+  const ofArchive = totals.fetch - totals.fetchRest;
+  const size = [
+    ...(ofArchive === 0 ? [] : [`${count(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
+    ...(totals.fetchRest === 0 ? [] : [`${count(totals.fetchRest, 'period')} from REST`]),
+  ].join(' and ');
   const fetch =
     totals.fetch === 0
       ? 'nothing'

@@ -30,6 +30,8 @@ export class Tally {
   files = 0;
   fileBytes = 0;
   quarantined = 0;
+  /** Rows of REST that the archive has as well, and those of them that say something else. */
+  overlap = { compared: 0, differing: 0, onlyRest: 0, onlyArchive: 0, shifted: 0 };
 
   count({ key, symbol }: Counted, outcome: Outcome): void {
     this.outcomes[outcome.kind] += 1;

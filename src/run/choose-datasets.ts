@@ -4,7 +4,7 @@ import { usage } from '../errors.js';
 import type { Options } from '../options/flags.js';
 import type { Cadence, Market } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
-import { findDataset, intervalsOf, MARKETS } from '../venue/venue.js';
+import { findDataset, intervalsOf, isArchived, isMetric, MARKETS } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
 
 export interface ChosenDataset {
@@ -17,16 +17,35 @@ export interface ChosenDataset {
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
+type Source = 'archive' | 'rest';
+const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
+
 /** Every dataset × interval. Throws usage errors for what the market does not have. */
-export function chooseDatasets(venue: Venue, flags: Flags): ChosenDataset[] {
+export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
+  const has = HAS[source];
   return flags.dataset.flatMap((name) => {
-    const spec = findDataset(venue, flags.market, name) ?? refuseDataset(venue, flags, name);
+    const spec = findDataset(venue, flags.market, name);
+    if (spec === undefined) return refuseDataset(venue, flags, name, source);
+    if (!has(spec)) return refuseSource(flags, spec, source);
+    const chosen = { market: flags.market, spec };
+    const complete = (dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset =>
+      source === 'archive' ? withCadences(flags, dataset) : { ...dataset, cadences: spec.cadences };
     const intervals = intervalsOf(spec);
-    if (intervals === undefined) return [withCadences(flags, { market: flags.market, spec })];
+    if (intervals === undefined) return [complete(chosen)];
     return flags.interval.map((interval) => {
       if (!intervals.includes(interval)) refuseInterval(flags, name, interval, intervals);
-      return withCadences(flags, { market: flags.market, spec, interval });
+      return complete({ ...chosen, interval });
     });
+  });
+}
+
+/** The other verb has it. */
+function refuseSource({ market }: Pick<Flags, 'market'>, { name }: DatasetSpec, source: Source): never {
+  const verb = source === 'archive' ? 'metrics' : 'vision';
+  const why = source === 'archive' ? 'only REST has it' : 'the archive has it';
+  const symbol = market === 'cm' ? 'BTCUSD_PERP' : 'BTCUSDT';
+  throw usage(`--dataset: ${market} ${name}: ${why}`, `cryptodl ${verb} --dataset ${name}`, {
+    command: [verb, '--market', market, '--dataset', name, '--symbols', symbol, '--days', '1'],
   });
 }
 
@@ -47,19 +66,27 @@ function withCadences(flags: Flags, dataset: Omit<ChosenDataset, 'cadences'>): C
   );
 }
 
-function refuseDataset(venue: Venue, flags: Flags, name: string): never {
+function refuseDataset(venue: Venue, flags: Flags, name: string, source: Source): never {
   const { market } = flags;
-  const known = Object.keys(venue.markets[market].datasets);
+  const has = HAS[source];
+  const known = Object.values(venue.markets[market].datasets).flatMap((spec) =>
+    has(spec) ? [spec.name] : [],
+  );
   const message = `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
-  const near = datasetLike(venue, [market], name);
+  const near = datasetLike(venue, [market], name, has);
   if (near !== undefined)
     throw usage(message, `did you mean ${near}?`, {
       flags: { dataset: replaced(flags.dataset, name, near) },
     });
-  const elsewhere = MARKETS.find((other) => findDataset(venue, other, name) !== undefined);
+  const other = datasetLike(venue, [market], name);
+  const spec = other === undefined ? undefined : findDataset(venue, market, other);
+  if (spec !== undefined) return refuseSource(flags, spec, source);
+  const elsewhere = MARKETS.find((candidate) => findDataset(venue, candidate, name) !== undefined);
   if (elsewhere !== undefined) {
-    const hasAll = flags.dataset.every((other) => findDataset(venue, elsewhere, other) !== undefined);
-    const rest = flags.dataset.filter((other) => other !== name).join(',');
+    const found = findDataset(venue, elsewhere, name);
+    if (found !== undefined && !has(found)) return refuseSource({ market: elsewhere }, found, source);
+    const hasAll = flags.dataset.every((one) => findDataset(venue, elsewhere, one) !== undefined);
+    const rest = flags.dataset.filter((one) => one !== name).join(',');
     throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, {
       flags: hasAll ? { market: elsewhere } : { dataset: rest },
     });
@@ -68,8 +95,13 @@ function refuseDataset(venue: Venue, flags: Flags, name: string): never {
 }
 
 /** The dataset that a word means, by its spelling or by another name for it. */
-export function datasetLike(venue: Venue, markets: readonly Market[], word: string): string | undefined {
-  const specs = markets.flatMap((market) => Object.values(venue.markets[market].datasets));
+export function datasetLike(
+  venue: Venue,
+  markets: readonly Market[],
+  word: string,
+  has: (spec: DatasetSpec) => boolean = () => true,
+): string | undefined {
+  const specs = markets.flatMap((market) => Object.values(venue.markets[market].datasets)).filter(has);
   const byName = new Map<string, string>();
   for (const { name, aliases } of specs) for (const alias of [name, ...aliases]) byName.set(alias, name);
   const near = nearest(word, [...byName.keys()]);

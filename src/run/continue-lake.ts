@@ -4,7 +4,8 @@ import { DAY_MS, dayText, parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
 import { fileSize } from '../lake/publish.js';
 import { heldSeries } from '../plan/held-series.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
@@ -15,8 +16,9 @@ import type { Session } from './session.js';
 import type { Series, Settings } from '../task.js';
 import { endedText, endOfDataset } from '../venue/ended.js';
 import { cadencesOf } from '../venue/keys.js';
-import { findDataset } from '../venue/venue.js';
+import { findDataset, isArchived, isMetric } from '../venue/venue.js';
 import { settingsOf } from './settings-of.js';
+import { fillOf, offerOf } from './rest-offer.js';
 import type { Wanted } from './wanted.js';
 
 /** Explicit flags choose among the series; their own settings stay. Throws the usage error of an empty lake. */
@@ -24,15 +26,17 @@ export async function continueLake(
   session: Session,
   range: Range,
   given: ReadonlySet<string>,
+  verb: 'vision' | 'metrics',
 ): Promise<Omit<Wanted, 'verb' | 'report'>> {
   const { options, paths, venue } = session;
   const requests: SeriesRequest[] = [];
   const over = new Set<string>();
   let held = 0;
   for await (const series of heldSeries(paths.root, venue.name)) {
+    if (!isOf(verb, session, series)) continue;
     held += 1;
     if (!isChosen(series, session, given)) continue;
-    for (const request of await continuations(session, series, range, given)) {
+    for (const request of await continuations(session, series, range, { given, verb })) {
       const [days] = request.ranges;
       if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
       else over.add(endedText(venue, series.market, series.dataset) ?? '');
@@ -66,6 +70,13 @@ export async function continueLake(
   };
 }
 
+/** REST continues what REST may have begun; the archive what it has. */
+function isOf(verb: 'vision' | 'metrics', { venue }: Session, { market, dataset }: Series): boolean {
+  const spec = findDataset(venue, market, dataset);
+  if (spec === undefined) return verb === 'vision';
+  return verb === 'vision' ? isArchived(spec) : isMetric(spec);
+}
+
 function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
   const { options, venue } = session;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
@@ -80,7 +91,7 @@ async function continuations(
   session: Session,
   series: Series,
   range: Range,
-  given: ReadonlySet<string>,
+  { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
 ): Promise<SeriesRequest[]> {
   const { options, paths, venue } = session;
   const spec = findDataset(venue, series.market, series.dataset);
@@ -88,15 +99,21 @@ async function continuations(
   const folder = join(paths.root, seriesFolder(venue.name, series));
   const manifest = await readManifest(folder);
   const formats = (['parquet', 'csv', 'zip'] as const).filter(
-    (format) => manifest[format].size > 0 && (!given.has('format') || format === options.format),
+    (format) =>
+      manifest[format].size > 0 &&
+      (!given.has('format') || format === options.format) &&
+      (verb === 'vision' || manifest[format].lines().some(isFromRest)),
   );
+  const rest = verb === 'vision' ? fillOf(session, series).rest : offerOf(session, series);
   return Promise.all(
     formats.map(async (format) => {
       const last = manifest[format].lines().at(-1);
       const asked = settingsOf(session, spec, series.interval);
       const settings = keepHeld(asked, last?.settings ?? asked, given);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
-      const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder);
+      const isGap = (line: ObjectLine): boolean =>
+        line.open === true || (isFromRest(line) && rest?.mode !== 'only');
+      const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder, isGap);
       const from =
         isRangeGiven(options) || gap === undefined
           ? range.from
@@ -104,16 +121,21 @@ async function continuations(
       // What has ended is not asked for every day; a range that somebody gives is.
       const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
-      return { series, settings, cadences, ranges: [{ from, to: Math.min(range.to, end ?? range.to) }] };
+      const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
+      return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
     }),
   );
 }
 
 /**
  * The first day after the start that is not held, or whose file is not what was committed: neither what was published
- * late nor what was lost is passed over.
+ * late nor what was lost is passed over. `isGap`: held, but there may be better now.
  */
-async function firstGap(held: Held, folder: string): Promise<number | undefined> {
+async function firstGap(
+  held: Held,
+  folder: string,
+  isGap: (line: ObjectLine) => boolean,
+): Promise<number | undefined> {
   const sound = new Map<string, boolean>();
   let next: number | undefined;
   for (const line of held.lines()) {
@@ -124,7 +146,7 @@ async function firstGap(held: Held, folder: string): Promise<number | undefined>
       sound.get(line.file) ??
       (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;
     sound.set(line.file, isSound);
-    if (!isSound) return period.from;
+    if (!isSound || isGap(line)) return period.from;
     next = Math.max(next ?? 0, period.to);
   }
   return next;

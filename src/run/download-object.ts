@@ -6,6 +6,7 @@ import { CryptodlError } from '../errors.js';
 import { bodySize } from '../fetch.js';
 import type { Body, Expectation, Fetch, FetchResponse, Priority } from '../fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
+import type { Download } from '../queue/run-queue.js';
 import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
 import type { ReceivedObject } from '../write/csv-input.js';
@@ -28,15 +29,16 @@ const CSV_MAX_BYTES = 64 * 2 ** 30;
 const SIDECAR_MAX_BYTES = 64 * 1024;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 
-/** Undefined when the archive has no such object. Rejects with a typed error that carries the refused bytes. */
+/** A hole when the archive has no such object. Rejects with a typed error that carries the refused bytes. */
 export async function downloadObject(
   context: DownloadContext,
   plan: PartitionPlan,
   object: ArchiveObject,
-): Promise<ReceivedObject | undefined> {
+): Promise<Download<ReceivedObject>> {
   const spool = join(context.tempFolder, randomUUID());
   try {
-    return await receive(context, plan, object, spool);
+    const received = await receive(context, plan, object, spool);
+    return received === undefined ? { absent: 'hole' } : { received };
   } catch (error) {
     // Refused bytes are evidence; anything else that was spooled is of no use any more.
     const isEvidence = error instanceof CryptodlError && error.evidence !== undefined;

@@ -1,11 +1,12 @@
 /** From a plan to its end: queue, downloads, writes, outcomes, report. */
-import { mkdir, rm, statfs } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
 import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
+import { RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { quarantine } from '../lake/quarantine.js';
@@ -14,16 +15,16 @@ import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { Outcome } from '../outcome.js';
+import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
 import type { PartitionPlan, PlanTotals, Task } from '../task.js';
-import { bytesText } from '../units.js';
 import { TOOL_VERSION } from '../version.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import { createEngine } from '../write/duckdb.js';
 import type { Engine } from '../write/duckdb.js';
 import { createPartitionWriter } from '../write/partition-writer.js';
-import type { PartitionWriter, WriterContext } from '../write/writer.js';
+import type { PartitionWriter, WriteResult, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
 
 export interface PlannedRun {
@@ -57,35 +58,6 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   return concludeRun(session, { ...run, ended, reportPath, elapsedMs: session.clock.monotonic() - started });
 }
 
-/** Parquet is about as large as the zips, CSV a few times larger. */
-const CSV_GROWTH = 4;
-/** A partition under way is in the spool as zip and as CSV. */
-const SPOOL_GROWTH = 8;
-
-/** What is to come must fit, in the lake and in the spool. Rejects with `disk-full`. */
-async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
-  if (totals.fetch === 0) return;
-  await mkdir(session.runFolder, { recursive: true });
-  const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
-  const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
-  await refuseFull(session.paths.root, lakeBytes, '--out');
-  await refuseFull(session.runFolder, spoolBytes, '--temp-dir');
-}
-
-async function refuseFull(folder: string, neededBytes: number, flag: string): Promise<void> {
-  const { bavail, blocks, bsize } = await statfs(folder);
-  const free = bavail * bsize;
-  // Some network file systems do not tell: blocks is 0 there.
-  if (blocks === 0 || free >= neededBytes) return;
-  throw new CryptodlError(
-    'disk-full',
-    `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
-    {
-      hint: `make room, or choose another ${flag}`,
-    },
-  );
-}
-
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const folder = session.runFolder;
   const cores = availableParallelism();
@@ -96,14 +68,21 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   });
   const writers = createWriters(session, engine, folder);
   const download = downloadContext(session);
+  const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
+    session.observer.warn(message);
+  });
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers(plan).prepare(plan),
-      download: async (plan, task) => {
-        const received = await downloadObject(download, plan, task.object);
-        if (received !== undefined) session.observer.arrived(received.zipBytes);
-        return received;
+      download: async (plan, { object }) => {
+        const arrived =
+          object.rest === undefined
+            ? await downloadObject(download, plan, object)
+            : await fromRest.download(plan.series, object, object.rest);
+        if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
+        return arrived;
       },
+      together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: (task) => memoryOf(task.object),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
@@ -219,6 +198,7 @@ async function writeObjects(
   tally.files += result.files;
   tally.fileBytes += result.bytes;
   tally.duplicatesAcross += result.duplicatesAcross;
+  tellOverlaps(session, plan, result);
   if (result.files > 0)
     observer.event('partition', {
       ...plan.series,
@@ -246,6 +226,19 @@ async function writeObjects(
     await session.tell(plan, object.object, outcome);
   }
   return result.failed;
+}
+
+/** Whether what REST said was what the archive has published since. */
+function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
+  for (const found of overlaps) {
+    const { overlap } = tally;
+    overlap.compared += found.compared;
+    overlap.differing += found.differing;
+    overlap.onlyRest += found.onlyRest;
+    overlap.onlyArchive += found.onlyArchive;
+    if (found.labelsShiftMs !== undefined) overlap.shifted += 1;
+    observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
+  }
 }
 
 /** Refusals that are about the bytes themselves. */

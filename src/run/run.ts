@@ -1,6 +1,7 @@
 /** A whole run: what is wanted, what there is, the work, its end. The command line and the library are its users. */
 import type { Clock } from '../clock.js';
 import { usage } from '../errors.js';
+import type { Fetch } from '../fetch.js';
 import type { Announcement, Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
 import type { Surroundings } from '../options/surroundings.js';
@@ -10,6 +11,7 @@ import type { ReadList } from '../plan/symbols.js';
 import { shownPath } from '../shown-path.js';
 import type { PartitionPlan } from '../task.js';
 import type { RunEnd } from './conclude-run.js';
+import { requestNotes } from './describe-wanted.js';
 import { executePlan } from './execute-plan.js';
 import { openLake } from './open-lake.js';
 import { OutcomeChannel } from './outcome-channel.js';
@@ -19,6 +21,7 @@ import type { Session } from './session.js';
 import { openSession } from './session.js';
 import { wantFailures } from './want-failures.js';
 import type { PastFailures } from './want-failures.js';
+import { wantMetrics } from './want-metrics.js';
 import { wantSeries } from './want-series.js';
 import type { Wanted } from './wanted.js';
 
@@ -30,6 +33,10 @@ export interface RunRequest {
   readonly clock: Clock;
   /** Ends the run: what is committed stays, the rest is told as not done. */
   readonly signal: AbortSignal;
+  /** What the options are flags of; of a failure report, that of its run. */
+  readonly verb: 'vision' | 'metrics';
+  /** One attempt on the wire; through sockets when nothing is said. */
+  readonly wire?: Fetch;
   /** Run exactly these once more; without them the options say what is wanted. */
   readonly failures?: PastFailures;
 }
@@ -85,7 +92,7 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const session = openSession({ ...request, signal, tell: (outcome) => channel.push(outcome) });
   try {
-    await session.refuseBanned();
+    await session.refuseBanned(request.verb);
     return await workIn(session, request);
   } finally {
     await session.close();
@@ -113,20 +120,20 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
 
 function announcement(session: Session, { what, range, notes }: Wanted, { totals }: Plan): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
-  return { what, range, notes, destination, totals };
+  const asked = requestNotes(session.venue, totals.requests);
+  return { what, range, notes: [...notes, ...asked], destination, totals };
 }
 
-function want(session: Session, { resolved, read, failures }: RunRequest): Promise<Wanted> {
-  return failures === undefined
-    ? wantSeries(session, resolved, read)
-    : Promise.resolve(wantFailures(session, resolved, failures));
+function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
+  if (failures !== undefined) return Promise.resolve(wantFailures(session, resolved, failures));
+  return verb === 'metrics' ? wantMetrics(session, resolved, read) : wantSeries(session, resolved, read);
 }
 
 /** What a run would do, partition by partition; nothing is written and no lock is taken. */
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
   const session = openSession({ ...request, tell: () => Promise.resolve() });
   try {
-    await session.refuseBanned();
+    await session.refuseBanned(request.verb);
     const wanted = await want(session, request);
     const plan = await planRun(session, wanted);
     try {

@@ -9,7 +9,7 @@ import type { Expectation, Fetch } from '../fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Observer } from '../observer.js';
-import type { Options } from '../options/flags.js';
+import type { Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { proxiesOf } from '../options/surroundings.js';
 import type { Surroundings } from '../options/surroundings.js';
@@ -28,8 +28,10 @@ import type { WireFigures } from '../report/figures.js';
 import { LoopDelay } from '../report/loop-delay.js';
 import { Tally } from '../report/tally.js';
 import { Bans, placeOf } from '../state/bans.js';
-import type { ThrottleFigures } from '../throttle/throttle.js';
+import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
 import type { PoolUse } from '../transport/pool.js';
+import { openRest, restPlaces } from './rest-session.js';
+import type { Rest } from './rest-session.js';
 import { createStack } from './stack.js';
 import { keyPath, SIDECAR } from '../venue/keys.js';
 import { loadVenue } from '../venue/venue.js';
@@ -52,8 +54,9 @@ export interface Session {
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
+  readonly rest: Rest;
   /** Rejects while a place that the run will ask is banned. */
-  readonly refuseBanned: () => Promise<void>;
+  readonly refuseBanned: (verb: Verb) => Promise<void>;
   readonly concurrency: Concurrency;
   readonly stop: AbortController;
   close(): Promise<void>;
@@ -83,6 +86,7 @@ export interface SessionRequest {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly tell: (outcome: TaskOutcome) => Promise<void>;
+  readonly wire?: Fetch;
 }
 
 export function openSession(request: SessionRequest): Session {
@@ -112,8 +116,20 @@ export function openSession(request: SessionRequest): Session {
     fetch: wire.fetch,
     listing: createListing((query) => getListing(session, listing, query)),
     probe: (key) => probeSidecar(session, key),
-    refuseBanned: () =>
-      wire.bans.refuse([placeOf('archive', options['archive-url']), placeOf('listing', listing)]),
+    rest: openRest({
+      options,
+      venue,
+      fetch: wire.fetch,
+      throttle: wire.throttle,
+      observer,
+      signal: stop.signal,
+    }),
+    refuseBanned: (verb) =>
+      wire.bans.refuse(
+        verb === 'metrics'
+          ? restPlaces(options, options.market)
+          : [placeOf('archive', options['archive-url']), placeOf('listing', listing)],
+      ),
     concurrency: wire.concurrency,
     stop,
     close: async () => {
@@ -129,6 +145,7 @@ interface Wire {
   readonly fetch: Fetch;
   readonly concurrency: Concurrency;
   readonly bans: Bans;
+  readonly throttle: Throttle;
   readonly network: () => NetworkFigures;
   close(): Promise<void>;
 }
@@ -156,12 +173,14 @@ function openWire(request: SessionRequest, venue: Venue, listing: string, signal
     signal,
     listingUrl: listing,
     proxies: proxiesOf(options.proxy, surroundings),
+    wire: request.wire,
     stateFolder: folder,
     isLate: () => loopDelay.isLate(),
   });
   loopDelay.start();
   return {
     fetch: stack.fetch,
+    throttle: stack.throttle,
     concurrency,
     bans,
     network: () => ({

@@ -14,6 +14,7 @@ import { retryBudget } from '../retry/budget.js';
 import { elsewhere } from '../retry/elsewhere.js';
 import type { Twin } from '../retry/elsewhere.js';
 import { retry } from '../retry/retry.js';
+import { bannedWith } from './rest-session.js';
 import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
 import { SharedCount } from '../throttle/shared-count.js';
@@ -44,6 +45,8 @@ export interface StackOptions {
   /** This process comes late to its own work. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
+  /** One attempt on the wire; through sockets when nothing is said. */
+  readonly wire?: Fetch | undefined;
 }
 
 export interface Stack {
@@ -60,7 +63,7 @@ const LEAST_RETRIES_AT_ONCE = 5;
 /** Outermost first: retry, verify, retryBudget, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
-  const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
   return { pools, ...layersOver(wire, stack) };
 }
 
@@ -187,7 +190,9 @@ function createThrottle({ options, clock, venue, bans, observer, stateFolder }: 
       }),
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {
-      bans.remember(placeOf(bucket, url), { until: clock.now() + delayMs, why: error.message });
+      const until = clock.now() + delayMs;
+      for (const kin of bannedWith(options, url))
+        bans.remember(placeOf(bucket, kin), { until, why: error.message });
     },
   });
 }
@@ -206,6 +211,9 @@ function knownHosts(stack: StackOptions): ReadonlySet<string> {
     options['archive-url'],
     listingUrl,
     ...Object.values(venue.hosts),
+    options['fapi-url'],
+    options['dapi-url'],
+    options['spot-url'],
     ...(twin === undefined ? [] : [twin.other]),
   ];
   return new Set(urls.map((url) => new URL(url).host));

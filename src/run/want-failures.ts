@@ -4,11 +4,13 @@ import { usage } from '../errors.js';
 import type { FlagName } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
+import type { Series } from '../task.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { ReportEntry } from '../report/failure-report.js';
-import { cadencesOf, objectKey } from '../venue/keys.js';
+import { cadencesOf, objectKey, restKey } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
 import { reportHeader } from './plan-run.js';
+import { restOffer } from './rest-offer.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
@@ -46,10 +48,11 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
     const spec = findDataset(session.venue, entry.market, entry.dataset);
     const interval = entry.interval === undefined ? {} : { interval: entry.interval };
     const series = { market: entry.market, dataset: entry.dataset, ...interval, symbol: entry.symbol };
+    const rest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
       spec === undefined ||
-      objectKey(session.venue, series, period) !== entry.key
+      (!rest && objectKey(session.venue, series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(
@@ -59,13 +62,20 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
     }
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
-    const id = JSON.stringify([series, settings]);
-    const request = requests.get(id) ?? { series, settings, cadences, ranges: [] };
+    const id = JSON.stringify([series, settings, rest]);
+    const offer = rest ? offerAgain(session, series) : {};
+    const request = requests.get(id) ?? { series, settings, cadences, ranges: [], ...offer };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }
   for (const request of requests.values()) request.ranges.sort((a, b) => a.from - b.from);
   return [...requests.values()];
+}
+
+/** What came from REST is asked of REST again. */
+function offerAgain({ venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
+  const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
+  return rest === undefined ? {} : { rest };
 }
 
 /** Of one run's options those that the next try of it keeps: where the lake is and how it is verified, not what was chosen. */
@@ -75,6 +85,9 @@ const CARRIED: readonly FlagName[] = [
   'verify',
   'archive-url',
   'listing-url',
+  'fapi-url',
+  'dapi-url',
+  'spot-url',
   'temp-dir',
   'force',
 ];

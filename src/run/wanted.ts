@@ -5,7 +5,7 @@ import type { Market } from '../task.js';
 
 /** What somebody asks for, made out but not yet planned. */
 export interface Wanted {
-  readonly verb: 'vision' | 'retry';
+  readonly verb: 'vision' | 'metrics' | 'retry';
   readonly requests: readonly SeriesRequest[];
   /** False when it is already known that the listing cannot be had. */
   readonly hasListing: boolean;

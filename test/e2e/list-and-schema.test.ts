@@ -111,12 +111,26 @@ describe('list markets and datasets', () => {
         intervals: intervalsOf(spec) ?? [],
         partition: spec.partition,
         removed: spec.removed,
+        rest: spec.rest !== undefined,
       });
       expect(Object.keys(events[at]?.['cadences'] ?? {})).toEqual(spec.cadences);
     }
     expect(
       events.find((event) => event['market'] === 'um' && event['dataset'] === 'bookTicker'),
     ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
+  });
+
+  it('datasets: says of each whether the archive or REST has it, and since when', async () => {
+    const cells = cellsOf(await cryptodlOk(['list', 'datasets', '--market', 'um']));
+    const sourcesOf = (dataset: string): string[] | undefined =>
+      cells.find(([name]) => name === dataset)?.slice(2, 5);
+    expect(sourcesOf('trades')).toEqual(['daily,monthly', '2019-09-08…now', '-']);
+    expect(sourcesOf('fundingRate')).toEqual(['monthly,rest', '2020-01…now', '-']);
+    expect(sourcesOf('openInterestHist')).toEqual([
+      'rest',
+      'the last 30 days',
+      '5m,15m,30m,1h,2h,4h,6h,12h,1d',
+    ]);
   });
 
   it('neither asks the network', async () => {
@@ -266,6 +280,19 @@ describe('what is not there', () => {
     else expect({ words, code: again.code, stderr: again.stderr }).toMatchObject({ words, code: 0 });
   });
 
+  it.each([
+    ['symbols', []],
+    ['periods', ['--symbols', 'BTCUSDT']],
+  ])('%s of what the archive never had are told to be of cryptodl metrics', async (what, more) => {
+    const answer = await cryptodl(['list', what, '--dataset', 'openInterestHist', ...more, ...place]);
+    expect(answer).toMatchObject({ code: 2, stdout: '' });
+    expect(answer.stderr).toContain('um openInterestHist: only REST has it');
+    const words = await corrected(answer);
+    expect(words.slice(0, 5)).toEqual(['metrics', '--market', 'um', '--dataset', 'openInterestHist']);
+    // Where things are is typed again.
+    expect(words).toContain(archive.url);
+  });
+
   it('a listing that cannot be had ends with 1 and a line that says so', async () => {
     for (const args of [['symbols'], ['periods', '--symbols', 'BTCUSDT']]) {
       const nowhere = ['--archive-url', 'http://127.0.0.1:9', '--retries', '0', '--max-wait', '50ms'];
@@ -305,6 +332,16 @@ describe('schema', () => {
 
   it('of metrics tells that the labels were shifted on 2026-06-25', async () => {
     expect((await cryptodlOk(['schema', 'metrics'])).stdout).toMatch(/00:05 … 00:00 .* before 2026-06-25/);
+  });
+
+  it('of what only REST has speaks of no object of the archive', async () => {
+    const { stdout } = await cryptodlOk(['schema', 'openInterestHist']);
+    expect(stdout).toMatch(/^ {2}REST +the last 30 days, by cryptodl metrics$/m);
+    expect(stdout).not.toMatch(/^ {2}(objects|header) /m);
+    const both = (await cryptodlOk(['schema', 'fundingRate'])).stdout;
+    expect(both).toMatch(/^ {2}objects +monthly 2020-01 …$/m);
+    expect(both).toMatch(/^ {2}REST +2019-09-10 …, by cryptodl metrics and cryptodl vision --fill rest$/m);
+    expect((await cryptodlOk(['schema', 'trades'])).stdout).not.toMatch(/^ {2}REST /m);
   });
 
   it('speaks of no interval that the market does not have', async () => {

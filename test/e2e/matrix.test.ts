@@ -19,7 +19,7 @@ const MONTH = '2023-10';
 const NOW = '2026-11-21T12:00:00Z';
 
 // Published columns in file order with the type in Parquet. (name): checked and not written, the path says it.
-// name=other: published under another name.
+// name=other: published under another name. +name: not published, blank in the lake; only rows from REST have it.
 const BARS =
   'open_time TIMESTAMP, open DOUBLE, high DOUBLE, low DOUBLE, close DOUBLE, volume DOUBLE, close_time TIMESTAMP, ' +
   'quote_volume DOUBLE, count BIGINT, taker_buy_volume DOUBLE, taker_buy_quote_volume DOUBLE, ignore DOUBLE';
@@ -28,7 +28,8 @@ const AGG_TRADES =
   'transact_time TIMESTAMP, is_buyer_maker BOOLEAN';
 const TRADES =
   'id BIGINT, price DOUBLE, qty DOUBLE, quote_qty DOUBLE, time TIMESTAMP, is_buyer_maker BOOLEAN';
-const FUNDING = 'calc_time TIMESTAMP, funding_interval_hours BIGINT, last_funding_rate DOUBLE';
+const FUNDING =
+  'calc_time TIMESTAMP, funding_interval_hours BIGINT, last_funding_rate DOUBLE, +mark_price DOUBLE';
 const METRICS =
   'create_time TIMESTAMP, (symbol), sum_open_interest DOUBLE, sum_open_interest_value DOUBLE, ' +
   'count_toptrader_long_short_ratio DOUBLE, sum_toptrader_long_short_ratio DOUBLE, count_long_short_ratio DOUBLE, ' +
@@ -122,6 +123,36 @@ const MATRIX: readonly Entry[] = [
 ];
 const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
 
+const BARS_AND_TRADES: readonly string[] = [
+  'klines',
+  'aggTrades',
+  'indexPriceKlines',
+  'markPriceKlines',
+  'premiumIndexKlines',
+];
+/** Datasets of the archive that REST has as well. */
+const REST_TOO: Readonly<Record<Market, readonly string[]>> = {
+  spot: BARS_AND_TRADES,
+  um: [...BARS_AND_TRADES, 'fundingRate', 'metrics'],
+  cm: [...BARS_AND_TRADES, 'fundingRate'],
+  option: [],
+};
+const STATISTICS = [
+  'openInterestHist',
+  'topLongShortAccountRatio',
+  'topLongShortPositionRatio',
+  'globalLongShortAccountRatio',
+  'takerLongShortRatio',
+  'basis',
+];
+/** Datasets that the archive never had. */
+const REST_ALONE: Readonly<Record<Market, readonly string[]>> = {
+  spot: [],
+  um: STATISTICS,
+  cm: STATISTICS,
+  option: [],
+};
+
 interface Column {
   readonly published: string;
   /** Undefined: not written. */
@@ -132,7 +163,7 @@ interface Column {
 function columnsOf({ columns }: Entry): Column[] {
   return columns.split(', ').map((text) => {
     const [, dropped, name, published, type = ''] =
-      /^(?:\((\w+)\)|(\w+)(?:=(\w+))? ([A-Z]+))$/.exec(text) ?? [];
+      /^(?:\((\w+)\)|\+?(\w+)(?:=(\w+))? ([A-Z]+))$/.exec(text) ?? [];
     return { published: dropped ?? published ?? name ?? '', name, type };
   });
 }
@@ -309,10 +340,18 @@ describe('every market and dataset', () => {
   });
 
   it.each(MARKETS)('%s: what list says is the matrix', async (market) => {
-    const { stdout } = await cryptodlOk(['list', 'datasets', '--market', market, '--json']);
-    const said = [...stdout.matchAll(/"dataset":"(\w+)"/g)].map(([, dataset]) => dataset);
-    expect([...new Set(said)]).toEqual(
-      MATRIX.filter((entry) => entry.market === market).map(({ dataset }) => dataset),
+    const { events } = await cryptodlOk(['list', 'datasets', '--market', market, '--json']);
+    const said = events.map(({ dataset, cadences, rest }) => {
+      const has = Object.keys(cadences as object).map((cadence) => cadence.charAt(0).toUpperCase());
+      return `${String(dataset)}: ${[...has, ...(rest === true ? ['REST'] : [])].join(' ')}`;
+    });
+    const archived = MATRIX.filter((entry) => entry.market === market);
+    const isFilled = (entry: Entry): boolean => REST_TOO[market].includes(entry.dataset);
+    expect(said.sort()).toEqual(
+      [
+        ...archived.map((entry) => `${entry.dataset}: ${entry.has}${isFilled(entry) ? ' REST' : ''}`),
+        ...REST_ALONE[market].map((dataset) => `${dataset}: REST`),
+      ].sort(),
     );
   });
 

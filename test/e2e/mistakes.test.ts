@@ -10,11 +10,16 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { serveVenue } from '../helpers/rest-venue-server.js';
+import type { ServedVenue } from '../helpers/rest-venue-server.js';
+import { RestVenue } from '../helpers/rest-venue.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const scratch = scratchFolder();
 const shell = promisify(execFile);
+const NOW = '2026-11-21T12:00:00Z';
 let archive: TestArchive;
+let rest: ServedVenue;
 
 beforeAll(async () => {
   const directory = join(scratch, 'archive');
@@ -39,14 +44,25 @@ beforeAll(async () => {
     to: '2023-10-23',
   });
   archive = await startArchive(directory);
+  const venue = new RestVenue({
+    now: () => Date.parse(NOW),
+    symbols: [
+      { symbol: 'BTCUSDT', host: 'fapi' },
+      { symbol: 'BTCUSD_PERP', host: 'dapi' },
+    ],
+  });
+  rest = await serveVenue(venue);
 });
-afterAll(() => archive.close());
+afterAll(() => Promise.all([archive.close(), rest.close()]));
 
 /** Where the archive is and what day it is; a user has neither in the command line. */
 function environment(): Record<string, string> {
   return {
     CRYPTODL_ARCHIVE_URL: archive.url,
-    CRYPTODL_NOW: '2026-11-21T12:00:00Z',
+    CRYPTODL_FAPI_URL: rest.urlOf('fapi'),
+    CRYPTODL_DAPI_URL: rest.urlOf('dapi'),
+    CRYPTODL_SPOT_URL: rest.urlOf('spot'),
+    CRYPTODL_NOW: NOW,
     CRYPTODL_RETRY_DELAY: '2ms',
     CRYPTODL_PROGRESS: 'none',
   };
@@ -146,6 +162,42 @@ const MISTAKES: readonly Mistake[] = [
     says: 'um has no "openInterest"',
     line: 'cryptodl vision --dataset metrics --symbols BTCUSDT',
   },
+  {
+    typed: ['vision', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT'],
+    says: 'um openInterestHist: only REST has it',
+    line: 'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT --days 1',
+  },
+  {
+    typed: ['vision', '--market', 'spot', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT'],
+    says: 'um openInterestHist: only REST has it',
+    line: 'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT --days 1',
+  },
+  {
+    typed: ['list', 'symbols', '--market', 'cm', '--dataset', 'basis'],
+    says: 'cm basis: only REST has it',
+    line: 'cryptodl metrics --market cm --dataset basis --symbols BTCUSD_PERP --days 1',
+  },
+  {
+    typed: ['metrics', '--dataset', 'kline', '--symbols', 'BTCUSDT'],
+    says: 'um klines: the archive has it',
+    line: 'cryptodl vision --market um --dataset klines --symbols BTCUSDT --days 1',
+  },
+  {
+    typed: ['metrics', '--dataset', 'openInterest', '--symbols', 'BTCUSDT'],
+    says: 'um has no "openInterest"',
+    line: 'cryptodl metrics --dataset openInterestHist --symbols BTCUSDT',
+  },
+  {
+    typed: ['metrics', '--symbols', 'BTCUSDC', '--days', '1'],
+    says: 'BTCUSDC',
+    line: 'cryptodl metrics --symbols BTCUSDT --days 1',
+  },
+  {
+    typed: ['metrics', '--symbols', 'BTCUSDT', '--interval', '1m', '--days', '1'],
+    says: 'has no "1m"',
+  },
+  { typed: ['metrics'], says: 'holds no series to continue' },
+  { typed: ['funding', '--symbols', 'BTCUSDT'], says: '"funding" is no command' },
   {
     typed: ['vision', '--market', 'spot', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT'],
     says: 'spot has no "fundingRate"',

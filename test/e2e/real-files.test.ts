@@ -20,8 +20,8 @@ type Type = 'time' | 'datetime' | 'date' | 'hour' | 'integer' | 'number' | 'flag
 
 interface Column {
   readonly name: string;
-  /** In the archive's header. */
-  readonly published: string;
+  /** In the archive's header; undefined: published files do not have it, and it is blank in the lake. */
+  readonly published: string | undefined;
   readonly type: Type;
 }
 
@@ -31,11 +31,15 @@ interface Shape {
   readonly grain: 'day' | 'month';
 }
 
-/** `name:type` with commas, `new=old:type` for a column that is renamed; numbers may leave their type out. */
+/**
+ * `name:type` with commas, `new=old:type` for a column that is renamed, `+name:type` for one that is not published; numbers may
+ * leave their type out.
+ */
 function shape(grain: Shape['grain'], sort: string, columns: string): Shape {
   const parsed = columns.split(/,\s*/).map((column): Column => {
     const [names = '', type = 'number'] = column.split(':');
     const [name = '', published = name] = names.split('=');
+    if (name.startsWith('+')) return { name: name.slice(1), published: undefined, type: type as Type };
     return { name, published, type: type as Type };
   });
   return { grain, sort: sort.split(','), columns: parsed };
@@ -53,7 +57,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   fundingRate: shape(
     'month',
     'calc_time',
-    'calc_time:time, funding_interval_hours:integer, last_funding_rate',
+    'calc_time:time, funding_interval_hours:integer, last_funding_rate, +mark_price',
   ),
   metrics: shape(
     'month',
@@ -176,7 +180,7 @@ const EXCERPTS: Readonly<Record<string, Excerpt>> = {
     rows: 12,
     hasHeader: true,
     duplicates: 0,
-    row: '1760976000000000 | 8 | -1.8E-7',
+    row: '1760976000000000 | 8 | -1.8E-7 | NULL',
   },
   'data/spot/daily/aggTrades/FXSUSDT/FXSUSDT-aggTrades-2023-10-29.zip': {
     rows: 5,
@@ -456,7 +460,7 @@ describe.skipIf(missing !== undefined)('real archive files', () => {
     for (const [key, { rows, hasHeader }] of known) {
       const { header, rows: found } = readPublished(csvs.get(key) ?? Buffer.alloc(0));
       expect([key, found.length]).toEqual([key, rows]);
-      const names = shapeOf(placeOf(key)).columns.map((column) => column.published);
+      const names = shapeOf(placeOf(key)).columns.flatMap(({ published: name }) => name ?? []);
       expect([key, header]).toEqual([key, hasHeader ? names : undefined]);
       expect(new Set(found.map((row) => row.length))).toEqual(new Set([names.length]));
     }

@@ -58,7 +58,8 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     tempFolder: folder,
     signal: new AbortController().signal,
   };
-  return downloadObject(context, PLAN, object);
+  const arrived = await downloadObject(context, PLAN, object);
+  return 'received' in arrived ? arrived.received : undefined;
 }
 
 function damaged(random: Random): { sound: SoundZip; zip: Buffer; how: string } {

@@ -15,7 +15,7 @@ const { sha256: DIGEST } = answer(ZIP);
 /** What the object is taken for beside this sidecar. */
 async function verifiedBy(sidecar: string): Promise<string | undefined> {
   const wire: Fetch = ({ url }) => Promise.resolve(answer(url.endsWith('.CHECKSUM') ? sidecar : ZIP));
-  const received = await downloadObject(
+  const arrived = await downloadObject(
     {
       fetch: verify(wire),
       archiveUrl: 'http://archive.test',
@@ -32,7 +32,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
     },
     { key: `data/${NAME}`, period: period('2024-01-15') },
   );
-  return received?.verified;
+  return 'received' in arrived ? arrived.received.verified : undefined;
 }
 
 describe('a sidecar', () => {

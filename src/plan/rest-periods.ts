@@ -1,0 +1,155 @@
+/** Which periods of a series REST is asked for: all of them, or those that the archive has not got. */
+import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
+import type { Held } from '../lake/manifest.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { AbsenceReason, Grain, PartitionPlan, Period, RestPeriod, Series } from '../task.js';
+import { restKey } from '../venue/keys.js';
+import { byMonth } from './choose-objects.js';
+import type { Choice, DayRange } from './choose-objects.js';
+
+/** What REST has of a series. */
+export interface RestOffer {
+  /** `only`: the archive is not asked. */
+  readonly mode: 'only' | 'fill';
+  /** First day that can be had whole. */
+  readonly from: number;
+  /** Day after the last one that may be asked for. */
+  readonly to: number;
+  /** The day that is not over yet. */
+  readonly today: number;
+  /** A whole month is one period, as in the archive. */
+  readonly hasMonths: boolean;
+}
+
+export interface RestContext {
+  readonly series: Series;
+  readonly offer: RestOffer;
+  readonly partition: Grain;
+  readonly held: Held;
+}
+
+/** Chosen periods by partition label, in ascending order; a range without start begins with what REST has. */
+export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Map<string, Choice[]> {
+  const { offer } = context;
+  const bounded = ranges.map(({ from, to }) => ({
+    from: from ?? offer.from,
+    to: Math.min(to, offer.to),
+  }));
+  const partitions = new Map<string, Choice[]>();
+  for (const [month, days] of byMonth(bounded)) {
+    const first = monthStart(month);
+    const end = monthStart(month + 1);
+    const isWhole = days.length === end - first && end <= offer.today;
+    for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
+      const label = labelOf(context, period);
+      partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, 'hole')]);
+    }
+  }
+  return partitions;
+}
+
+/** Why the archive has not got it, where REST may have it. */
+const FILLED: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
+
+/** The same choices, with REST's periods where the archive has none. */
+export function fillFromRest(
+  context: RestContext,
+  partitions: ReadonlyMap<string, readonly Choice[]>,
+): Map<string, Choice[]> {
+  const filled = new Map<string, Choice[]>();
+  for (const [label, choices] of partitions)
+    filled.set(
+      label,
+      choices.flatMap((choice) => fill(context, choice)),
+    );
+  return filled;
+}
+
+function fill(context: RestContext, choice: Choice): Choice[] {
+  const { offer } = context;
+  const { period, listed, held, absent } = choice;
+  if (listed !== undefined || (held !== undefined && !isFromRest(held)) || !FILLED.has(absent))
+    return [choice];
+  if (period.cadence === 'daily') {
+    const isOffered = period.from >= offer.from && period.to <= offer.to;
+    return isOffered ? [choiceOf(context, period, absent)] : [choice];
+  }
+  if (!offer.hasMonths) return [choice];
+  const isWhole = period.to <= offer.today;
+  const days = Array.from(
+    { length: Math.min(period.to, offer.to) - period.from },
+    (_, day) => period.from + day,
+  );
+  return periodsOf(context, monthOf(period.from), isWhole ? undefined : days).map((part) =>
+    choiceOf(context, part, absent),
+  );
+}
+
+/**
+ * A month that is over is one period, unless its days are held one by one or REST has only the last of them; one that is
+ * held stays one. `days` undefined: all of it is wanted.
+ */
+function periodsOf(
+  { held, offer }: RestContext,
+  month: number,
+  days: readonly number[] | undefined,
+): Period[] {
+  const all = Array.from(
+    { length: monthStart(month + 1) - monthStart(month) },
+    (_, index) => monthStart(month) + index,
+  );
+  if (held.ofMonth(month) !== undefined) return [monthPeriod(month)];
+  const isCut = offer.from > monthStart(month) && offer.from < monthStart(month + 1);
+  const holdsDays = all.some((day) => held.ofDay(day) !== undefined);
+  if (days === undefined && offer.hasMonths && !isCut && !holdsDays) return [monthPeriod(month)];
+  return (days ?? all).map((day) => dayPeriod(day));
+}
+
+function labelOf({ partition }: RestContext, period: Period): string {
+  return partition === 'day' && period.cadence === 'daily'
+    ? dayText(period.from)
+    : monthText(monthOf(period.from));
+}
+
+function choiceOf({ series, held, offer }: RestContext, period: Period, otherwise: AbsenceReason): Choice {
+  const ofMonth = held.ofMonth(monthOf(period.from));
+  const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
+  const known = line === undefined ? {} : { held: line };
+  // What the archive has published is not asked of REST again.
+  if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
+  if (period.from < offer.from)
+    return { period, absent: 'before-history', key: restKey(series, period), ...known };
+  const rest: RestPeriod = {
+    from: period.from,
+    to: period.to,
+    otherwise,
+    ...(offer.mode === 'fill' ? { fills: true } : {}),
+    ...(period.to > offer.today ? { open: true } : {}),
+  };
+  return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
+}
+
+/** Periods that come one after the other are asked for together, also across files. */
+export function joinPeriods(plans: readonly PartitionPlan[]): PartitionPlan[] {
+  const asked = plans
+    .flatMap(({ tasks }) => tasks)
+    .filter(({ action }) => action.kind === 'fetch')
+    .flatMap(({ object }) => (object.rest === undefined ? [] : [object.period]))
+    .sort((a, b) => a.from - b.from);
+  const spans: { from: number; to: number }[] = [];
+  for (const { from, to } of asked) {
+    const last = spans.at(-1);
+    if (last?.to === from) last.to = to;
+    else spans.push({ from, to });
+  }
+  const spanOf = ({ from }: Period): object =>
+    spans.find((span) => from >= span.from && from < span.to) ?? {};
+  return plans.map((plan) => ({
+    ...plan,
+    tasks: plan.tasks.map((task) => {
+      const { rest, period } = task.object;
+      if (rest === undefined) return task;
+      return { ...task, object: { ...task.object, rest: { ...rest, ...spanOf(period) } } };
+    }),
+  }));
+}

@@ -1,0 +1,86 @@
+/** `--symbols` of `cryptodl metrics` against what the exchange trades now; what it trades no more is told apart. */
+import { usage } from '../errors.js';
+import { selectSymbols } from '../plan/symbols.js';
+import type { SymbolPatterns } from '../plan/symbols.js';
+import type { Market } from '../task.js';
+import { byKey } from '../venue/keys.js';
+import { findDataset, isArchived } from '../venue/venue.js';
+import { listedSymbols } from './choose-symbols.js';
+import { isRestFault } from './rest-session.js';
+import type { Session } from './session.js';
+
+export interface RestSymbols {
+  readonly symbols: readonly string[];
+  readonly excluded: readonly string[];
+  /** Named symbols that only the archive knows. */
+  readonly delisted: readonly string[];
+}
+
+/** Throws usage errors for names that neither the exchange nor the archive knows, with the nearest one. */
+export async function chooseRestSymbols(session: Session, patterns: SymbolPatterns): Promise<RestSymbols> {
+  const { market } = session.options;
+  const traded = await tradedSymbols(session, market);
+  const known = new Set(traded);
+  const unknown = patterns.names.filter((name) => !known.has(name));
+  const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(session, market);
+  const delisted = unknown.filter((name) => archived.has(name));
+  const names = patterns.names.filter((name) => !delisted.includes(name));
+  if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
+  const { symbols, excluded } = selectSymbols(
+    { ...patterns, names },
+    session.options.quote ?? [],
+    traded,
+    market,
+    'REST',
+  );
+  return { symbols, excluded, delisted };
+}
+
+function allDelisted(delisted: readonly string[], market: Market): Error {
+  const few = delisted.slice(0, 5);
+  return usage(
+    `${few.join(', ')}: not traded any more, so REST has nothing of ${few.length === 1 ? 'it' : 'them'}`,
+    'the archive has the history: cryptodl vision --dataset metrics,fundingRate',
+    {
+      command: [
+        'vision',
+        '--market',
+        market,
+        '--dataset',
+        'metrics,fundingRate',
+        '--symbols',
+        few.join(','),
+        '--months',
+        '1',
+      ],
+    },
+  );
+}
+
+/** In key order. Where the host does not answer us, what the archive lists must do. */
+async function tradedSymbols(session: Session, market: Market): Promise<string[]> {
+  try {
+    const symbols = await session.rest.symbols(market);
+    return symbols.map(({ symbol }) => symbol).sort(byKey);
+  } catch (error) {
+    if (!isRestFault(error)) throw error;
+    const hint = error.hint === undefined ? '' : `; ${error.hint}`;
+    session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
+    return [...(await archivedSymbols(session, market))].sort(byKey);
+  }
+}
+
+/** Of the datasets that the archive and REST both have; without a listing there are none. */
+async function archivedSymbols(session: Session, market: Market): Promise<ReadonlySet<string>> {
+  const datasets = ['metrics', 'fundingRate'].flatMap((name) => {
+    const spec = findDataset(session.venue, market, name);
+    return spec === undefined || !isArchived(spec) ? [] : [{ market, spec, cadences: spec.cadences }];
+  });
+  try {
+    const listed = await listedSymbols(session, datasets);
+    return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
+  } catch (error) {
+    if (!isRestFault(error)) throw error;
+    return new Set();
+  }
+}

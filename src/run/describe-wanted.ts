@@ -1,0 +1,82 @@
+/** What is wanted, in words: for the plan block, the closing block and the failure report. */
+import { join } from 'node:path';
+import type { Resolved } from '../options/resolve.js';
+import { createFailureReport } from '../report/failure-report.js';
+import type { FailureReport } from '../report/failure-report.js';
+import { shownPath } from '../shown-path.js';
+import type { Format } from '../task.js';
+import { durationText } from '../units.js';
+import type { Venue } from '../venue/venue.js';
+import type { ChosenDataset } from './choose-datasets.js';
+import { reportHeader } from './plan-run.js';
+import type { Session } from './session.js';
+import type { Wanted } from './wanted.js';
+
+/** Flags that somebody gave, wherever. */
+export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
+  return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
+}
+
+export function reportOf(session: Session, { texts }: Resolved, verb: 'vision' | 'metrics'): FailureReport {
+  const { failures } = session.options;
+  const stamp = new Date(session.clock.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  return createFailureReport({
+    path: failures ?? join(session.paths.failures, `${verb}-${stamp}.jsonl`),
+    header: reportHeader(session, texts, verb),
+    mode: failures === undefined ? 'new' : 'overwrite',
+  });
+}
+
+export function describeWanted(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+): Pick<Wanted, 'what' | 'dataPath' | 'query'> {
+  const { options, paths, venue } = session;
+  const names = [...new Set(datasets.map(({ spec }) => spec.name))];
+  const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
+  const what = [options.market, names.join(','), intervals.join(',')].filter((part) => part !== '').join(' ');
+  if (options.format === 'zip')
+    return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
+  const market = join(paths.root, venue.name, options.market);
+  const dataPath = names.length === 1 ? join(market, names[0] ?? '') : market;
+  return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
+}
+
+function queryOf(format: Format, folder: string): string {
+  const reader = format === 'csv' ? 'read_csv' : 'read_parquet';
+  return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
+}
+
+export function excludedNotes(excluded: readonly string[]): string[] {
+  if (excluded.length === 0) return [];
+  const more = excluded.length > 3 ? ', …' : '';
+  return [
+    `excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${excluded.slice(0, 3).join(', ')}${more}`,
+  ];
+}
+
+/** What the venue counts together, in words. */
+const COUNTED: Readonly<Record<string, string>> = {
+  futuresData: 'for statistics',
+  funding: 'for funding rates',
+  futures: 'of weight to futures',
+  spot: 'of weight to spot',
+};
+
+/** How much is asked of REST, and how long its limits make it take: the largest share decides. */
+export function requestNotes({ buckets }: Venue, requests: Readonly<Record<string, number>>): string[] {
+  const parts = Object.entries(requests).flatMap(([name, weight]) => {
+    const bucket = buckets[name as keyof typeof buckets];
+    if (!('permits' in bucket)) return [];
+    const { permits, windowSeconds } = bucket;
+    const limit = `${permits.toLocaleString('en-US')} in ${durationText(windowSeconds * 1000)}`;
+    const text = `${weight.toLocaleString('en-US')} ${COUNTED[name] ?? name} (${limit})`;
+    // What fits into a window takes no longer than the requests themselves.
+    const windows = Math.ceil(weight / permits) - 1;
+    return [{ text, minMs: windows * windowSeconds * 1000 }];
+  });
+  if (parts.length === 0) return [];
+  const minMs = Math.max(...parts.map((part) => part.minMs));
+  const time = minMs === 0 ? 'no wait' : `about ${durationText(minMs)}`;
+  return [`requests   ${parts.map(({ text }) => text).join(', ')}: ${time}`];
+}

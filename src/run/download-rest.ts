@@ -1,0 +1,138 @@
+/** One period of REST's rows, from the wire to its CSV: what an archive object is otherwise. */
+import { createHash } from 'node:crypto';
+import { DAY_MS, parseDay } from '../calendar.js';
+import { CryptodlError } from '../errors.js';
+import type { Body } from '../fetch.js';
+import type { Download } from '../queue/run-queue.js';
+import type { RestClient } from '../rest/client.js';
+import { JoinedRows } from '../rest/joined-rows.js';
+import type { Span } from '../rest/page.js';
+import { rowsAsCsv } from '../rest/rows-as-csv.js';
+import { seriesPages } from '../rest/series-pages.js';
+import { SpanRows } from '../rest/span-rows.js';
+import type { PeriodRows } from '../rest/span-rows.js';
+import { seriesName } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series } from '../task.js';
+import { routesOf } from '../venue/routes.js';
+import { findDataset, intervalMs } from '../venue/venue.js';
+import type { DatasetSpec, Venue } from '../venue/venue.js';
+import type { ReceivedObject } from '../write/csv-input.js';
+
+interface Taker {
+  take(span: Span): Promise<PeriodRows>;
+}
+
+/** A span whose pages are being asked for, and the periods that have not had their rows yet. */
+interface Running {
+  readonly taker: Taker;
+  readonly span: Pick<Period, 'from' | 'to'>;
+  /** First day that was not given out. */
+  next: number;
+}
+
+const BEYOND: ReadonlySet<string> = new Set(['before-history', 'symbol-closed']);
+
+export class RestDownloads {
+  readonly #venue: Venue;
+  readonly #client: RestClient;
+  readonly #warn: (message: string) => void;
+  /** By series. */
+  readonly #running = new Map<string, Running>();
+  #hasWarned = false;
+
+  constructor(venue: Venue, client: RestClient, warn: (message: string) => void) {
+    this.#venue = venue;
+    this.#client = client;
+    this.#warn = warn;
+  }
+
+  /** Rejects with a typed error; a period that REST does not keep any more, or has no row of, is absent. */
+  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
+    const spec = findDataset(this.#venue, series.market, series.dataset);
+    if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
+    try {
+      const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
+      if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst) };
+      const microseconds = hasMicroseconds(spec, object.period);
+      const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
+      return { received: receivedOf(object, csv) };
+    } catch (error) {
+      return { absent: this.#absenceAfter(error, rest) };
+    }
+  }
+
+  async #rowsOf(series: Series, spec: DatasetSpec, period: Period, rest: RestPeriod): Promise<PeriodRows> {
+    const name = seriesName(series);
+    const known = this.#running.get(name);
+    const isNext = known !== undefined && period.from >= known.next && period.to <= known.span.to;
+    const running = isNext ? known : this.#begin(series, spec, { from: period.from, to: rest.to });
+    this.#running.set(name, running);
+    running.next = Math.max(running.next, period.to);
+    let isOver = true;
+    try {
+      const taken = await running.taker.take(spanOf(spec, period));
+      isOver = running.next >= running.span.to;
+      return taken;
+    } finally {
+      if (isOver && this.#running.get(name) === running) this.#running.delete(name);
+    }
+  }
+
+  #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
+    const asked = spanOf(spec, span);
+    const parts = routesOf(this.#venue, series).map(
+      ({ route, series: part }) => [part.dataset, seriesPages(this.#client, route, part, asked)] as const,
+    );
+    const [first] = parts;
+    if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);
+    const taker =
+      spec.rest !== undefined && 'joins' in spec.rest
+        ? new JoinedRows(parts, asked.from)
+        : new SpanRows(first[1], asked.from);
+    return { taker, span, next: span.from };
+  }
+
+  /** Where REST only fills gaps, what it cannot give stays the gap that it was. Throws what is a failure. */
+  #absenceAfter(error: unknown, { otherwise, fills }: RestPeriod): AbsenceReason {
+    if (!(error instanceof CryptodlError)) throw error;
+    if (BEYOND.has(error.code) && fills !== true)
+      return error.code === 'symbol-closed' ? 'delisted' : 'before-history';
+    if (fills !== true || (!BEYOND.has(error.code) && error.code !== 'location-restricted')) throw error;
+    if (!BEYOND.has(error.code) && !this.#hasWarned) this.#warn(error.message);
+    this.#hasWarned = true;
+    return otherwise;
+  }
+}
+
+function absenceOf({ otherwise, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
+  return isBeforeFirst && fills !== true ? 'not-listed-yet' : otherwise;
+}
+
+/** In which the rows of these days have their labels. */
+function spanOf({ rest }: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+  return { from: startOf(rest, from), to: startOf(rest, to) };
+}
+
+function startOf(rest: DatasetSpec['rest'], day: number): number {
+  if (rest === undefined || !('joins' in rest)) return day * DAY_MS;
+  const shift = rest.endLabelsBefore === undefined ? undefined : parseDay(rest.endLabelsBefore);
+  return day * DAY_MS + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
+}
+
+function hasMicroseconds({ rest }: DatasetSpec, { from }: Period): boolean {
+  if (rest === undefined || 'joins' in rest || rest.microsecondsFrom === undefined) return false;
+  return from * DAY_MS >= Date.parse(rest.microsecondsFrom);
+}
+
+function receivedOf(object: ArchiveObject, csv: Buffer): ReceivedObject {
+  const body: Body = { kind: 'memory', bytes: csv };
+  return {
+    object,
+    zip: body,
+    csv: body,
+    name: object.key,
+    zipBytes: csv.length,
+    sha256: createHash('sha256').update(csv).digest('hex'),
+    verified: 'rest',
+  };
+}

@@ -1,0 +1,52 @@
+/** What REST has of a series at the moment of the run. */
+import { DAY_MS, dayOf, parseDay } from '../calendar.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import type { RestOffer } from '../plan/rest-periods.js';
+import type { Series } from '../task.js';
+import { reachMs, routesOf, takesSymbol } from '../venue/routes.js';
+import { findDataset, rowSeconds } from '../venue/venue.js';
+import type { Venue } from '../venue/venue.js';
+import type { Session } from './session.js';
+
+export interface OfferOptions {
+  readonly venue: Venue;
+  readonly nowMs: number;
+  readonly mode: RestOffer['mode'];
+  readonly includeToday: boolean;
+}
+
+/** Undefined when REST has nothing of it. */
+export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
+  const { venue, nowMs, mode, includeToday } = options;
+  const spec = findDataset(venue, series.market, series.dataset);
+  if (spec?.rest === undefined || !takesSymbol(spec, series.market, series.symbol)) return undefined;
+  // Bars longer than a day have no days to fill.
+  if (series.interval !== undefined && rowSeconds(spec, series.interval) === undefined) return undefined;
+  const today = dayOf(nowMs);
+  const reach = reachMs(venue, series);
+  const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
+  const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
+  // The moment of the wall moves on while the run goes on: only days that stay whole.
+  const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS) / DAY_MS);
+  const hasMonths = spec.cadences.length > 0 && spec.cadences.every((cadence) => cadence === 'monthly');
+  return { mode, from, to: includeToday ? today + 1 : today, today, hasMonths };
+}
+
+/** How long a run may take until it asks for the oldest day. */
+const WALL_MS = 3_600_000;
+
+/** With --fill rest: what REST has of the days that the archive has not got. */
+export function fillOf({ options, venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
+  if (options.fill === undefined || options.format === 'zip') return {};
+  const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false });
+  return rest === undefined ? {} : { rest };
+}
+
+/** With --join archive REST has only what the archive lacks, where the archive has the dataset at all. */
+export function offerOf(session: Session, series: Series): RestOffer | undefined {
+  const { venue, nowMs, options } = session;
+  const spec = venue.markets[series.market].datasets[series.dataset];
+  const isJoined = options.join !== undefined && spec !== undefined && spec.cadences.length > 0;
+  const includeToday = options['include-today'] === true;
+  return restOffer(series, { venue, nowMs, mode: isJoined ? 'fill' : 'only', includeToday });
+}

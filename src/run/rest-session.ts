@@ -1,0 +1,71 @@
+/** REST as a run sees it: its hosts, its limits, and what a ban of one host means for the others. */
+import { CryptodlError } from '../errors.js';
+import type { Fetch } from '../fetch.js';
+import type { Observer } from '../observer.js';
+import type { Options } from '../options/flags.js';
+import { RestClient } from '../rest/client.js';
+import { exchangeInfo, weightBucket } from '../rest/exchange-info.js';
+import type { TradedSymbol } from '../rest/exchange-info.js';
+import { placeOf } from '../state/bans.js';
+import type { Market } from '../task.js';
+import type { Throttle } from '../throttle/throttle.js';
+import type { Venue } from '../venue/venue.js';
+
+export interface Rest {
+  readonly client: RestClient;
+  /** Symbols that a market's host knows; the limits that it tells are kept from now on. */
+  readonly symbols: (market: Market) => Promise<readonly TradedSymbol[]>;
+}
+
+export interface RestSessionOptions {
+  readonly options: Options;
+  readonly venue: Venue;
+  readonly fetch: Fetch;
+  readonly throttle: Pick<Throttle, 'setBudget'>;
+  readonly observer: Observer;
+  readonly signal: AbortSignal;
+}
+
+export function openRest({ options, venue, fetch, throttle, observer, signal }: RestSessionOptions): Rest {
+  const client = new RestClient({
+    fetch,
+    urls: { fapi: options['fapi-url'], dapi: options['dapi-url'], spot: options['spot-url'] },
+    // Whoever moved spot has no other host.
+    spotElsewhere: options['spot-url'] === venue.hosts.spot ? venue.hosts.spotPublic : undefined,
+    priority: options.priority,
+    signal,
+    warn: (message) => {
+      observer.warn(message);
+    },
+  });
+  return {
+    client,
+    symbols: async (market) => {
+      const { symbols, weight } = await exchangeInfo(client, market);
+      if (weight !== undefined)
+        throttle.setBudget(weightBucket(market), { permits: weight.limit, windowMs: weight.windowMs });
+      return symbols;
+    },
+  };
+}
+
+const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
+
+/** Where a market's REST is asked, bucket by bucket: what a ban is remembered for. */
+export function restPlaces(options: Options, market: Market): string[] {
+  if (market === 'spot') return [placeOf('spot', options['spot-url'])];
+  const url = market === 'cm' ? options['dapi-url'] : options['fapi-url'];
+  return FUTURES.map((bucket) => placeOf(bucket, url));
+}
+
+/** The host of USD-margined and that of coin-margined futures count together: a ban of one is one of both. */
+export function bannedWith(options: Options, url: string): string[] {
+  const futures = [options['fapi-url'], options['dapi-url']];
+  const isOf = (base: string): boolean => new URL(base).host === new URL(url).host;
+  return futures.some(isOf) ? [...new Set([url, ...futures])] : [url];
+}
+
+/** Whether the symbols of a market may be had from somewhere else: its host does not answer, or not to us. */
+export function isRestFault(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
+}

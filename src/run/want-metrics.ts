@@ -1,0 +1,151 @@
+/** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
+import { DAY_MS, dayText, parseDay } from '../calendar.js';
+import { usage } from '../errors.js';
+import type { Resolved } from '../options/resolve.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { resolveRange } from '../plan/range.js';
+import type { Range } from '../plan/range.js';
+import { readPatterns } from '../plan/symbols.js';
+import type { ReadList } from '../plan/symbols.js';
+import type { Series } from '../task.js';
+import { reachMs, takesSymbol } from '../venue/routes.js';
+import { chooseDatasets } from './choose-datasets.js';
+import type { ChosenDataset } from './choose-datasets.js';
+import { chooseRestSymbols } from './choose-rest-symbols.js';
+import type { RestSymbols } from './choose-rest-symbols.js';
+import { continueLake } from './continue-lake.js';
+import { describeWanted, excludedNotes, givenFlags, reportOf } from './describe-wanted.js';
+import { offerOf } from './rest-offer.js';
+import type { Session } from './session.js';
+import { settingsOf } from './settings-of.js';
+
+import type { Wanted } from './wanted.js';
+
+/** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
+export async function wantMetrics(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+  const { options, venue } = session;
+  refuseMarket(session);
+  refuseZip(session);
+  const range = withToday(session, resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0));
+  const datasets = chooseDatasets(venue, options, 'rest');
+  const report = reportOf(session, resolved, 'metrics');
+  const hasListing = options.join !== undefined;
+  if (options.symbols === undefined) {
+    const wanted = await continueLake(session, range, givenFlags(resolved), 'metrics');
+    return { verb: 'metrics', report, ...wanted, hasListing };
+  }
+  const patterns = await readPatterns(options.symbols, read);
+  const chosen = await chooseRestSymbols(session, patterns);
+  refuseDated(chosen.symbols, datasets);
+  // Symbol by symbol: datasets that count in different budgets are asked for at the same time.
+  const requests = chosen.symbols.flatMap((symbol) =>
+    datasets.flatMap((dataset) => requestOf(session, dataset, symbol, range)),
+  );
+  return {
+    verb: 'metrics',
+    requests,
+    hasListing,
+    ...describeWanted(session, datasets),
+    range: range.text,
+    notes: [
+      ...excludedNotes(chosen.excluded),
+      ...delistedNotes(chosen),
+      ...datedNotes(chosen.symbols, datasets),
+      ...wallNotes(session, requests, range),
+    ],
+    ended: [],
+    report,
+  };
+}
+
+function refuseMarket({ options }: Session): void {
+  if (options.market === 'um' || options.market === 'cm') return;
+  throw usage(`--market: metrics has um and cm, not ${options.market}`, '--market um', {
+    flags: { market: 'um' },
+  });
+}
+
+function refuseZip({ options }: Session): void {
+  if (options.format !== 'zip') return;
+  throw usage('--format: zip is for files of the archive, REST has none', '--format parquet', {
+    flags: { format: 'parquet' },
+  });
+}
+
+/** The range ends with the running day when that is wanted and nothing else is said. */
+function withToday(session: Session, range: Range): Range {
+  const { options, nowMs } = session;
+  const today = Math.floor(nowMs / DAY_MS);
+  if (options['include-today'] !== true || range.to !== today) return range;
+  return { ...range, to: today + 1, text: `${range.text} and today` };
+}
+
+function requestOf(
+  session: Session,
+  { market, spec, interval, cadences }: ChosenDataset,
+  symbol: string,
+  range: Range,
+): SeriesRequest[] {
+  const series: Series = {
+    market,
+    dataset: spec.name,
+    ...(interval === undefined ? {} : { interval }),
+    symbol,
+  };
+  const rest = offerOf(session, series);
+  if (rest === undefined) return [];
+  return [
+    {
+      series,
+      settings: settingsOf(session, spec, interval),
+      cadences,
+      ranges: [{ from: range.from, to: range.to }],
+      rest,
+    },
+  ];
+}
+
+function refuseDated(symbols: readonly string[], datasets: readonly ChosenDataset[]): void {
+  if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(spec, market, symbol))))
+    return;
+  const [symbol = ''] = symbols;
+  const perpetual = `${symbol.split('_')[0] ?? symbol}_PERP`;
+  throw usage(
+    `--symbols ${symbol}: these are statistics of a pair, for which its perpetual contract stands`,
+    `--symbols ${perpetual}`,
+    { flags: { symbols: perpetual } },
+  );
+}
+
+function delistedNotes({ delisted }: RestSymbols): string[] {
+  if (delisted.length === 0) return [];
+  const few = delisted.slice(0, 3).join(', ');
+  const more = delisted.length > 3 ? `, … (${delisted.length})` : '';
+  return [
+    `delisted   ${few}${more}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
+  ];
+}
+
+function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset[]): string[] {
+  return datasets.flatMap(({ market, spec }) => {
+    const dated = symbols.filter((symbol) => !takesSymbol(spec, market, symbol));
+    if (dated.length === 0) return [];
+    return [
+      `lacking    ${market} ${spec.name} has no ${dated.slice(0, 3).join(', ')}${dated.length > 3 ? ', …' : ''}: only perpetual contracts`,
+    ];
+  });
+}
+
+/** Said once, not with every day. */
+function wallNotes(session: Session, requests: readonly SeriesRequest[], range: Range): string[] {
+  const walled = requests.find(
+    ({ series, rest }) =>
+      rest?.mode === 'only' &&
+      reachMs(session.venue, series) !== undefined &&
+      (range.from === undefined || range.from < rest.from),
+  );
+  if (walled?.rest === undefined) return [];
+  const hint =
+    walled.series.market === 'um' ? '; the archive has older days: cryptodl vision --dataset metrics' : '';
+  return [`kept       REST keeps statistics of 30 days, here from ${dayText(walled.rest.from)} on${hint}`];
+}

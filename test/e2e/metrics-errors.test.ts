@@ -1,0 +1,199 @@
+/** `cryptodl metrics` when it is asked for the wrong thing, or answered with one. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+import { publishMetrics } from '../helpers/metrics-archive.js';
+import { daysBetween, metricsScene, rowsOf, statisticsOf } from '../helpers/metrics-scene.js';
+import type { MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
+import { apiError, serverError } from '../helpers/rest-venue-answers.js';
+import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+
+const scratch = scratchFolder();
+const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
+const OLD: VenueSymbol = { symbol: 'OLDUSDT', host: 'fapi', to: Date.parse('2026-10-01') };
+const SYMBOLS: readonly VenueSymbol[] = [
+  BTC,
+  { symbol: 'ETHUSDT', host: 'fapi' },
+  { symbol: '币安人生USDT', host: 'fapi', status: 'PENDING_TRADING', contractType: '' },
+  OLD,
+  { symbol: 'BTCUSD_PERP', host: 'dapi' },
+  { symbol: 'BTCUSD_261225', host: 'dapi', contractType: 'CURRENT_QUARTER' },
+];
+
+const open: { close: () => Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((opened) => opened.close()));
+});
+async function scene(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
+  const opened = await metricsScene(scratch, { symbols: SYMBOLS, ...more });
+  open.push(opened);
+  return opened;
+}
+/** With an archive that has metrics of the day before. */
+async function sceneWithArchive(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
+  const folder = mkdtempSync(join(scratch, 'archive-'));
+  for (const symbol of [BTC, OLD]) publishMetrics(folder, symbol, Date.parse('2026-09-20'));
+  const archive = await startArchive(folder);
+  open.push(archive);
+  return scene({ archiveUrl: archive.url, ...more });
+}
+
+describe('a mistake', () => {
+  it.each([
+    [
+      ['--dataset', 'opeInterestHist', '--symbols', 'BTCUSDT'],
+      'has no "opeInterestHist"',
+      '--dataset openInterestHist',
+    ],
+    [['--dataset', 'klines', '--symbols', 'BTCUSDT'], 'the archive has it', 'cryptodl vision'],
+    [['--interval', '1m', '--symbols', 'BTCUSDT'], 'has no "1m"', '--interval 5m'],
+    [['--interval', '8h', '--symbols', 'BTCUSDT'], 'has no "8h"', '--interval'],
+    [['--symbols', 'BTCUSTD'], 'REST has no BTCUSTD in um', '--symbols BTCUSDT'],
+    [['--symbols', '*EUR'], 'matches none', '--symbols'],
+    [['--market', 'spot', '--symbols', 'BTCUSDT'], 'metrics has um and cm, not spot', '--market um'],
+    [
+      ['--market', 'cm', '--dataset', 'metrics', '--symbols', 'BTCUSD_PERP'],
+      'the archive has it',
+      'cryptodl vision',
+    ],
+    [
+      ['--market', 'cm', '--dataset', 'basis', '--symbols', 'BTCUSD_261225'],
+      'its perpetual contract',
+      '--symbols BTCUSD_PERP',
+    ],
+    [
+      ['--symbols', 'BTCUSDT', '--from', '2026-11-10', '--to', '2026-11-01'],
+      'is after --to',
+      '--from 2026-11-01',
+    ],
+    [['--symbols', 'BTCUSDT', '--format', 'zip'], 'REST has none', '--format parquet'],
+    [[], 'holds no series', '--symbols BTCUSDT,ETHUSDT'],
+  ])('%j is answered with what to type instead', async (words, what, instead) => {
+    const { run, lake } = await scene();
+    const result = await run(['metrics', ...words]);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(what)]);
+    expect(result.stderr).toContain(instead);
+    expect(filesBelow(scratch, '.parquet').filter((file) => file.startsWith(lake))).toEqual([]);
+  });
+
+  it('vision is told that REST has it', async () => {
+    const { run } = await scene();
+    const result = await run([
+      'vision',
+      '--dataset',
+      'openInterestHist',
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '1',
+    ]);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('only REST has it')]);
+    expect(result.stderr).toContain(
+      'cryptodl metrics --market um --dataset openInterestHist --symbols BTCUSDT',
+    );
+  });
+});
+
+describe('a symbol that is not traded any more', () => {
+  it('is said to be so, and the others are brought', async () => {
+    const { run, venue } = await sceneWithArchive();
+    const result = await run(['metrics', '--symbols', 'BTCUSDT,OLDUSDT', '--days', '1']);
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain('delisted   OLDUSDT: not traded any more');
+    expect(venue.log.filter(({ query }) => query.get('symbol') === 'OLDUSDT')).toEqual([]);
+  });
+
+  it('alone is a usage error that names the archive', async () => {
+    const { run } = await sceneWithArchive();
+    const result = await run(['metrics', '--symbols', 'OLDUSDT', '--days', '1']);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('not traded any more')]);
+    expect(result.stderr).toContain(
+      'cryptodl vision --market um --dataset metrics,fundingRate --symbols OLDUSDT',
+    );
+  });
+});
+
+describe('a place that the exchange does not serve', () => {
+  it('is said to be one, with what works from there; each host is asked once or twice', async () => {
+    const { run, venue } = await sceneWithArchive({ restricted: ['fapi'] });
+    const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '2']);
+    expect(result.code).toBe(4);
+    expect(result.stderr).toContain('it does not serve the place that this address is in');
+    expect(result.stderr).toContain('cryptodl vision');
+    expect(result.stderr).toContain('location-restricted');
+    expect(venue.log.length).toBe(1);
+  });
+
+  it('brings what the archive has with --join archive', async () => {
+    const { run, lake } = await sceneWithArchive({ restricted: ['fapi'] });
+    const line = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join', 'archive'];
+    const result = await run([...line, '--from', '2026-09-20', '--to', '2026-09-20']);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok')]);
+    expect(await rowsOf(lake, 'um/metrics/symbol=BTCUSDT')).toHaveLength(288);
+  });
+});
+
+describe('what could not be had', () => {
+  it('is listed in the failure report, and retry brings it', async () => {
+    let isDown = true;
+    const { run, lake } = await scene({
+      disturb: ({ query, path }) =>
+        isDown && path.includes('openInterestHist') && query.get('symbol') === 'ETHUSDT'
+          ? serverError(503)
+          : undefined,
+    });
+    const line = ['metrics', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT,ETHUSDT', '--days', '2'];
+    const first = await run([...line, '--retries', '0']);
+    expect([first.code, first.stderr]).toEqual([3, expect.stringContaining('2 ok, 2 failed')]);
+    expect(first.stderr).toContain('next       cryptodl retry');
+    isDown = false;
+    const [report = ''] = filesBelow(join(lake, 'failures'));
+    const second = await run(['retry', join(lake, 'failures', report)]);
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('2 ok')]);
+    const rows = await rowsOf(lake, 'um/openInterestHist/interval=5m/symbol=ETHUSDT');
+    const eth: VenueSymbol = { symbol: 'ETHUSDT', host: 'fapi' };
+    expect(rows.map((row) => [(row['timestamp'] as Date).getTime(), row['sum_open_interest']])).toEqual(
+      statisticsOf('openInterestHist', 'sumOpenInterest', eth, daysBetween('2026-11-19', '2026-11-21')),
+    );
+  });
+
+  it('a symbol that the routes do not know is a failure by name, the others are brought', async () => {
+    const { run } = await scene({
+      disturb: ({ query }) =>
+        query.get('symbol') === 'ETHUSDT' ? apiError(-1121, 'Invalid symbol.') : undefined,
+    });
+    const result = await run([
+      'metrics',
+      '--dataset',
+      'openInterestHist',
+      '--symbols',
+      'BTCUSDT,ETHUSDT',
+      '--days',
+      '1',
+    ]);
+    expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('1 ok, 1 failed')]);
+    expect(result.stderr).toContain('symbol-unknown');
+  });
+
+  it('days before the wall are absent, told once with where they are', async () => {
+    const { run, venue } = await scene();
+    const result = await run([
+      'metrics',
+      '--dataset',
+      'openInterestHist',
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '40',
+    ]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('29 ok, 11 absent')]);
+    expect(result.stderr).toContain('11 absent, before-history');
+    expect(
+      result.stderr.match(/the archive has older days: cryptodl vision --dataset metrics/g),
+    ).toHaveLength(1);
+    expect(venue.refused).toBe(0);
+  });
+});

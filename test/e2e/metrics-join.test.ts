@@ -1,0 +1,244 @@
+/** `metrics --join archive` and `vision --fill rest`: one series out of two sources. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines } from '../helpers/lake.js';
+import { metricsAt, publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
+import { publish } from '../helpers/published.js';
+import { daysBetween, metricsScene, rowsOf } from '../helpers/metrics-scene.js';
+import type { MetricsScene } from '../helpers/metrics-scene.js';
+import { aggTrades, kline } from '../helpers/rest-venue-market.js';
+import { fundingEvents } from '../helpers/rest-venue-rows.js';
+import { DAY_MS } from '../helpers/rest-venue-types.js';
+import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+import { sql } from '../helpers/sql.js';
+
+const scratch = scratchFolder();
+const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
+const SPOT: VenueSymbol = { symbol: 'BTCUSDT', host: 'spot', tradeEveryMs: 60_000 };
+const FUTURE: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi', tradeEveryMs: 60_000 };
+
+interface Scene extends MetricsScene {
+  readonly archive: TestArchive;
+  readonly folder: string;
+}
+const open: { close: () => Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((opened) => opened.close()));
+});
+async function scene(symbols: readonly VenueSymbol[], more: object = {}): Promise<Scene> {
+  const folder = mkdtempSync(join(scratch, 'archive-'));
+  const archive = await startArchive(folder);
+  const opened = await metricsScene(scratch, { symbols, archiveUrl: archive.url, ...more });
+  open.push(archive, opened);
+  return { ...opened, archive, folder };
+}
+
+function sources(lake: string, series: string): [string, string][] {
+  const last = new Map<string, string>();
+  for (const line of manifestLines(join(lake, 'binance', series)))
+    last.set(String(line['period']), line['verified'] === 'rest' ? 'REST' : 'archive');
+  return [...last].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+describe('metrics --join archive', () => {
+  const METRICS = [
+    'metrics',
+    '--dataset',
+    'metrics',
+    '--symbols',
+    'BTCUSDT',
+    '--join',
+    'archive',
+    '--days',
+    '6',
+  ];
+  const days = daysBetween('2026-11-15', '2026-11-21');
+  const whole = days.flatMap((day) => Array.from({ length: 288 }, (_, index) => day + index * 300_000));
+  const timesIn = async (lake: string): Promise<number[]> => {
+    const rows = await rowsOf(lake, 'um/metrics/symbol=BTCUSDT');
+    return rows.map((row) => (row['create_time'] as Date).getTime());
+  };
+
+  it('takes the days that the archive has from there and the tail from REST: one series without gap or double', async () => {
+    const { run, lake, folder } = await scene([BTC]);
+    for (const day of days.slice(0, 4)) publishMetrics(folder, BTC, day);
+    const result = await run(METRICS);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok')]);
+    expect(await timesIn(lake)).toEqual(whole);
+    expect(sources(lake, 'um/metrics/symbol=BTCUSDT').map(([, source]) => source)).toEqual([
+      'archive',
+      'archive',
+      'archive',
+      'archive',
+      'REST',
+      'REST',
+    ]);
+    const [last] = (await rowsOf(lake, 'um/metrics/symbol=BTCUSDT')).slice(-1);
+    expect(Object.values(last ?? {}).slice(1)).toEqual(metricsAt(BTC, whole.at(-1) ?? 0));
+  });
+
+  it('replaces what came from REST when the archive publishes it, and says how the two compare', async () => {
+    const { run, lake, folder, venue } = await scene([BTC]);
+    for (const day of days.slice(0, 4)) publishMetrics(folder, BTC, day);
+    await run(METRICS);
+    const asked = venue.log.length;
+    publishMetrics(folder, BTC, days[4] ?? 0, { differing: 3 });
+    const result = await run(METRICS);
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain("compared   288 rows of REST with the archive's: 3 differ");
+    expect(await timesIn(lake)).toEqual(whole);
+    expect(sources(lake, 'um/metrics/symbol=BTCUSDT').map(([, source]) => source)).toEqual([
+      'archive',
+      'archive',
+      'archive',
+      'archive',
+      'archive',
+      'REST',
+    ]);
+    // The other days stay in the file as they are: nothing but the symbols is asked of REST.
+    expect(venue.log.slice(asked).map(({ path }) => path)).toEqual(['/fapi/v1/exchangeInfo']);
+    const doubled = (await rowsOf(lake, 'um/metrics/symbol=BTCUSDT'))[4 * 288];
+    expect(doubled?.['sum_open_interest']).toBeCloseTo(2 * (metricsAt(BTC, days[4] ?? 0)[0] ?? 0), 3);
+  });
+
+  it('says when the labels of the archive are an interval off', async () => {
+    const { run, folder } = await scene([BTC]);
+    for (const day of days.slice(0, 4)) publishMetrics(folder, BTC, day);
+    await run(METRICS);
+    publishMetrics(folder, BTC, days[4] ?? 0, { shiftMs: 300_000 });
+    const result = await run([...METRICS, '--json']);
+    expect(result.code).toBe(0);
+    const overlap = result.events.find(({ event }) => event === 'overlap');
+    expect(overlap).toMatchObject({ labelsShiftMs: 300_000, differing: 0 });
+  });
+
+  it('lets the month of funding rates take the place of the days that REST had', async () => {
+    const { run, lake, folder, setNow } = await scene([BTC]);
+    const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];
+    publishFunding(folder, BTC, Date.parse('2026-10-01'));
+    expect((await run([...line, '--from', '2026-10-01'])).code).toBe(0);
+    const series = 'um/fundingRate/symbol=BTCUSDT';
+    const held = sources(lake, series);
+    expect(held[0]).toEqual(['2026-10', 'archive']);
+    expect(held.slice(1).map(([period]) => period)).toEqual(
+      daysBetween('2026-11-01', '2026-11-21').map((day) => new Date(day).toISOString().slice(0, 10)),
+    );
+    setNow('2026-12-02T08:00:00Z');
+    publishFunding(folder, BTC, Date.parse('2026-11-01'));
+    const result = await run([...line, '--from', '2026-10-01']);
+    expect(result.code).toBe(0);
+    expect(result.stderr).toMatch(/compared +60 rows of REST with the archive's: 0 differ/);
+    const rows = await rowsOf(lake, series);
+    const events = fundingEvents(BTC, Date.parse('2026-10-01'), Date.parse('2026-12-02') - 1);
+    expect(rows.map((row) => (row['calc_time'] as Date).getTime())).toEqual(
+      events.map((event) => event.fundingTime),
+    );
+    expect(rows.map((row) => row['last_funding_rate'])).toEqual(
+      events.map((event) => Number(event.fundingRate)),
+    );
+  });
+});
+
+describe('vision --fill rest', () => {
+  const days = daysBetween('2026-11-17', '2026-11-21');
+  const line = (market: string, dataset: string, n = 4): string[] => [
+    'vision',
+    '--market',
+    market,
+    '--dataset',
+    dataset,
+    '--symbols',
+    'BTCUSDT',
+    '--days',
+    String(n),
+    '--fill',
+    'rest',
+  ];
+
+  it.each([
+    ['um', FUTURE, '0'],
+    ['spot', SPOT, '999'],
+  ] as const)(
+    'fills %s klines that the archive has not published, in the unit of its files',
+    async (market, symbol, micros) => {
+      const { run, lake, folder } = await scene([symbol]);
+      for (const day of days.slice(0, 2)) publishKlines(folder, symbol, '1m', 60_000, day);
+      const result = await run(line(market, 'klines'));
+      expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('4 ok')]);
+      const rows = await rowsOf(lake, `${market}/klines/interval=1m/symbol=BTCUSDT`);
+      const expected = days.flatMap((day) =>
+        Array.from({ length: 1440 }, (_, index) => kline(symbol, '1m', day + index * 60_000)),
+      );
+      expect(rows.map((row) => (row['open_time'] as Date).getTime())).toEqual(
+        expected.map((cells) => Number(cells[0])),
+      );
+      expect(rows.map((row) => row['close'])).toEqual(expected.map((cells) => Number(cells[4])));
+      // A bar ends with the last unit that its files have: a millisecond, or a microsecond.
+      const [ends] = await sql(
+        `SELECT list(DISTINCT epoch_us(close_time) % 1000) AS us FROM '${lake}/binance/${market}/klines/**/*.parquet'`,
+      );
+      expect(ends).toEqual({ us: [micros] });
+      expect(
+        sources(lake, `${market}/klines/interval=1m/symbol=BTCUSDT`).map(([, source]) => source),
+      ).toEqual(['archive', 'archive', 'REST', 'REST']);
+    },
+  );
+
+  it('replaces filled days when the archive publishes them, without asking REST again', async () => {
+    const { run, lake, folder, venue } = await scene([FUTURE]);
+    for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);
+    await run(line('um', 'klines'));
+    const asked = venue.log.length;
+    publishKlines(folder, FUTURE, '1m', 60_000, days[2] ?? 0);
+    // Without symbols: what the lake holds goes on, also where something better than REST's rows has come.
+    const result = await run(['vision']);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok, 1 skipped')]);
+    expect(result.stderr).toContain("compared   1,440 rows of REST with the archive's: 0 differ");
+    expect(venue.log.length).toBe(asked);
+    const rows = await rowsOf(lake, 'um/klines/interval=1m/symbol=BTCUSDT');
+    expect(new Set(rows.map((row) => (row['open_time'] as Date).getTime())).size).toBe(4 * 1440);
+    expect(rows.length).toBe(4 * 1440);
+  });
+
+  it('leaves a gap a gap where REST does not serve our place, and says so once', async () => {
+    const { run, folder, venue } = await scene([FUTURE], { restricted: ['fapi'] });
+    for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);
+    const result = await run(line('um', 'klines'));
+    expect(result.code).toBe(0);
+    expect(result.stderr.match(/does not serve the place/g)).toHaveLength(1);
+    expect(result.stderr).toContain('2 absent, not-published-yet');
+    expect(venue.log.length).toBe(1);
+  });
+
+  it('brings every trade once, by id, as far back as REST answers', async () => {
+    const { run, lake, folder } = await scene([FUTURE]);
+    const day = Date.parse('2026-11-18');
+    const trades = [...aggTrades(FUTURE, day, day + DAY_MS - 1)];
+    const header = 'agg_trade_id,price,quantity,first_trade_id,last_trade_id,transact_time,is_buyer_maker';
+    publish(
+      folder,
+      'data/futures/um/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2026-11-18.zip',
+      `${[header, ...trades.map(({ a, p, q, f, l, T, m }) => [a, p, q, f, l, T, m].join(','))].join('\n')}\n`,
+    );
+    const result = await run([
+      'vision',
+      '--dataset',
+      'aggTrades',
+      '--symbols',
+      'BTCUSDT',
+      '--days',
+      '3',
+      '--fill',
+      'rest',
+    ]);
+    // 2026-11-19 began more than 48 hours ago.
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('2 ok, 1 absent')]);
+    const rows = await rowsOf(lake, 'um/aggTrades/symbol=BTCUSDT');
+    const next = [...aggTrades(FUTURE, Date.parse('2026-11-20'), Date.parse('2026-11-21') - 1)];
+    expect(rows.map((row) => Number(row['agg_trade_id']))).toEqual([...trades, ...next].map(({ a }) => a));
+  });
+});
