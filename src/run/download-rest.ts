@@ -73,6 +73,11 @@ export class RestDownloads {
       const taken = await running.taker.take(spanOf(spec, period));
       isOver = running.next >= running.span.to;
       return taken;
+    } catch (error) {
+      // The days before were refused: what is kept has moved on since the plan was made, and this one may still be there.
+      if (running.span.from < period.from && isBeforeHistory(error))
+        return await this.#rowsOf(series, spec, period, rest);
+      throw error;
     } finally {
       if (isOver && this.#running.get(name) === running) this.#running.delete(name);
     }
@@ -102,6 +107,10 @@ export class RestDownloads {
     this.#hasWarned = true;
     return otherwise;
   }
+}
+
+function isBeforeHistory(error: unknown): boolean {
+  return error instanceof CryptodlError && error.code === 'before-history';
 }
 
 function absenceOf({ otherwise, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {

@@ -1,10 +1,10 @@
-/** A lake, a REST venue beside it whose clock stands still, and the rows that should be in the one as in the other. */
+/** A lake, a REST venue beside it with a clock of its own, and the rows that should be in the one as in the other. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { cryptodl, FAST } from './cli.js';
 import type { CliOptions, CliResult } from './cli.js';
 import { filesBelow, readParquet } from './lake.js';
-import { fundingEvents, statistic } from './rest-venue-rows.js';
+import { statistic } from './rest-venue-rows.js';
 import { serveVenue } from './rest-venue-server.js';
 import type { ServedVenue } from './rest-venue-server.js';
 import { DAY_MS } from './rest-venue-types.js';
@@ -27,29 +27,33 @@ export interface MetricsScene {
 }
 
 export type SceneOptions = Omit<RestVenueOptions, 'now'> & {
+  /** The venue's time passes like ours, from where it was set; otherwise it stands still. */
+  readonly isTicking?: boolean;
   /** An archive beside it. */
   readonly archiveUrl?: string;
 };
 
 export async function metricsScene(scratch: string, options: SceneOptions): Promise<MetricsScene> {
-  let now = Date.parse(NOW);
+  let set = { to: Date.parse(NOW), at: Date.now() };
+  const now = (): number => set.to + (options.isTicking === true ? Date.now() - set.at : 0);
   const lake = join(scratch, randomUUID());
-  const venue = new RestVenue({ ...options, now: () => now });
+  const venue = new RestVenue({ ...options, now });
   const served: ServedVenue = await serveVenue(venue);
   const archive = options.archiveUrl ?? NOWHERE;
   return {
     venue,
     lake,
     setNow: (iso) => {
-      now = Date.parse(iso);
+      set = { to: Date.parse(iso), at: Date.now() };
     },
-    run: (args, more) => {
-      const places = ['--out', lake, '--now', new Date(now).toISOString(), '--archive-url', archive];
+    run: ([verb = '', ...flags], more) => {
+      const places = ['--out', lake, '--now', new Date(now()).toISOString(), '--archive-url', archive];
       const hosts = (['fapi', 'dapi', 'spot'] as const).flatMap((host) => [
         `--${host}-url`,
         served.urlOf(host),
       ]);
-      return cryptodl([...args, ...places, ...hosts, ...FAST], more);
+      // What a test says itself comes last, and counts.
+      return cryptodl([verb, ...places, ...hosts, ...FAST, ...flags], more);
     },
     close: () => served.close(),
   };
@@ -82,14 +86,5 @@ export function statisticsOf(
       const at = day + index * stepMs;
       return [at, Number(statistic(dataset, symbol, at)[field])];
     }),
-  );
-}
-
-export function fundingOf(symbol: VenueSymbol, days: readonly number[]): [number, number][] {
-  return days.flatMap((day) =>
-    fundingEvents(symbol, day, day + DAY_MS - 1).map(({ fundingTime, fundingRate }): [number, number] => [
-      fundingTime,
-      Number(fundingRate),
-    ]),
   );
 }

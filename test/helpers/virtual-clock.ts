@@ -74,6 +74,12 @@ export class VirtualClock implements Clock {
     this.#now = end;
   }
 
+  /** Milliseconds to the next timer; undefined when none waits. */
+  get untilNext(): number | undefined {
+    if (this.#due.size === 0) return undefined;
+    return Math.max(0, Math.min(...[...this.#due].map(({ at }) => at)) - this.#now);
+  }
+
   /** Timers that wait. */
   get waiting(): number {
     return this.#due.size;
