@@ -63,7 +63,8 @@ export async function converted(folder: string, converter: Converter, random: Ra
   const objects = [received('2024-01-15', bytes, path), ...neighbours];
   const made = await converter.convert({ series: sound.series, settings, staged, received: objects });
   const keepsText = settings.numbers === 'string' || settings.format === 'csv';
-  const read = (csv: Buffer): ReadCsv => readCsv(publishedColumns(columns), sound.series.symbol, csv, keepsText);
+  const read = (csv: Buffer): ReadCsv =>
+    readCsv(publishedColumns(columns), sound.series.symbol, csv, keepsText);
   const right = read(bytes);
   const error = made.failed.get('2024-01-15.zip');
   const shown = `${JSON.stringify({ ...settings, staged })}, ${how}`;

@@ -1,0 +1,154 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines } from '../helpers/lake.js';
+import {
+  censusOfLake,
+  censusOfVenue,
+  fundingsOfLake,
+  fundingsOfVenue,
+  STATISTICS,
+} from '../helpers/metrics-census.js';
+import { metricsScene } from '../helpers/metrics-scene.js';
+import type { MetricsScene } from '../helpers/metrics-scene.js';
+import type { Asked, VenueSymbol } from '../helpers/rest-venue-types.js';
+import { DAY_MS } from '../helpers/rest-venue-types.js';
+
+const scratch = scratchFolder();
+const SYMBOLS: readonly VenueSymbol[] = [
+  { symbol: 'BTCUSDT', host: 'fapi' },
+  { symbol: 'ETHUSDT', host: 'fapi', fundingHours: 4 },
+];
+const FIRST = Date.parse('2026-11-18');
+const TODAY = Date.parse('2026-11-21');
+const NEXT_MORNING = '2026-11-22T08:00:00.000Z';
+
+let scene: MetricsScene;
+beforeEach(async () => {
+  scene = await metricsScene(scratch, { symbols: SYMBOLS });
+});
+afterEach(() => scene.close());
+
+async function metrics(...flags: string[]): Promise<CliResult> {
+  const result = await scene.run(['metrics', ...flags, '--json']);
+  expect(result.code).toBe(0);
+  return result;
+}
+
+/** What the venue was asked since the last time that somebody asked here. */
+function asked(): { statistics: Asked[]; fundings: Asked[]; others: string[] } {
+  const log = scene.venue.log.splice(0);
+  const statistics = log.filter(({ path }) => path.startsWith('/futures/data/'));
+  const fundings = log.filter(({ path }) => path === '/fapi/v1/fundingRate');
+  const others = log.filter((one) => !statistics.includes(one) && !fundings.includes(one));
+  return { statistics, fundings, others: others.map(({ path }) => path) };
+}
+
+/** Path and symbol, each once. */
+function seriesOf(requests: readonly Asked[]): Set<string> {
+  return new Set(requests.map(({ path, query }) => `${path} ${query.get('symbol') ?? ''}`));
+}
+
+function startsOf(requests: readonly Asked[]): number {
+  return Math.min(...requests.map(({ query }) => Number(query.get('startTime'))));
+}
+
+/** The lake has every row of the days, once, and no other. */
+async function expectWhole(from: number, to: number): Promise<void> {
+  for (const statistic of STATISTICS)
+    expect(await censusOfLake(scene.lake, statistic)).toEqual(
+      censusOfVenue(statistic, SYMBOLS, { from, to }),
+    );
+  expect(await fundingsOfLake(scene.lake)).toEqual(fundingsOfVenue(SYMBOLS, { from, to }));
+}
+
+const SERIES = SYMBOLS.length * STATISTICS.length;
+
+describe('cryptodl metrics, again', () => {
+  it('asks for nothing but the symbols when it has everything', async () => {
+    await metrics('--symbols', 'all', '--days', '3');
+    expect(seriesOf(asked().statistics).size).toBe(SERIES);
+    const again = await metrics('--symbols', 'all', '--days', '3');
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 0, absent: 0 }, requests: 1 });
+    expect(asked()).toEqual({ statistics: [], fundings: [], others: ['/fapi/v1/exchangeInfo'] });
+    await expectWhole(FIRST, TODAY);
+  });
+
+  it.each([
+    ['of the same range', ['--symbols', 'all', '--days', '4'], ['/fapi/v1/exchangeInfo']],
+    ['without --symbols', [], []],
+  ])('a day later %s asks once per statistic, for the new day', async (_, flags, others) => {
+    await metrics('--symbols', 'all', '--days', '3');
+    asked();
+    scene.setNow(NEXT_MORNING);
+    await metrics(...flags);
+    const log = asked();
+    expect(log.statistics).toHaveLength(SERIES);
+    expect(seriesOf(log.statistics).size).toBe(SERIES);
+    expect(startsOf(log.statistics)).toBe(TODAY);
+    // A page, and an empty one that says that there are no more.
+    expect(log.fundings).toHaveLength(SYMBOLS.length * 2);
+    expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
+    expect(log.others).toEqual(others);
+    await expectWhole(FIRST, TODAY + DAY_MS);
+  });
+
+  it('asks for nothing when what the lake holds is continued on the same day', async () => {
+    await metrics('--symbols', 'all', '--days', '3');
+    asked();
+    await metrics();
+    expect(asked()).toEqual({ statistics: [], fundings: [], others: [] });
+  });
+});
+
+describe('--include-today', () => {
+  /** Of each symbol; the last line of a day is the one that counts. */
+  function openDays(dataset: string): unknown[] {
+    return SYMBOLS.flatMap(({ symbol }) => {
+      const lines = manifestLines(join(scene.lake, 'binance', 'um', dataset, `symbol=${symbol}`));
+      const byDay = new Map(lines.map((line) => [line['period'], line['open']]));
+      return [...byDay].filter(([, open]) => open === true).map(([day]) => day);
+    });
+  }
+
+  it('has what there is of the running day, marked as open, and the next run replaces it', async () => {
+    await metrics('--symbols', 'all', '--days', '3', '--include-today');
+    asked();
+    // The last statistic has the label of five to eight; the funding of eight o'clock is there if it was exact.
+    const now = Date.parse('2026-11-21T08:00:00Z');
+    for (const statistic of STATISTICS) {
+      expect(await censusOfLake(scene.lake, statistic)).toEqual(
+        censusOfVenue(statistic, SYMBOLS, { from: FIRST, to: now }),
+      );
+      expect(openDays(join(statistic.dataset, 'interval=5m'))).toEqual(['2026-11-21', '2026-11-21']);
+    }
+    expect(await fundingsOfLake(scene.lake)).toEqual(fundingsOfVenue(SYMBOLS, { from: FIRST, to: now + 1 }));
+    expect(openDays('fundingRate')).toEqual(['2026-11-21', '2026-11-21']);
+
+    scene.setNow(NEXT_MORNING);
+    await metrics();
+    const log = asked();
+    expect(log.statistics).toHaveLength(SERIES);
+    expect(startsOf(log.statistics)).toBe(TODAY);
+    expect(log.fundings).toHaveLength(SYMBOLS.length * 2);
+    expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
+    expect(openDays('fundingRate')).toEqual([]);
+    await expectWhole(FIRST, TODAY + DAY_MS);
+
+    await metrics();
+    expect(asked()).toEqual({ statistics: [], fundings: [], others: [] });
+  });
+
+  it('asks for the running day again an hour later, and for nothing before it', async () => {
+    await metrics('--symbols', 'all', '--days', '3', '--include-today');
+    asked();
+    scene.setNow('2026-11-21T09:00:00.000Z');
+    await metrics('--include-today');
+    const log = asked();
+    expect(log.statistics).toHaveLength(SERIES);
+    expect(startsOf(log.statistics)).toBe(TODAY);
+    const now = Date.parse('2026-11-21T09:00:00Z');
+    await expectWhole(FIRST, now);
+  });
+});
