@@ -78,8 +78,8 @@ function refuseDataset(venue: Venue, flags: Flags, name: string, source: Source)
     throw usage(message, `did you mean ${near}?`, {
       flags: { dataset: replaced(flags.dataset, name, near) },
     });
-  const other = datasetLike(venue, [market], name);
-  const spec = other === undefined ? undefined : findDataset(venue, market, other);
+  const meant = datasetLike(venue, [market], name);
+  const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
   if (spec !== undefined) return refuseSource(flags, spec, source);
   const elsewhere = MARKETS.find((candidate) => findDataset(venue, candidate, name) !== undefined);
   if (elsewhere !== undefined) {

@@ -29,7 +29,7 @@ export interface ReceivedObject {
 export interface Inspected {
   readonly rows: number;
   readonly headerLines: number;
-  /** Holds what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
+  /** Holds, or gets, what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
   readonly needsCheck: boolean;
   /** No byte order mark, no carriage return and every column: the fast reader may read it where it is. */
   readonly isPlain: boolean;
@@ -65,7 +65,8 @@ export async function inspectCsv(
   const counts = { rows: 0, underscores: 0, spaces: 0 };
   const columns = receivedColumns(received, spec);
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
-  let isOdd = false;
+  // The fast reader overlooks one blank cell too many, which is what a row of too many cells ends with then.
+  let isOdd = rowEnd !== '\n';
   let isPlain = rowEnd === '\n';
   let headerLines = 0;
   let last = NEWLINE;

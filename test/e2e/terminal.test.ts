@@ -111,7 +111,7 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expect(screens.length).toBeGreaterThan(2);
     for (const screen of screens) {
       expect(bars(screen)).toHaveLength(1);
-      expect(screen.lines.at(-1)).toMatch(/^[█░]+ \d+%  \d+\/30 objects, .* in flight/);
+      expect(screen.lines.at(-1)).toMatch(/^[█░]+ \d+%  \d+\/30 objects, .*(?: in flight| converting)/);
     }
     expectClosing(result, 120);
   });

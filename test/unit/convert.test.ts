@@ -283,6 +283,24 @@ describe.each([
     });
   });
 
+  it.each([
+    ['too many cells', `${T0},8,0.5,42000\n`, '4 columns, expected 3'],
+    ['a blank cell too many', `${T0},8,0.5,\n`, '4 columns, expected 3'],
+    ['too few cells', `${T0},8\n`, '2 columns, expected 3'],
+  ])('a published row of %s is wrong where only REST has a fourth column', async (_, row, says) => {
+    const made = await make({ '2024-01-15': funding(0) + row, '2024-01-16': funding(1) });
+    expect(made.failed.get('2024-01-15.zip')?.message).toBe(`2024-01-15.csv line 2: ${says}`);
+    expect(await rates(made)).toEqual([1]);
+  });
+
+  it('rows of REST have every column, those of the archive are blank where only REST tells', async () => {
+    const rest = { ...received('2024-01-16', `${T0 + 60_000},8,0.5,42000.5\n`), verified: 'rest' as const };
+    const objects = [received('2024-01-15', funding(0)), rest];
+    const made = await converter.convert({ series: FUNDING, staged, received: objects });
+    const prices = (await readParquet(made.file)).map((row) => row['mark_price'] ?? null);
+    expect(prices).toEqual([null, 42_000.5]);
+  });
+
   it('a wrong object leaves the right ones in the file', async () => {
     const made = await make({
       '2024-01-14': funding(0),
