@@ -69,7 +69,7 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
 }
 
-/** A report of \`metrics\` is run again at its pace. */
+/** A report of `metrics` is run again at its pace. */
 function defaultsOf(verb: Verb): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
   return Object.fromEntries(names.map((name) => [name, [defaultOf(name, verb) ?? '']]));

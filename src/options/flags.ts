@@ -283,7 +283,7 @@ const FLAGS = {
     group: 'What',
     verbs: ['vision'],
     value: 'FROM',
-    doc: 'rest: klines, aggTrades and funding rates that the archive has not got (yet) come from REST',
+    doc: 'rest: klines, aggTrades, funding rates and metrics that the archive has not got (yet) come from REST',
     ...oneOf(['rest']),
   }),
   'state-dir': optional({
