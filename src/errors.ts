@@ -69,6 +69,7 @@ const CATALOGUE = {
   'location-restricted': PERMANENT,
   'symbol-unknown': PERMANENT,
   'symbol-closed': PERMANENT,
+  'contract-unknown': PERMANENT,
   'before-history': PERMANENT,
   'key-required': PERMANENT,
   // the run

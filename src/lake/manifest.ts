@@ -4,7 +4,7 @@
  */
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { monthOf, parsePeriod } from '../calendar.js';
+import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, errnoOf, ofFile } from '../errors.js';
 import type { ArchiveObject, Cadence, Format, Period, Settings } from '../task.js';
 import { MANIFEST } from './layout.js';
@@ -66,8 +66,9 @@ export function isFromRest({ verified }: ObjectLine): boolean {
  */
 export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   const { from, to } = period;
-  const rest = isFromRest(line) ? { rest: { from, to, otherwise: 'before-history' as const } } : {};
-  return { key: line.key, period, ...rest };
+  if (!isFromRest(line)) return { key: line.key, period };
+  const mark = line.open === true ? { open: true as const } : {};
+  return { key: line.key, period, rest: { from, to, otherwise: 'before-history', ...mark } };
 }
 
 /** What a series holds in one format. */
@@ -103,6 +104,12 @@ export class Held {
     return [...this.#byDay.values(), ...this.#byMonth.values()].sort((a, b) =>
       a.period < b.period ? -1 : 1,
     );
+  }
+
+  /** First day that is held. */
+  first(): number | undefined {
+    const days = [...this.#byDay.keys(), ...[...this.#byMonth.keys()].map(monthStart)];
+    return days.length === 0 ? undefined : Math.min(...days);
   }
 
   ofDay(day: number): ObjectLine | undefined {

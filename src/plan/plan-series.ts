@@ -2,7 +2,9 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { Held, readManifest } from '../lake/manifest.js';
+import { usage } from '../errors.js';
+import { Held, isFromRest, readManifest } from '../lake/manifest.js';
+import { seriesName } from '../task.js';
 import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
 import { objectKey } from '../venue/keys.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
@@ -42,6 +44,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const held = (await readManifest(folder))[settings.format];
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
+  if (differences.length > 0) refuseLostRest(request, held, folder);
   const ranges = differences.length > 0 ? withHeldDays(request.ranges, held) : request.ranges;
   // A series that is rewritten with other settings chooses its objects as if it held none.
   const kept = differences.length > 0 ? new Held() : held;
@@ -59,6 +62,23 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
   const decided = await Promise.all([...split, ...plans]);
   return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** Rewriting takes all objects anew, and what REST keeps no more cannot be had again. Throws a usage error. */
+function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: string): void {
+  const gone = held
+    .lines()
+    .filter(
+      (line) =>
+        isFromRest(line) && (parsePeriod(line.cadence, line.period)?.from ?? 0) < (rest?.from ?? Infinity),
+    );
+  const [first] = gone;
+  if (first === undefined) return;
+  throw usage(
+    `${seriesName(series)} in ${folder} holds ${first.period} from REST, which has it no more: it cannot be rewritten`,
+    'choose another --out for other settings',
+    { flags: { force: null, out: './data-2' } },
+  );
 }
 
 /** By label. `held` decides between objects, `known` is what there is. */

@@ -17,6 +17,8 @@ export interface RestOffer {
   readonly to: number;
   /** The day that is not over yet. */
   readonly today: number;
+  /** Periods that end later may not have all of their rows yet. */
+  readonly settledTo: number;
   /** A whole month is one period, as in the archive. */
   readonly hasMonths: boolean;
 }
@@ -42,10 +44,19 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     const isWhole = days.length === end - first && end <= offer.today;
     for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
       const label = labelOf(context, period);
-      partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, 'hole')]);
+      partitions.set(label, [
+        ...(partitions.get(label) ?? []),
+        choiceOf(context, period, holdsBefore(context, period) ? 'hole' : 'not-listed-yet'),
+      ]);
     }
   }
   return partitions;
+}
+
+/** Whether the series was there before: then nothing is a gap, and not a time before its first row. */
+function holdsBefore({ held }: RestContext, { from }: Period): boolean {
+  const first = held.first();
+  return first !== undefined && first < from;
 }
 
 /** Why the archive has not got it, where REST may have it. */
@@ -57,11 +68,14 @@ export function fillFromRest(
   partitions: ReadonlyMap<string, readonly Choice[]>,
 ): Map<string, Choice[]> {
   const filled = new Map<string, Choice[]>();
-  for (const [label, choices] of partitions)
-    filled.set(
-      label,
-      choices.flatMap((choice) => fill(context, choice)),
-    );
+  for (const [label, choices] of partitions) {
+    for (const choice of choices) {
+      for (const part of fill(context, choice)) {
+        const own = part === choice ? label : labelOf(context, part.period);
+        filled.set(own, [...(filled.get(own) ?? []), part]);
+      }
+    }
+  }
   return filled;
 }
 
@@ -124,7 +138,7 @@ function choiceOf({ series, held, offer }: RestContext, period: Period, otherwis
     to: period.to,
     otherwise,
     ...(offer.mode === 'fill' ? { fills: true } : {}),
-    ...(period.to > offer.today ? { open: true } : {}),
+    ...(period.to > offer.settledTo ? { open: true } : {}),
   };
   return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
 }

@@ -132,7 +132,16 @@ function refuseInterval(flags: Flags, name: string, interval: string, known: rea
   throw usage(
     `--interval: ${flags.market} ${name} has no "${interval}"; it has ${known.join(', ')}`,
     near === undefined ? undefined : didYouMean(near, known),
-    { flags: { interval: near === undefined ? '1m' : replaced(flags.interval, interval, near) } },
+    {
+      flags: {
+        interval:
+          near === undefined
+            ? known.includes('1m')
+              ? '1m'
+              : (known[0] ?? '1m')
+            : replaced(flags.interval, interval, near),
+      },
+    },
   );
 }
 

@@ -6,12 +6,14 @@ import type { Market } from '../task.js';
 import { byKey } from '../venue/keys.js';
 import { findDataset, isArchived } from '../venue/venue.js';
 import { listedSymbols } from './choose-symbols.js';
-import { isRestFault } from './rest-session.js';
+import { mayDoWithout } from './rest-session.js';
 import type { Session } from './session.js';
 
 export interface RestSymbols {
   readonly symbols: readonly string[];
   readonly excluded: readonly string[];
+  /** `FOOUSDT (SETTLING)`: chosen ones that are not traded at the moment. */
+  readonly resting: readonly string[];
   /** Named symbols that only the archive knows. */
   readonly delisted: readonly string[];
 }
@@ -20,8 +22,7 @@ export interface RestSymbols {
 export async function chooseRestSymbols(session: Session, patterns: SymbolPatterns): Promise<RestSymbols> {
   const { market } = session.options;
   const traded = await tradedSymbols(session, market);
-  const known = new Set(traded);
-  const unknown = patterns.names.filter((name) => !known.has(name));
+  const unknown = patterns.names.filter((name) => !traded.has(name));
   const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(session, market);
   const delisted = unknown.filter((name) => archived.has(name));
   const names = patterns.names.filter((name) => !delisted.includes(name));
@@ -29,11 +30,15 @@ export async function chooseRestSymbols(session: Session, patterns: SymbolPatter
   const { symbols, excluded } = selectSymbols(
     { ...patterns, names },
     session.options.quote ?? [],
-    traded,
+    [...traded.keys()].sort(byKey),
     market,
     'REST',
   );
-  return { symbols, excluded, delisted };
+  const resting = symbols.flatMap((symbol) => {
+    const status = traded.get(symbol) ?? TRADING;
+    return status === TRADING ? [] : [`${symbol} (${status})`];
+  });
+  return { symbols, excluded, resting, delisted };
 }
 
 function allDelisted(delisted: readonly string[], market: Market): Error {
@@ -57,16 +62,18 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
   );
 }
 
-/** In key order. Where the host does not answer us, what the archive lists must do. */
-async function tradedSymbols(session: Session, market: Market): Promise<string[]> {
+const TRADING = 'TRADING';
+
+/** With their status. Where the host does not answer us, what the archive lists must do. */
+async function tradedSymbols(session: Session, market: Market): Promise<ReadonlyMap<string, string>> {
   try {
     const symbols = await session.rest.symbols(market);
-    return symbols.map(({ symbol }) => symbol).sort(byKey);
+    return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
   } catch (error) {
-    if (!isRestFault(error)) throw error;
+    if (!mayDoWithout(error)) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
-    return [...(await archivedSymbols(session, market))].sort(byKey);
+    return new Map([...(await archivedSymbols(session, market))].map((symbol) => [symbol, TRADING]));
   }
 }
 
@@ -80,7 +87,7 @@ async function archivedSymbols(session: Session, market: Market): Promise<Readon
     const listed = await listedSymbols(session, datasets);
     return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
   } catch (error) {
-    if (!isRestFault(error)) throw error;
+    if (!mayDoWithout(error)) throw error;
     return new Set();
   }
 }

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { DAY_MS, dayText, parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
-import { isFromRest } from '../lake/manifest.js';
+import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { fileSize } from '../lake/publish.js';
 import { heldSeries } from '../plan/held-series.js';
@@ -102,7 +101,7 @@ async function continuations(
     (format) =>
       manifest[format].size > 0 &&
       (!given.has('format') || format === options.format) &&
-      (verb === 'vision' || manifest[format].lines().some(isFromRest)),
+      (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
   );
   const rest = verb === 'vision' ? fillOf(session, series).rest : offerOf(session, series);
   return Promise.all(

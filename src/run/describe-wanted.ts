@@ -70,7 +70,9 @@ export function requestNotes({ buckets }: Venue, requests: Readonly<Record<strin
     if (!('permits' in bucket)) return [];
     const { permits, windowSeconds } = bucket;
     const limit = `${permits.toLocaleString('en-US')} in ${durationText(windowSeconds * 1000)}`;
-    const text = `${weight.toLocaleString('en-US')} ${COUNTED[name] ?? name} (${limit})`;
+    // Trades are as many as they are: nobody knows before.
+    const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
+    const text = `${least}${weight.toLocaleString('en-US')} ${COUNTED[name] ?? name} (${limit})`;
     // What fits into a window takes no longer than the requests themselves.
     const windows = Math.ceil(weight / permits) - 1;
     return [{ text, minMs: windows * windowSeconds * 1000 }];

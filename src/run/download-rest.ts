@@ -30,7 +30,24 @@ interface Running {
   next: number;
 }
 
-const BEYOND: ReadonlySet<string> = new Set(['before-history', 'symbol-closed']);
+/** Refusals that say that REST has no such rows, and what that makes of a period. */
+const NONE: Readonly<Record<string, AbsenceReason>> = {
+  'before-history': 'before-history',
+  'symbol-closed': 'delisted',
+  'contract-unknown': 'not-listed-yet',
+};
+
+/** Besides, where a gap of the archive is filled: REST forgets symbols, and does not serve every place. */
+const NONE_TO_FILL: ReadonlySet<string> = new Set(['symbol-unknown', 'location-restricted']);
+
+/** Trades of a busy day are held until they are written. */
+const TRADES_BYTES = 256 * 1024 * 1024;
+const ROWS_BYTES = 256 * 1024;
+
+/** Memory that a period may take until it is written. */
+export function memoryOfRest(venue: Venue, series: Series): number {
+  return routesOf(venue, series).some(({ route }) => route.pager === 'id') ? TRADES_BYTES : ROWS_BYTES;
+}
 
 export class RestDownloads {
   readonly #venue: Venue;
@@ -100,11 +117,11 @@ export class RestDownloads {
   /** Where REST only fills gaps, what it cannot give stays the gap that it was. Throws what is a failure. */
   #absenceAfter(error: unknown, { otherwise, fills }: RestPeriod): AbsenceReason {
     if (!(error instanceof CryptodlError)) throw error;
-    if (BEYOND.has(error.code) && fills !== true)
-      return error.code === 'symbol-closed' ? 'delisted' : 'before-history';
-    if (fills !== true || (!BEYOND.has(error.code) && error.code !== 'location-restricted')) throw error;
-    if (!BEYOND.has(error.code) && !this.#hasWarned) this.#warn(error.message);
-    this.#hasWarned = true;
+    const none = NONE[error.code];
+    if (fills !== true && none !== undefined) return none;
+    if (fills !== true || (none === undefined && !NONE_TO_FILL.has(error.code))) throw error;
+    if (error.code === 'location-restricted' && !this.#hasWarned) this.#warn(error.message);
+    this.#hasWarned ||= error.code === 'location-restricted';
     return otherwise;
   }
 }
@@ -114,7 +131,7 @@ function isBeforeHistory(error: unknown): boolean {
 }
 
 function absenceOf({ otherwise, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
-  return isBeforeFirst && fills !== true ? 'not-listed-yet' : otherwise;
+  return fills === true || isBeforeFirst ? otherwise : 'hole';
 }
 
 /** In which the rows of these days have their labels. */

@@ -6,7 +6,7 @@ import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
 import { downloadObject, forget, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
-import { RestDownloads } from './download-rest.js';
+import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { quarantine } from '../lake/quarantine.js';
@@ -83,7 +83,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         return arrived;
       },
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
-      bytesOf: (task) => memoryOf(task.object),
+      bytesOf: ({ series, object }) =>
+        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, run.report, plan, task),

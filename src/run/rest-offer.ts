@@ -1,5 +1,5 @@
 /** What REST has of a series at the moment of the run. */
-import { DAY_MS, dayOf, parseDay } from '../calendar.js';
+import { DAY_MS, dayOf, dayText, parseDay } from '../calendar.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { RestOffer } from '../plan/rest-periods.js';
 import type { Series } from '../task.js';
@@ -29,8 +29,12 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   // The moment of the wall moves on while the run goes on: only days that stay whole.
   const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS) / DAY_MS);
   const hasMonths = spec.cadences.length > 0 && spec.cadences.every((cadence) => cadence === 'monthly');
-  return { mode, from, to: includeToday ? today + 1 : today, today, hasMonths };
+  const settledTo = dayOf(nowMs - SETTLE_MS);
+  return { mode, from, to: includeToday ? today + 1 : today, today, settledTo, hasMonths };
 }
+
+/** The last rows of a day come seconds after it, and our clock may be ahead of theirs. */
+const SETTLE_MS = 3_600_000;
 
 /** How long a run may take until it asks for the oldest day. */
 const WALL_MS = 3_600_000;
@@ -49,4 +53,19 @@ export function offerOf(session: Session, series: Series): RestOffer | undefined
   const isJoined = options.join !== undefined && spec !== undefined && spec.cadences.length > 0;
   const includeToday = options['include-today'] === true;
   return restOffer(series, { venue, nowMs, mode: isJoined ? 'fill' : 'only', includeToday });
+}
+
+/** What REST keeps no more, and where it is: said once, not with every day. */
+export function wallNotes({ venue }: Session, requests: readonly SeriesRequest[]): string[] {
+  const walled = requests.find(
+    ({ series, rest, ranges }) =>
+      rest?.mode === 'only' &&
+      reachMs(venue, series) !== undefined &&
+      ranges.some(({ from }) => from === undefined || from < rest.from),
+  );
+  if (walled?.rest === undefined) return [];
+  const { market } = walled.series;
+  return [
+    `kept       REST keeps statistics of 30 days, here from ${dayText(walled.rest.from)} on; the archive has older days: cryptodl vision --market ${market} --dataset metrics`,
+  ];
 }

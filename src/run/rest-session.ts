@@ -65,7 +65,7 @@ export function bannedWith(options: Options, url: string): string[] {
   return futures.some(isOf) ? [...new Set([url, ...futures])] : [url];
 }
 
-/** Whether the symbols of a market may be had from somewhere else: its host does not answer, or not to us. */
-export function isRestFault(error: unknown): error is CryptodlError {
+/** Whether somebody else may know: this host does not answer, or not to us. */
+export function mayDoWithout(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
 }

@@ -1,5 +1,5 @@
 /** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
-import { DAY_MS, dayText, parseDay } from '../calendar.js';
+import { DAY_MS, parseDay } from '../calendar.js';
 import { usage } from '../errors.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
@@ -8,14 +8,14 @@ import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Series } from '../task.js';
-import { reachMs, takesSymbol } from '../venue/routes.js';
+import { takesSymbol } from '../venue/routes.js';
 import { chooseDatasets } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import { chooseRestSymbols } from './choose-rest-symbols.js';
 import type { RestSymbols } from './choose-rest-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { describeWanted, excludedNotes, givenFlags, reportOf } from './describe-wanted.js';
-import { offerOf } from './rest-offer.js';
+import { offerOf, wallNotes } from './rest-offer.js';
 import type { Session } from './session.js';
 import { settingsOf } from './settings-of.js';
 
@@ -32,7 +32,8 @@ export async function wantMetrics(session: Session, resolved: Resolved, read: Re
   const hasListing = options.join !== undefined;
   if (options.symbols === undefined) {
     const wanted = await continueLake(session, range, givenFlags(resolved), 'metrics');
-    return { verb: 'metrics', report, ...wanted, hasListing };
+    const notes = [...wanted.notes, ...wallNotes(session, wanted.requests)];
+    return { verb: 'metrics', report, ...wanted, notes, hasListing };
   }
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(session, patterns);
@@ -50,8 +51,9 @@ export async function wantMetrics(session: Session, resolved: Resolved, read: Re
     notes: [
       ...excludedNotes(chosen.excluded),
       ...delistedNotes(chosen),
+      ...restingNotes(chosen),
       ...datedNotes(chosen.symbols, datasets),
-      ...wallNotes(session, requests, range),
+      ...wallNotes(session, requests),
     ],
     ended: [],
     report,
@@ -126,6 +128,12 @@ function delistedNotes({ delisted }: RestSymbols): string[] {
   ];
 }
 
+function restingNotes({ resting }: RestSymbols): string[] {
+  if (resting.length === 0) return [];
+  const more = resting.length > 3 ? `, … (${resting.length})` : '';
+  return [`resting    ${resting.slice(0, 3).join(', ')}${more}: not traded at the moment`];
+}
+
 function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset[]): string[] {
   return datasets.flatMap(({ market, spec }) => {
     const dated = symbols.filter((symbol) => !takesSymbol(spec, market, symbol));
@@ -134,18 +142,4 @@ function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset
       `lacking    ${market} ${spec.name} has no ${dated.slice(0, 3).join(', ')}${dated.length > 3 ? ', …' : ''}: only perpetual contracts`,
     ];
   });
-}
-
-/** Said once, not with every day. */
-function wallNotes(session: Session, requests: readonly SeriesRequest[], range: Range): string[] {
-  const walled = requests.find(
-    ({ series, rest }) =>
-      rest?.mode === 'only' &&
-      reachMs(session.venue, series) !== undefined &&
-      (range.from === undefined || range.from < rest.from),
-  );
-  if (walled?.rest === undefined) return [];
-  const hint =
-    walled.series.market === 'um' ? '; the archive has older days: cryptodl vision --dataset metrics' : '';
-  return [`kept       REST keeps statistics of 30 days, here from ${dayText(walled.rest.from)} on${hint}`];
 }

@@ -1,5 +1,6 @@
 /** `cryptodl vision`: from the What and When flags to the series that are planned. */
 import { dayText, parseDay } from '../calendar.js';
+import { usage } from '../errors.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { resolveRange } from '../plan/range.js';
@@ -24,6 +25,7 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
   const { options, venue } = session;
   const range = resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0);
   const datasets = chooseDatasets(venue, options);
+  refuseVainFill(session, datasets);
   const report = reportOf(session, resolved, 'vision');
   if (options.symbols === undefined)
     return {
@@ -55,6 +57,19 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
     ended,
     report,
   };
+}
+
+/** --fill that could fill nothing would be a promise that nobody keeps. */
+function refuseVainFill({ options }: Session, datasets: readonly ChosenDataset[]): void {
+  if (options.fill === undefined) return;
+  const what =
+    options.format === 'zip'
+      ? 'files of the archive'
+      : datasets.every(({ spec }) => spec.rest === undefined)
+        ? options.dataset.join(',')
+        : undefined;
+  if (what === undefined) return;
+  throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out', { flags: { fill: null } });
 }
 
 function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest {

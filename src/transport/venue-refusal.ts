@@ -15,7 +15,7 @@ const BY_NUMBER: Readonly<Record<number, ErrorCode>> = {
   [-1121]: 'symbol-unknown',
   [-4087]: 'symbol-unknown',
   [-4144]: 'symbol-unknown',
-  [-4104]: 'symbol-unknown',
+  [-4104]: 'contract-unknown',
   [-1122]: 'symbol-closed',
   [-4141]: 'symbol-closed',
   [-4166]: 'before-history',

@@ -1,9 +1,10 @@
 /** A finished file becomes part of the lake: published, then remembered. */
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { periodText } from '../calendar.js';
-import { appendManifest } from '../lake/manifest.js';
+import { appendManifest, isFromRest } from '../lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../lake/manifest.js';
-import { publishAll, removeStaged } from '../lake/publish.js';
+import { fileSize, publishAll, removeStaged } from '../lake/publish.js';
+import { quarantine } from '../lake/quarantine.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithRedo } from '../lake/redo.js';
 import type { PartitionPlan } from '../task.js';
@@ -34,9 +35,13 @@ export interface Commit {
 /** The manifest comes last: nothing is held without being there. Answers for the staged files from here on. */
 export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
   const { held, made, dead } = commitment;
+  await keepLost(context, commitment);
   const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
   const lines = linesOf(context, plan, commitment);
-  if (dead.length === 0) {
+  // A file that is not what its manifest says is made anew from its objects: what REST had may be gone by then.
+  const isLast =
+    held.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
+  if (dead.length === 0 && !isLast) {
     try {
       await publishAll(publications);
     } finally {
@@ -47,6 +52,23 @@ export async function commit(context: WriterContext, plan: PartitionPlan, commit
   }
   const deadPaths = dead.map((file) => join(held.folder, file));
   await commitWithRedo(context.paths, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
+}
+
+/** A damaged file may still have what REST has no more: it is kept beside the lake, for whoever can read it. */
+async function keepLost({ paths, clock }: WriterContext, { held, lost }: Commit): Promise<void> {
+  const size = await fileSize(held.path);
+  if (size === undefined || !lost.some(isFromRest)) return;
+  const stamp = new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const place = relative(paths.root, held.folder).replaceAll(sep, '/');
+  const periods = lost.map(({ period }) => period).join(', ');
+  const cause = `REST has ${periods} no more, and this file is not what its manifest says`;
+  const [name = '', ending = ''] = held.file.split('.');
+  await quarantine(
+    paths,
+    `${place}/${name}-${stamp}.${ending}`,
+    { kind: 'file', path: held.path, size },
+    cause,
+  );
 }
 
 function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {

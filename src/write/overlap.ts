@@ -1,4 +1,5 @@
 /** REST's rows beside those that the archive has published since of the same periods: do they say the same? */
+import { dayText, parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { DatasetSpec } from '../venue/venue.js';
@@ -55,6 +56,13 @@ function stepOf(spec: DatasetSpec, interval: string | undefined): number | undef
   return seconds === undefined ? undefined : interval === undefined ? seconds * 1000 : intervalMs(interval);
 }
 
+/** Trades have an id; everything else is told by its time. */
+function keyOf(spec: DatasetSpec): string | undefined {
+  const [first] = spec.sort;
+  const column = spec.columns.find(({ name }) => name === first);
+  return column?.type === 'integer' ? column.name : undefined;
+}
+
 function overlapQuery(
   conversion: Conversion,
   file: string,
@@ -62,28 +70,39 @@ function overlapQuery(
   shiftMs: number,
 ): string {
   const { spec } = conversion;
-  const within = replaced
-    .map(
-      ({ first = '', last = '' }) =>
-        `instant BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
-    )
-    .join(' OR ');
+  const id = keyOf(spec);
   const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
   const select = (relation: string, shift: string): string =>
-    `SELECT ${instantOf(spec)} ${shift} AS instant, ${numbers
-      .map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`)
-      .join(', ')} FROM ${relation}`;
+    `SELECT *, ${id === undefined ? 'instant' : quoteName(id)} AS key
+     FROM (SELECT ${instantOf(spec)} ${shift} AS instant, ${[
+       ...(id === undefined ? [] : [quoteName(id)]),
+       ...numbers.map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`),
+     ].join(', ')} FROM ${relation})`;
   const differs = numbers.map(({ name }) => {
     const a = `a.${quoteName(name)}`;
     const b = `r.${quoteName(name)}`;
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
+  const rest = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   // `rows` may hold more periods than were replaced.
-  return `WITH r AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within}),
-      a AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within})
-    SELECT count(*) FILTER (WHERE r.instant IS NOT NULL AND a.instant IS NOT NULL) AS compared,
+  return `WITH r AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within(rest)}),
+      a AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
+    SELECT count(*) FILTER (WHERE r.key IS NOT NULL AND a.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
-      count(*) FILTER (WHERE a.instant IS NULL) AS onlyrest,
-      count(*) FILTER (WHERE r.instant IS NULL) AS onlyarchive
-    FROM r FULL JOIN a ON r.instant = a.instant`;
+      count(*) FILTER (WHERE a.key IS NULL) AS onlyrest,
+      count(*) FILTER (WHERE r.key IS NULL) AS onlyarchive
+    FROM r FULL JOIN a ON r.key = a.key`;
+}
+
+function within(spans: readonly (readonly [from: string, to: string])[]): string {
+  return spans
+    .map(([from, to]) => `instant BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
+    .join(' OR ');
+}
+
+/** All of the period: the archive may have rows after the last one of REST. */
+function periodOf(line: ObjectLine): readonly [string, string] {
+  const period = parsePeriod(line.cadence, line.period);
+  if (period === undefined) return [line.first ?? '', line.last ?? ''];
+  return [dayText(period.from), `${dayText(period.to - 1)} 23:59:59.999999`];
 }

@@ -4,9 +4,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
+import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
+import { seriesName } from '../task.js';
 import type { PartitionPlan } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
@@ -25,45 +27,56 @@ import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => withRebuild(context, plan),
-    write: async (plan, received, absent) => {
-      const held = await heldFile(
-        context,
-        plan,
-        received.map(({ object }) => object.period),
-      );
-      const before = refusal(plan, held, received, absent);
-      if (before !== undefined)
-        return isWithdrawn(plan, before) ? addNew(context, plan, held, received, before) : before;
-      const session = await context.engine.session();
-      const made: MadeFile[] = [];
-      const failed = new Map<string, CryptodlError>();
-      try {
-        await mkdir(context.paths.staging, { recursive: true });
-        for (const part of partsOf(plan, received)) {
-          const file = await makeFile(session, context, plan, { ...part, held });
-          for (const [key, error] of file.result.failed) failed.set(key, error);
-          if (file.result.rows > 0) made.push(file);
-        }
-        const sound = received.filter(({ object }) => !failed.has(object.key));
-        const after = refusal(plan, held, sound, absent, failed);
-        if (after !== undefined) return after;
-        if (made.length === 0) return nothing(failed);
-        const files = made.splice(0);
-        await context.serialize(held.folder, () =>
-          commit(context, plan, { held, made: files, received, ...superseded(plan, held, sound) }),
-        );
-        return summary(plan, specOf(context, plan), received, files, failed);
-      } catch (error) {
-        // One partition is too large for the memory; the others need not be.
-        const known = toCryptodlError(error);
-        if (known.code !== 'out-of-memory') throw error;
-        return refuseAll(received, known, failed);
-      } finally {
-        session.close();
-        await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
-      }
-    },
+    // One at a time into a file: what it holds is read before, and replaced as a whole.
+    write: (plan, received, absent) =>
+      context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
+        writeInto(context, plan, received, absent),
+      ),
   };
+}
+
+async function writeInto(
+  context: WriterContext,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  absent: ReadonlySet<string>,
+): Promise<WriteResult> {
+  const held = await heldFile(
+    context,
+    plan,
+    received.map(({ object }) => object.period),
+  );
+  const before = refusal(plan, held, received, absent);
+  if (before !== undefined)
+    return isWithdrawn(plan, before) ? addNew(context, plan, held, received, before) : before;
+  const session = await context.engine.session();
+  const made: MadeFile[] = [];
+  const failed = new Map<string, CryptodlError>();
+  try {
+    await mkdir(context.paths.staging, { recursive: true });
+    for (const part of partsOf(plan, received)) {
+      const file = await makeFile(session, context, plan, { ...part, held });
+      for (const [key, error] of file.result.failed) failed.set(key, error);
+      if (file.result.rows > 0) made.push(file);
+    }
+    const sound = received.filter(({ object }) => !failed.has(object.key));
+    const after = refusal(plan, held, sound, absent, failed);
+    if (after !== undefined) return after;
+    if (made.length === 0) return nothing(failed);
+    const files = made.splice(0);
+    await context.serialize(held.folder, () =>
+      commit(context, plan, { held, made: files, received, ...superseded(plan, held, sound) }),
+    );
+    return summary(plan, specOf(context, plan), received, files, failed);
+  } catch (error) {
+    // One partition is too large for the memory; the others need not be.
+    const known = toCryptodlError(error);
+    if (known.code !== 'out-of-memory') throw error;
+    return refuseAll(received, known, failed);
+  } finally {
+    session.close();
+    await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
+  }
 }
 
 function isWithdrawn(plan: PartitionPlan, { failed }: WriteResult): boolean {
@@ -92,7 +105,7 @@ async function addNew(
   const { rebuild: _, ...addition } = plan;
   const keys = new Set(added.map(({ object }) => object.key));
   const tasks = plan.tasks.filter((task) => keys.has(task.object.key));
-  const result = await createPartitionWriter(context).write({ ...addition, tasks }, added, new Set());
+  const result = await writeInto(context, { ...addition, tasks }, added, new Set());
   return { ...result, failed: new Map([...failed, ...result.failed]) };
 }
 
@@ -143,6 +156,13 @@ function refusal(
 function incomplete(lost: readonly ObjectLine[], absent: ReadonlySet<string>): CryptodlError {
   const keys = lost.map((line) => line.key).join(', ');
   const file = lost[0]?.file ?? '';
+  if (lost.every(isFromRest)) {
+    return new CryptodlError(
+      'object-withdrawn',
+      `${file} stays as it is: REST keeps ${keys} no more, and only this file holds its rows`,
+      { hint: 'leave --force out, or download into another --out' },
+    );
+  }
   if (!lost.every((line) => absent.has(line.key))) {
     return new CryptodlError(
       'partition-incomplete',

@@ -88,7 +88,7 @@ describe('cryptodl metrics, again', () => {
     expect(seriesOf(log.statistics).size).toBe(SERIES);
     expect(startsOf(log.statistics)).toBe(TODAY);
     // A page, and an empty one that says that there are no more.
-    expect(log.fundings).toHaveLength(SYMBOLS.length * 2);
+    expect(log.fundings).toHaveLength(SYMBOLS.length);
     expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
     expect(log.others).toEqual(others);
     await expectWhole(FIRST, TODAY + DAY_MS);
@@ -131,7 +131,7 @@ describe('--include-today', () => {
     const log = asked();
     expect(log.statistics).toHaveLength(SERIES);
     expect(startsOf(log.statistics)).toBe(TODAY);
-    expect(log.fundings).toHaveLength(SYMBOLS.length * 2);
+    expect(log.fundings).toHaveLength(SYMBOLS.length);
     expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
     expect(openDays('fundingRate')).toEqual([]);
     await expectWhole(FIRST, TODAY + DAY_MS);

@@ -116,6 +116,13 @@ describe('a symbol that is not traded any more', () => {
   });
 });
 
+it('a symbol that is not traded at the moment is said to be so', async () => {
+  const { run } = await scene();
+  const result = await run(['metrics', '--dataset', 'openInterestHist', '--symbols', '*USDT', '--days', '1']);
+  expect(result.code).toBe(0);
+  expect(result.stderr).toContain('resting    币安人生USDT (PENDING_TRADING): not traded at the moment');
+});
+
 describe('a place that the exchange does not serve', () => {
   it('is said to be one, with what works from there; each host is asked once or twice', async () => {
     const { run, venue } = await sceneWithArchive({ restricted: ['fapi'] });
@@ -192,7 +199,7 @@ describe('what could not be had', () => {
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('29 ok, 11 absent')]);
     expect(result.stderr).toContain('11 absent, before-history');
     expect(
-      result.stderr.match(/the archive has older days: cryptodl vision --dataset metrics/g),
+      result.stderr.match(/the archive has older days: cryptodl vision --market um --dataset metrics/g),
     ).toHaveLength(1);
     expect(venue.refused).toBe(0);
   });

@@ -30,7 +30,15 @@ function contextOf({ partition = 'month', held: labels = [], ...offer }: Given):
     series: SERIES,
     partition,
     held,
-    offer: { mode: 'only', from: day('2020-01-01'), to: today, today, hasMonths: true, ...offer },
+    offer: {
+      mode: 'only',
+      from: day('2020-01-01'),
+      to: today,
+      today,
+      settledTo: today,
+      hasMonths: true,
+      ...offer,
+    },
   };
 }
 
@@ -83,7 +91,7 @@ describe('what REST alone is asked for', () => {
     expect(choice?.listed).toEqual({
       key: 'rest/um/fundingRate/BTCUSDT/2024-02',
       period: period('2024-02'),
-      rest: { from: day('2024-02-01'), to: day('2024-03-01'), otherwise: 'hole' },
+      rest: { from: day('2024-02-01'), to: day('2024-03-01'), otherwise: 'not-listed-yet' },
     });
   });
 
@@ -197,7 +205,9 @@ describe('what REST alone is asked for', () => {
           for (const { period: of, listed, absent } of choices) {
             expect(periodText(of).startsWith(label)).toBe(true);
             expect(listed === undefined).toBe(of.from < first + from);
-            expect(absent).toBe(listed === undefined ? 'before-history' : 'hole');
+            const isGap = held.some((at) => first + at < of.from);
+            const usual = isGap ? 'hole' : 'not-listed-yet';
+            expect(absent).toBe(listed === undefined ? 'before-history' : usual);
             expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
           }
         }

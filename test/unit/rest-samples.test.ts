@@ -339,7 +339,7 @@ const ERRORS: Readonly<Record<string, ErrorCode>> = {
   'limit-too-big': 'http-refused',
   'bad-interval': 'http-refused',
   'aggtrades-too-old': 'before-history',
-  'bad-contract-type': 'symbol-unknown',
+  'bad-contract-type': 'contract-unknown',
   'bad-symbol-status': 'symbol-closed',
   'rate-limited': 'rate-limited',
   banned: 'banned',
