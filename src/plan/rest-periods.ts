@@ -37,6 +37,7 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     from: from ?? offer.from,
     to: Math.min(to, offer.to),
   }));
+  const firstHeld = context.held.first() ?? Number.POSITIVE_INFINITY;
   const partitions = new Map<string, Choice[]>();
   for (const [month, days] of byMonth(bounded)) {
     const first = monthStart(month);
@@ -44,19 +45,12 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     const isWhole = days.length === end - first && end <= offer.today;
     for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
       const label = labelOf(context, period);
-      partitions.set(label, [
-        ...(partitions.get(label) ?? []),
-        choiceOf(context, period, holdsBefore(context, period) ? 'hole' : 'not-listed-yet'),
-      ]);
+      // After the first row that is held nothing is a time before the first one.
+      const otherwise = firstHeld < period.from ? 'hole' : 'not-listed-yet';
+      partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, otherwise)]);
     }
   }
   return partitions;
-}
-
-/** Whether the series was there before: then nothing is a gap, and not a time before its first row. */
-function holdsBefore({ held }: RestContext, { from }: Period): boolean {
-  const first = held.first();
-  return first !== undefined && first < from;
 }
 
 /** Why the archive has not got it, where REST may have it. */

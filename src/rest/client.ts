@@ -24,7 +24,7 @@ export interface RestRequest {
   readonly weight: number;
 }
 
-/** A full `exchangeInfo` of spot has about 20 MB. */
+/** Far more than any page or `exchangeInfo` that was ever recorded. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export class RestClient {

@@ -71,9 +71,12 @@ async function tradedSymbols(session: Session, market: Market): Promise<Readonly
     return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
   } catch (error) {
     if (!mayDoWithout(error)) throw error;
+    const archived = await archivedSymbols(session, market);
+    // Nobody knows any symbol: that is no mistake in the names.
+    if (archived.size === 0) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
-    return new Map([...(await archivedSymbols(session, market))].map((symbol) => [symbol, TRADING]));
+    return new Map([...archived].map((symbol) => [symbol, TRADING]));
   }
 }
 

@@ -49,10 +49,12 @@ function queryOf(format: Format, folder: string): string {
 
 export function excludedNotes(excluded: readonly string[]): string[] {
   if (excluded.length === 0) return [];
-  const more = excluded.length > 3 ? ', …' : '';
-  return [
-    `excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${excluded.slice(0, 3).join(', ')}${more}`,
-  ];
+  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${few(excluded)}`];
+}
+
+/** The first three names; `…` when there are more. */
+export function few(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
 }
 
 /** What the venue counts together, in words. */

@@ -4,7 +4,7 @@ import type { SeriesRequest } from '../plan/plan-series.js';
 import type { RestOffer } from '../plan/rest-periods.js';
 import type { Series } from '../task.js';
 import { reachMs, routesOf, takesSymbol } from '../venue/routes.js';
-import { findDataset, rowSeconds } from '../venue/venue.js';
+import { findDataset, isArchived, rowSeconds } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
 import type { Session } from './session.js';
 
@@ -28,7 +28,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
   // The moment of the wall moves on while the run goes on: only days that stay whole.
   const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS) / DAY_MS);
-  const hasMonths = spec.cadences.length > 0 && spec.cadences.every((cadence) => cadence === 'monthly');
+  const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS);
   return { mode, from, to: includeToday ? today + 1 : today, today, settledTo, hasMonths };
 }
@@ -49,8 +49,8 @@ export function fillOf({ options, venue, nowMs }: Session, series: Series): Pick
 /** With --join archive REST has only what the archive lacks, where the archive has the dataset at all. */
 export function offerOf(session: Session, series: Series): RestOffer | undefined {
   const { venue, nowMs, options } = session;
-  const spec = venue.markets[series.market].datasets[series.dataset];
-  const isJoined = options.join !== undefined && spec !== undefined && spec.cadences.length > 0;
+  const spec = findDataset(venue, series.market, series.dataset);
+  const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
   const includeToday = options['include-today'] === true;
   return restOffer(series, { venue, nowMs, mode: isJoined ? 'fill' : 'only', includeToday });
 }

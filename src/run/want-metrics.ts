@@ -1,5 +1,5 @@
 /** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
-import { DAY_MS, parseDay } from '../calendar.js';
+import { dayOf, parseDay } from '../calendar.js';
 import { usage } from '../errors.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
@@ -8,17 +8,16 @@ import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Series } from '../task.js';
-import { takesSymbol } from '../venue/routes.js';
+import { pairOf, takesSymbol } from '../venue/routes.js';
 import { chooseDatasets } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import { chooseRestSymbols } from './choose-rest-symbols.js';
 import type { RestSymbols } from './choose-rest-symbols.js';
 import { continueLake } from './continue-lake.js';
-import { describeWanted, excludedNotes, givenFlags, reportOf } from './describe-wanted.js';
+import { describeWanted, excludedNotes, few, givenFlags, reportOf } from './describe-wanted.js';
 import { offerOf, wallNotes } from './rest-offer.js';
 import type { Session } from './session.js';
 import { settingsOf } from './settings-of.js';
-
 import type { Wanted } from './wanted.js';
 
 /** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
@@ -77,7 +76,7 @@ function refuseZip({ options }: Session): void {
 /** The range ends with the running day when that is wanted and nothing else is said. */
 function withToday(session: Session, range: Range): Range {
   const { options, nowMs } = session;
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = dayOf(nowMs);
   if (options['include-today'] !== true || range.to !== today) return range;
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
@@ -111,7 +110,7 @@ function refuseDated(symbols: readonly string[], datasets: readonly ChosenDatase
   if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(spec, market, symbol))))
     return;
   const [symbol = ''] = symbols;
-  const perpetual = `${symbol.split('_')[0] ?? symbol}_PERP`;
+  const perpetual = `${pairOf(symbol)}_PERP`;
   throw usage(
     `--symbols ${symbol}: these are statistics of a pair, for which its perpetual contract stands`,
     `--symbols ${perpetual}`,
@@ -121,25 +120,24 @@ function refuseDated(symbols: readonly string[], datasets: readonly ChosenDatase
 
 function delistedNotes({ delisted }: RestSymbols): string[] {
   if (delisted.length === 0) return [];
-  const few = delisted.slice(0, 3).join(', ');
-  const more = delisted.length > 3 ? `, … (${delisted.length})` : '';
   return [
-    `delisted   ${few}${more}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
+    `delisted   ${few(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
   ];
 }
 
 function restingNotes({ resting }: RestSymbols): string[] {
   if (resting.length === 0) return [];
-  const more = resting.length > 3 ? `, … (${resting.length})` : '';
-  return [`resting    ${resting.slice(0, 3).join(', ')}${more}: not traded at the moment`];
+  return [`resting    ${few(resting)}${countBeyondFew(resting)}: not traded at the moment`];
+}
+
+function countBeyondFew(names: readonly string[]): string {
+  return few(names).endsWith('…') ? ` (${names.length})` : '';
 }
 
 function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset[]): string[] {
   return datasets.flatMap(({ market, spec }) => {
     const dated = symbols.filter((symbol) => !takesSymbol(spec, market, symbol));
     if (dated.length === 0) return [];
-    return [
-      `lacking    ${market} ${spec.name} has no ${dated.slice(0, 3).join(', ')}${dated.length > 3 ? ', …' : ''}: only perpetual contracts`,
-    ];
+    return [`lacking    ${market} ${spec.name} has no ${few(dated)}: only perpetual contracts`];
   });
 }

@@ -3,7 +3,7 @@ import { dayText, parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { intervalMs, rowSeconds } from '../venue/venue.js';
+import { rowSeconds } from '../venue/venue.js';
 import { instantOf, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
 import type { Session } from './duckdb.js';
@@ -53,7 +53,7 @@ export async function compareOverlap(
 
 function stepOf(spec: DatasetSpec, interval: string | undefined): number | undefined {
   const seconds = rowSeconds(spec, interval);
-  return seconds === undefined ? undefined : interval === undefined ? seconds * 1000 : intervalMs(interval);
+  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 /** Trades have an id; everything else is told by its time. */

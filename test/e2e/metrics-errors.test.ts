@@ -1,12 +1,10 @@
 /** `cryptodl metrics` when it is asked for the wrong thing, or answered with one. */
-import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, metricsScene, rowsOf, statisticsOf } from '../helpers/metrics-scene.js';
+import { daysBetween, joinedScene, metricsScene, rowsOf, statisticsOf } from '../helpers/metrics-scene.js';
 import type { MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { apiError, serverError } from '../helpers/rest-venue-answers.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -34,11 +32,10 @@ async function scene(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
 }
 /** With an archive that has metrics of the day before. */
 async function sceneWithArchive(more: Partial<SceneOptions> = {}): Promise<MetricsScene> {
-  const folder = mkdtempSync(join(scratch, 'archive-'));
-  for (const symbol of [BTC, OLD]) publishMetrics(folder, symbol, Date.parse('2026-09-20'));
-  const archive = await startArchive(folder);
-  open.push(archive);
-  return scene({ archiveUrl: archive.url, ...more });
+  const opened = await joinedScene(scratch, { symbols: SYMBOLS, ...more });
+  for (const symbol of [BTC, OLD]) publishMetrics(opened.folder, symbol, Date.parse('2026-09-20'));
+  open.push(opened);
+  return opened;
 }
 
 describe('a mistake', () => {
@@ -141,6 +138,14 @@ describe('a place that the exchange does not serve', () => {
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 ok')]);
     expect(await rowsOf(lake, 'um/metrics/symbol=BTCUSDT')).toHaveLength(288);
   });
+});
+
+it('an exchange that cannot be reached is no mistake in the symbols', async () => {
+  const { run } = await scene();
+  const nowhere = ['--fapi-url', 'http://127.0.0.1:9'];
+  const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '1', ...nowhere]);
+  expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('127.0.0.1:9')]);
+  expect(result.stderr).not.toContain('REST has no BTCUSDT');
 });
 
 describe('what could not be had', () => {

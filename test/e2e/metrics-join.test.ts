@@ -1,15 +1,12 @@
 /** `metrics --join archive` and `vision --fill rest`: one series out of two sources. */
-import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { metricsAt, publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
 import { publish } from '../helpers/published.js';
-import { daysBetween, metricsScene, rowsOf } from '../helpers/metrics-scene.js';
-import type { MetricsScene } from '../helpers/metrics-scene.js';
+import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import type { JoinedScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { aggTrades, kline } from '../helpers/rest-venue-market.js';
 import { fundingEvents } from '../helpers/rest-venue-rows.js';
 import { DAY_MS } from '../helpers/rest-venue-types.js';
@@ -21,20 +18,17 @@ const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
 const SPOT: VenueSymbol = { symbol: 'BTCUSDT', host: 'spot', tradeEveryMs: 60_000 };
 const FUTURE: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi', tradeEveryMs: 60_000 };
 
-interface Scene extends MetricsScene {
-  readonly archive: TestArchive;
-  readonly folder: string;
-}
 const open: { close: () => Promise<void> }[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((opened) => opened.close()));
 });
-async function scene(symbols: readonly VenueSymbol[], more: object = {}): Promise<Scene> {
-  const folder = mkdtempSync(join(scratch, 'archive-'));
-  const archive = await startArchive(folder);
-  const opened = await metricsScene(scratch, { symbols, archiveUrl: archive.url, ...more });
-  open.push(archive, opened);
-  return { ...opened, archive, folder };
+async function scene(
+  symbols: readonly VenueSymbol[],
+  more: Partial<SceneOptions> = {},
+): Promise<JoinedScene> {
+  const opened = await joinedScene(scratch, { symbols, ...more });
+  open.push(opened);
+  return opened;
 }
 
 function sources(lake: string, series: string): [string, string][] {

@@ -1,13 +1,12 @@
 /** What only REST had, and has no more: nothing that a run does may lose it, or call it whole when it is not. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, readParquet } from '../helpers/lake.js';
 import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, metricsScene, rowsOf } from '../helpers/metrics-scene.js';
-import type { MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
+import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
+import type { JoinedScene, MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
 import { publish } from '../helpers/published.js';
 import { apiError, json } from '../helpers/rest-venue-answers.js';
 import { aggTrades } from '../helpers/rest-venue-market.js';
@@ -23,12 +22,10 @@ const open: { close: () => Promise<void> }[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((opened) => opened.close()));
 });
-async function scene(more: Partial<SceneOptions> = {}): Promise<MetricsScene & { readonly folder: string }> {
-  const folder = mkdtempSync(join(scratch, 'archive-'));
-  const archive = await startArchive(folder);
-  const opened = await metricsScene(scratch, { symbols: [BTC], archiveUrl: archive.url, ...more });
-  open.push(archive, opened);
-  return { ...opened, folder };
+async function scene(more: Partial<SceneOptions> = {}): Promise<JoinedScene> {
+  const opened = await joinedScene(scratch, { symbols: [BTC], ...more });
+  open.push(opened);
+  return opened;
 }
 
 /** Rows by day, `11-21`. */

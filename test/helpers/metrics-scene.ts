@@ -1,6 +1,8 @@
 /** A lake, a REST venue beside it with a clock of its own, and the rows that should be in the one as in the other. */
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { startArchive } from './archive.js';
 import { cryptodl, FAST } from './cli.js';
 import type { CliOptions, CliResult } from './cli.js';
 import { filesBelow, readParquet } from './lake.js';
@@ -57,6 +59,22 @@ export async function metricsScene(scratch: string, options: SceneOptions): Prom
     },
     close: () => served.close(),
   };
+}
+
+export interface JoinedScene extends MetricsScene {
+  /** What the archive serves. */
+  readonly folder: string;
+}
+
+/** With an archive beside the venue. */
+export async function joinedScene(scratch: string, options: SceneOptions): Promise<JoinedScene> {
+  const folder = mkdtempSync(join(scratch, 'archive-'));
+  const archive = await startArchive(folder);
+  const scene = await metricsScene(scratch, { ...options, archiveUrl: archive.url });
+  const close = async (): Promise<void> => {
+    await Promise.all([archive.close(), scene.close()]);
+  };
+  return { ...scene, folder, close };
 }
 
 /** Days `[from, to)` as epoch milliseconds. */
