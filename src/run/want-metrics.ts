@@ -7,7 +7,6 @@ import { resolveRange } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import type { ReadList } from '../plan/symbols.js';
-import type { Series } from '../task.js';
 import { pairOf, takesSymbol } from '../venue/routes.js';
 import { chooseDatasets } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
@@ -17,7 +16,7 @@ import { continueLake } from './continue-lake.js';
 import { describeWanted, excludedNotes, few, givenFlags, reportOf } from './describe-wanted.js';
 import { offerOf, wallNotes } from './rest-offer.js';
 import type { Session } from './session.js';
-import { settingsOf } from './settings-of.js';
+import { seriesRequest } from './series-request.js';
 import type { Wanted } from './wanted.js';
 
 /** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
@@ -81,29 +80,10 @@ function withToday(session: Session, range: Range): Range {
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
-function requestOf(
-  session: Session,
-  { market, spec, interval, cadences }: ChosenDataset,
-  symbol: string,
-  range: Range,
-): SeriesRequest[] {
-  const series: Series = {
-    market,
-    dataset: spec.name,
-    ...(interval === undefined ? {} : { interval }),
-    symbol,
-  };
-  const rest = offerOf(session, series);
-  if (rest === undefined) return [];
-  return [
-    {
-      series,
-      settings: settingsOf(session, spec, interval),
-      cadences,
-      ranges: [{ from: range.from, to: range.to }],
-      rest,
-    },
-  ];
+function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest[] {
+  const request = seriesRequest(session, dataset, symbol, range);
+  const rest = offerOf(session, request.series);
+  return rest === undefined ? [] : [{ ...request, rest }];
 }
 
 function refuseDated(symbols: readonly string[], datasets: readonly ChosenDataset[]): void {

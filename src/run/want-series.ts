@@ -17,7 +17,7 @@ import { endedNotes } from './refuse-ended.js';
 import { describeWanted, excludedNotes, givenFlags, reportOf } from './describe-wanted.js';
 import { fillOf } from './rest-offer.js';
 import type { Session } from './session.js';
-import { settingsOf } from './settings-of.js';
+import { seriesRequest } from './series-request.js';
 import type { Wanted } from './wanted.js';
 
 /** Without --symbols, what the lake holds is continued. Throws usage errors. */
@@ -73,16 +73,8 @@ function refuseVainFill({ options }: Session, datasets: readonly ChosenDataset[]
 }
 
 function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest {
-  const { market, spec } = dataset;
-  const interval = dataset.interval === undefined ? {} : { interval: dataset.interval };
-  const series = { market, dataset: spec.name, ...interval, symbol };
-  return {
-    series,
-    settings: settingsOf(session, spec, dataset.interval),
-    cadences: dataset.cadences,
-    ranges: [{ from: range.from, to: range.to }],
-    ...fillOf(session, series),
-  };
+  const request = seriesRequest(session, dataset, symbol, range);
+  return { ...request, ...fillOf(session, request.series) };
 }
 
 /** Named symbols that one of the datasets has and another has not. */
