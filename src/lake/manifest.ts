@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, errnoOf, ofFile } from '../errors.js';
 import type { ArchiveObject, Cadence, Format, Period, Settings } from '../task.js';
+import { Absences } from './absences.js';
+import type { AbsentLine } from './absences.js';
 import { MANIFEST } from './layout.js';
 import { syncDirectory } from './publish.js';
 
@@ -25,6 +27,12 @@ export interface ObjectLine {
   readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
   /** The period was not over when its rows were asked for. */
   readonly open?: true;
+  /** The revision of the same object that was held before. */
+  readonly replaces?: Revision;
+  /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
+  readonly staleSidecar?: string;
+  /** REST's rows stand in for this revision of the archive's object, which has fewer. */
+  readonly insteadOf?: Pick<Revision, 'etag' | 'bytes'>;
   /** Rows of this object in the file; absent for zip. */
   readonly rows?: number;
   /** ISO instants of the first and last row, by time. */
@@ -32,6 +40,8 @@ export interface ObjectLine {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
+  /** Where rows of a regular grain are missing: ISO instants `[from, to)`, ascending, the first `MOST_GAPS` of them. */
+  readonly gaps?: readonly (readonly [string, string])[];
   /** Relative to the series' folder; for zip to the lake's root. */
   readonly file: string;
   readonly fileBytes: number;
@@ -44,6 +54,19 @@ export interface ObjectLine {
   readonly tool: string;
 }
 
+/** One state of an object upstream. */
+export interface Revision {
+  readonly etag?: string;
+  readonly lastModified?: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** When it was committed, ISO. */
+  readonly at: string;
+}
+
+/** More gaps than these within one object are not remembered one by one. */
+export const MOST_GAPS = 100;
+
 /** An object whose rows are no longer in its file. */
 interface DroppedLine {
   readonly v: 1;
@@ -53,7 +76,7 @@ interface DroppedLine {
   readonly at: string;
 }
 
-export type ManifestLine = ObjectLine | DroppedLine;
+export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
 
 /** Whether its rows came from REST: what the archive publishes of the period takes their place. */
 export function isFromRest({ verified }: ObjectLine): boolean {
@@ -135,11 +158,18 @@ export class Held {
   }
 }
 
-export type Manifest = Readonly<Record<Format, Held>>;
+export interface Manifest extends Readonly<Record<Format, Held>> {
+  readonly absences: Absences;
+}
 
 /** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
 export async function readManifest(seriesFolder: string): Promise<Manifest> {
-  const manifest: Manifest = { parquet: new Held(), csv: new Held(), zip: new Held() };
+  const manifest: Manifest = {
+    parquet: new Held(),
+    csv: new Held(),
+    zip: new Held(),
+    absences: new Absences(),
+  };
   const file = join(seriesFolder, MANIFEST);
   let text: string;
   try {
@@ -182,6 +212,7 @@ function apply(manifest: Manifest, line: ManifestLine): void {
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
   if (version !== 1) throw new TypeError('unknown version');
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
+  else if (line.kind === 'absent') manifest.absences.add(line);
   else manifest[line.settings.format].add(line);
 }
 

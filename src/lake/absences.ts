@@ -1,0 +1,79 @@
+/** What is remembered of periods that nobody has: why, and how often that was asked. */
+import { DAY_MS, monthOf, parsePeriod } from '../calendar.js';
+import { CryptodlError } from '../errors.js';
+import type { AbsenceReason, Cadence, Period } from '../task.js';
+
+/** A manifest line: periods of one cadence, one after the other, that are absent for one reason. */
+export interface AbsentLine {
+  readonly v: 1;
+  readonly kind: 'absent';
+  readonly cadence: Cadence;
+  /** First and last period, included: `2024-01-15` or `2024-01`. */
+  readonly first: string;
+  readonly last: string;
+  readonly reason: AbsenceReason;
+  /** How often it was asked in vain, and when the last time, ISO. */
+  readonly asked: number;
+  readonly at: string;
+  readonly tool: string;
+}
+
+export interface Absence {
+  readonly reason: AbsenceReason;
+  readonly asked: number;
+  /** Milliseconds since 1970 of the last time that it was asked. */
+  readonly atMs: number;
+}
+
+/** The latest word on each period of a series, in whatever format its data is held. What is held is not absent, whatever is said here. */
+export class Absences {
+  readonly #daily = new Map<number, Absence>();
+  readonly #monthly = new Map<number, Absence>();
+
+  add(line: AbsentLine): void {
+    const first = parsePeriod(line.cadence, line.first);
+    const last = parsePeriod(line.cadence, line.last);
+    const atMs = Date.parse(line.at);
+    if (first === undefined || last === undefined || Number.isNaN(atMs) || !(line.asked >= 1))
+      throw new CryptodlError('manifest-damaged', `"${line.first}" … "${line.last}" are no periods`);
+    const absence: Absence = { reason: line.reason, asked: line.asked, atMs };
+    if (line.cadence === 'daily')
+      for (let day = first.from; day < last.to; day += 1) this.#daily.set(day, absence);
+    else
+      for (let month = monthOf(first.from); month <= monthOf(last.from); month += 1)
+        this.#monthly.set(month, absence);
+  }
+
+  of({ cadence, from }: Period): Absence | undefined {
+    return cadence === 'daily' ? this.#daily.get(from) : this.#monthly.get(monthOf(from));
+  }
+
+  /** Of single days, by day. */
+  days(): ReadonlyMap<number, Absence> {
+    return this.#daily;
+  }
+
+  /** Of whole months, by month (see `monthOf`). */
+  months(): ReadonlyMap<number, Absence> {
+    return this.#monthly;
+  }
+}
+
+/** What may come at any hour is asked for soon again; what nobody had for long, seldom. */
+const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
+  'not-published-yet': 600_000,
+  hole: 6 * 3_600_000,
+  'not-listed-yet': DAY_MS,
+  halt: DAY_MS,
+  delisted: DAY_MS,
+  'dataset-ended': DAY_MS,
+  'before-history': 7 * DAY_MS,
+};
+const LATEST_MS = 30 * DAY_MS;
+
+/** Whether it is worth asking again: twice as late each time, a month at most. */
+export function isDue({ reason, asked, atMs }: Absence, nowMs: number): boolean {
+  const waitMs = Math.min(SOONEST_MS[reason] * 2 ** Math.min(asked - 1, 30), LATEST_MS);
+  // A clock that was set back must not keep anything from being asked.
+  return nowMs < atMs || nowMs >= atMs + waitMs;
+}
