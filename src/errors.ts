@@ -49,7 +49,11 @@ const CATALOGUE = {
   'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
   // the content
   'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
+  // Not what its own ETag names: the transfer was bad, not what is published.
+  'body-damaged': { ...CONTENT, rounds: true },
   'checksum-mismatch': CONTENT,
+  // Size and ETag are right, the published digest is not.
+  'sidecar-stale': CONTENT,
   'zip-truncated': CONTENT,
   'not-a-zip': { ...CONTENT, rounds: true },
   'listing-malformed': { ...CONTENT, rounds: true },

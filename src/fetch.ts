@@ -37,8 +37,10 @@ export interface Expectation {
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing: decides when no digest is known. */
   readonly bytes?: number;
-  /** MD5 in hex, from an ETag. */
+  /** MD5 in hex, from an ETag: it decides. */
   readonly md5?: string;
+  /** MD5 in hex, from the listing's ETag: it tells what is wrong when another digest differs. */
+  readonly listedMd5?: string;
   /** Asks for the published SHA-256, past caches when told so; undefined when none is published. */
   readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
 }

@@ -1,6 +1,6 @@
 /** What became of a task, and how everybody gets to see it. */
 import type { CryptodlError, ErrorCode } from './errors.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Market, Series } from './task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
 import { periodText } from './calendar.js';
 
 interface Written {
@@ -16,6 +16,10 @@ interface Written {
   readonly bytes: number;
   /** No digest was published: only the zip itself vouches for its content. */
   readonly unverified: boolean;
+  /** Size and ETag vouch for it; its sidecar names another digest. */
+  readonly staleSidecar?: true;
+  /** It has changed upstream: what was held before, and the digest that it has now. */
+  readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 
 /** What happened to one task. */

@@ -94,6 +94,16 @@ export interface PartitionPlan {
   readonly isWider?: true;
 }
 
+/** One state of an object upstream. */
+export interface Revision {
+  readonly etag?: string;
+  readonly lastModified?: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** When it was committed, ISO. */
+  readonly at: string;
+}
+
 /** What a plan comes to. */
 export interface PlanTotals {
   series: number;

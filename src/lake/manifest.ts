@@ -6,7 +6,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, errnoOf, ofFile } from '../errors.js';
-import type { ArchiveObject, Cadence, Format, Period, Settings } from '../task.js';
+import type { ArchiveObject, Cadence, Format, Period, Revision, Settings } from '../task.js';
 import { Absences } from './absences.js';
 import type { AbsentLine } from './absences.js';
 import { MANIFEST } from './layout.js';
@@ -52,16 +52,6 @@ export interface ObjectLine {
   /** When it was committed, ISO. */
   readonly at: string;
   readonly tool: string;
-}
-
-/** One state of an object upstream. */
-export interface Revision {
-  readonly etag?: string;
-  readonly lastModified?: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  /** When it was committed, ISO. */
-  readonly at: string;
 }
 
 /** More gaps than these within one object are not remembered one by one. */

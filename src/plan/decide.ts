@@ -14,6 +14,7 @@ export interface DecideContext {
   /** Folder that the files of manifest lines are relative to. */
   readonly folder: string;
   readonly force: boolean;
+  readonly revisions: 'check' | 'ignore' | 'only';
   readonly keyOf: (period: Period) => string;
 }
 
@@ -31,7 +32,10 @@ export async function decidePartition(
   const damaged = inFile.some((line) => !intact.has(line.file));
   const revised = choices.some(
     ({ held: line, listed }) =>
-      line?.file === file && !isFromRest(line) && listed !== undefined && !isSameRevision(line, listed),
+      line?.file === file &&
+      !isFromRest(line) &&
+      listed !== undefined &&
+      !isSameRevision(context, line, listed),
   );
   const rebuild =
     inFile.length === 0
@@ -77,7 +81,9 @@ function decide(
 /** What is held stands for what is chosen: rows of REST until the archive has the period, rows of the archive always. */
 function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
   if (isFromRest(line)) return line.open !== true && (listed === undefined || listed.rest !== undefined);
-  return line.key === context.keyOf(period) && (listed === undefined || isSameRevision(line, listed));
+  return (
+    line.key === context.keyOf(period) && (listed === undefined || isSameRevision(context, line, listed))
+  );
 }
 
 /** The remaining objects of a file that is made anew. */
@@ -102,12 +108,26 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   return { key: choice.key ?? context.keyOf(choice.period), period: choice.period };
 }
 
-/** The ETag tells revisions apart; without one on both sides, the size does; a probed object tells nothing. */
-function isSameRevision(line: ObjectLine, listed: ArchiveObject): boolean {
-  if (line.etag !== undefined && line.etag !== '' && listed.etag !== undefined && listed.etag !== '') {
-    return line.etag === listed.etag;
-  }
-  return listed.bytes === undefined || line.bytes === listed.bytes;
+/**
+ * The ETag tells revisions apart; without one on both sides, size and date do; a probed object tells nothing. A date alone
+ * is no revision: the same bytes are published again now and then.
+ */
+function isSameRevision(
+  { revisions }: DecideContext,
+  line: ObjectLine,
+  { etag, bytes, lastModified }: ArchiveObject,
+): boolean {
+  if (revisions === 'ignore') return true;
+  if (line.etag !== undefined && line.etag !== '' && etag !== undefined && etag !== '')
+    return line.etag === etag;
+  if (bytes !== undefined && line.bytes !== bytes) return false;
+  return isSameMoment(line.lastModified, lastModified);
+}
+
+/** The listing writes ISO instants with fractions, answers have HTTP dates in seconds. */
+function isSameMoment(a: string | undefined, b: string | undefined): boolean {
+  const [first, second] = [a, b].map((text) => Math.floor(Date.parse(text ?? '') / 1000));
+  return first === second || Number.isNaN(first) || Number.isNaN(second);
 }
 
 /** Files that are there with the size of their last commit. */

@@ -1,11 +1,13 @@
 /** One series, from listing and manifest to partition plans. */
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
+import { isDue } from '../lake/absences.js';
+import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
 import { usage } from '../errors.js';
 import { Held, isFromRest, readManifest } from '../lake/manifest.js';
 import { seriesName } from '../task.js';
-import type { Cadence, PartitionPlan, Series, Settings } from '../task.js';
+import type { Cadence, PartitionPlan, Period, Series, Settings } from '../task.js';
 import { objectKey } from '../venue/keys.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
@@ -14,6 +16,7 @@ import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestOffer } from './rest-periods.js';
+import { withRecheckedDays } from './recheck.js';
 import type { SeriesListing, Want } from './series-listing.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 
@@ -32,7 +35,11 @@ export interface PlanContext {
   readonly venue: Venue;
   readonly root: string;
   readonly today: number;
+  readonly nowMs: number;
   readonly force: boolean;
+  readonly revisions: 'check' | 'ignore' | 'only';
+  /** Days before today in which what is held, or was late, is looked at again. */
+  readonly recheckDays: number;
   readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;
   /** Told of the last listed day of every daily walk. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
@@ -41,20 +48,27 @@ export interface PlanContext {
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
   const folder = join(context.root, seriesFolder(context.venue.name, series));
-  const held = (await readManifest(folder))[settings.format];
+  const manifest = await readManifest(folder);
+  const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   if (differences.length > 0) refuseLostRest(request, held, folder);
-  const ranges = differences.length > 0 ? withHeldDays(request.ranges, held) : request.ranges;
+  const ranges =
+    differences.length > 0
+      ? withHeldDays(request.ranges, held)
+      : withRecheckedDays(context, request.ranges, held, manifest.absences);
   // A series that is rewritten with other settings chooses its objects as if it held none.
   const kept = differences.length > 0 ? new Held() : held;
-  const partitions = await chosenPeriods(context, request, ranges, { held: kept, known: held });
+  const known = { held: kept, known: held, absences: manifest.absences };
+  const chosen = await chosenPeriods(context, request, ranges, known);
+  const partitions = context.revisions === 'only' ? onlyHeld(chosen) : chosen;
   const decide = {
     series,
     settings,
     held,
     folder: settings.format === 'zip' ? context.root : folder,
     force: context.force,
+    revisions: context.revisions,
     keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
   };
   const whole = differences.length > 0 ? splitMonths(partitions, held, settings) : [];
@@ -86,10 +100,15 @@ async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest }: SeriesRequest,
   ranges: readonly DayRange[],
-  { held, known }: { readonly held: Held; readonly known: Held },
+  { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
+  // What nobody had a while ago is not asked for at each run.
+  const isDoubtful = (period: Period): boolean => {
+    const absence = context.force ? undefined : absences.of(period);
+    return absence !== undefined && !isDue(absence, context.nowMs);
+  };
   const fromRest =
-    rest === undefined ? undefined : { series, offer: rest, partition: settings.partition, held };
+    rest === undefined ? undefined : { series, offer: rest, partition: settings.partition, held, isDoubtful };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
   const partitions = await chooseObjects(
     {
@@ -105,6 +124,16 @@ async function chosenPeriods(
   );
   if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
   return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
+}
+
+/** What the lake has in some revision. */
+function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<string, Choice[]> {
+  const some = [...partitions].map(
+    ([label, choices]) => [label, choices.filter(({ held }) => held !== undefined)] as const,
+  );
+  return new Map(
+    some.filter(([, choices]) => choices.length > 0).map(([label, choices]) => [label, [...choices]]),
+  );
 }
 
 /** Bars longer than a day: most days have no object, and none of them is missing. */

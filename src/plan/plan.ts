@@ -18,7 +18,10 @@ export interface Plan {
   readonly totals: PlanTotals;
 }
 
-export interface PlanOptions extends Pick<PlanContext, 'venue' | 'root' | 'today' | 'force'> {
+export interface PlanOptions extends Pick<
+  PlanContext,
+  'venue' | 'root' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays'
+> {
   /** Undefined: it is already known that it cannot be had. */
   readonly listing: Listing | undefined;
   readonly probe: Probe;

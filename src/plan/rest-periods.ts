@@ -28,6 +28,8 @@ export interface RestContext {
   readonly offer: RestOffer;
   readonly partition: Grain;
   readonly held: Held;
+  /** Asked for in vain not long ago. */
+  readonly isDoubtful: (period: Period) => boolean;
 }
 
 /** Chosen periods by partition label, in ascending order; a range without start begins with what REST has. */
@@ -119,7 +121,11 @@ function labelOf({ partition }: RestContext, period: Period): string {
     : monthText(monthOf(period.from));
 }
 
-function choiceOf({ series, held, offer }: RestContext, period: Period, otherwise: AbsenceReason): Choice {
+function choiceOf(
+  { series, held, offer, isDoubtful }: RestContext,
+  period: Period,
+  otherwise: AbsenceReason,
+): Choice {
   const ofMonth = held.ofMonth(monthOf(period.from));
   const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
   const known = line === undefined ? {} : { held: line };
@@ -127,6 +133,8 @@ function choiceOf({ series, held, offer }: RestContext, period: Period, otherwis
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
   if (period.from < offer.from)
     return { period, absent: 'before-history', key: restKey(series, period), ...known };
+  if (line === undefined && isDoubtful(period))
+    return { period, absent: otherwise, key: restKey(series, period) };
   const rest: RestPeriod = {
     from: period.from,
     to: period.to,

@@ -87,9 +87,15 @@ function reasons(tally: Tally): string[] {
     tally.unverified > 0
       ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
       : [];
+  const stale =
+    tally.staleSidecars > 0
+      ? [named(tally, 'stale checksum, taken by size and ETag', 'staleSidecar', tally.staleSidecars)]
+      : [];
+  const changed =
+    tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
   const { dropped } = tally.records;
   const untold = dropped > 0 ? [[`  ${number(dropped)} of the failures are told in the report only`]] : [];
-  return [...partial, ...absent, ...unverified, ...failed, ...untold].flat();
+  return [...changed, ...partial, ...absent, ...unverified, ...stale, ...failed, ...untold].flat();
 }
 
 /** Routine absences say their number; what a person should look at is shown by example. */

@@ -84,7 +84,16 @@ export class Reporter implements Observer {
     const { outcome: kind, ...facts } = outcome;
     if (kind === 'failed') this.#done.failed += 1;
     this.event('object', outcome);
+    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#tellChanged(outcome);
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
+  }
+
+  /** Who has used the old rows must know. */
+  #tellChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
+    if (changed === undefined) return;
+    const { market, dataset, interval, symbol, period, key, bytes } = outcome;
+    const to = { bytes, sha256: changed.sha256 };
+    this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
   }
 
   retry(event: RetryEvent): void {

@@ -22,6 +22,9 @@ export class Tally {
   failedPermanent = 0;
   waitedTooLong = 0;
   unverified = 0;
+  staleSidecars = 0;
+  /** Objects that were held and have changed upstream. */
+  changed = 0;
   duplicates = 0;
   duplicatesAcross = 0;
   rows = 0;
@@ -44,6 +47,17 @@ export class Tally {
         if (outcome.unverified) {
           this.unverified += 1;
           this.#example('unverified', key);
+        }
+        if (outcome.staleSidecar === true) {
+          this.staleSidecars += 1;
+          this.#example('staleSidecar', key);
+        }
+        if (outcome.changed !== undefined) {
+          this.changed += 1;
+          this.#example(
+            'changed',
+            `${key}: SHA-256 ${outcome.changed.from.sha256} is now ${outcome.changed.sha256}`,
+          );
         }
         if (outcome.kind === 'partial')
           this.#example('partial', `${key}: ${outcome.rows ?? 0} of ${outcome.expectedRows ?? 0} rows`);

@@ -24,8 +24,15 @@ const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
 /** A body that got so much further was worth its attempt. */
 const PROGRESS_BYTES = 8 * 1024 * 1024;
 /** Content that its publisher contradicts is asked for again twice, past caches, however few retries there are. */
-const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set(['checksum-mismatch', 'zip-truncated', 'not-a-zip']);
+const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set([
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+]);
 const ASK_AGAIN_TIMES = 2;
+/** A cache on the way may be what damaged it. */
+const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...ASK_AGAIN, 'body-damaged']);
 
 /** The one retry layer. The rejected error carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
@@ -51,6 +58,7 @@ class Tries {
   #attempt = 1;
   #failures = 0;
   #refusals = 0;
+  #bypassCache = false;
   #refusedSince: number | undefined;
   /** Attempts that left this layer, also those that only had to wait. */
   #sent = 0;
@@ -105,7 +113,7 @@ class Tries {
   #asked(): FetchRequest {
     return {
       ...this.#request,
-      ...(this.#refusals === 0 ? {} : { bypassCache: true }),
+      ...(this.#bypassCache ? { bypassCache: true } : {}),
       ...(this.#partial === undefined ? {} : { partial: this.#partial }),
     };
   }
@@ -117,6 +125,7 @@ class Tries {
     this.#refusedSince = undefined;
     this.#partial = error.partial;
     this.#forgiveProgress(error.partial?.bytes ?? 0);
+    this.#bypassCache ||= PAST_CACHES.has(error.code);
     if (ASK_AGAIN.has(error.code)) {
       this.#refusals += 1;
       if (this.#refusals > ASK_AGAIN_TIMES) throw givenUp(error);

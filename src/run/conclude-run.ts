@@ -75,6 +75,9 @@ export interface RunSummary {
   /** All that there is to know of the wire. */
   readonly network: NetworkFigures;
   readonly unverified: number;
+  readonly staleSidecars: number;
+  /** Held objects that had changed upstream. */
+  readonly changed: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
   readonly elapsedMs: number;
@@ -99,6 +102,8 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     retries: network.retries.total,
     network,
     unverified: tally.unverified,
+    staleSidecars: tally.staleSidecars,
+    changed: tally.changed,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     elapsedMs: Math.round(end.elapsedMs),

@@ -1,7 +1,8 @@
 /** `cryptodl vision` without --symbols: every series that the lake holds goes on from its first gap. */
 import { join } from 'node:path';
-import { DAY_MS, dayText, parsePeriod } from '../calendar.js';
+import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
+import { isDue } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
 import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
@@ -112,7 +113,16 @@ async function continuations(
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
       const isGap = (line: ObjectLine): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
-      const gap = await firstGap(manifest[format], format === 'zip' ? paths.root : folder, isGap);
+      const isAsked = (day: number): boolean => {
+        const absence =
+          manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
+        return absence === undefined || options.force === true || isDue(absence, session.nowMs);
+      };
+      const held = manifest[format];
+      const gap =
+        options.revisions === 'only'
+          ? held.first()
+          : await firstGap(held, format === 'zip' ? paths.root : folder, { isGap, isAsked });
       const from =
         isRangeGiven(options) || gap === undefined
           ? range.from
@@ -126,21 +136,28 @@ async function continuations(
   );
 }
 
+interface GapRules {
+  /** Held, but there may be better now. */
+  readonly isGap: (line: ObjectLine) => boolean;
+  /** Not held, and worth asking for. */
+  readonly isAsked: (day: number) => boolean;
+}
+
 /**
  * The first day after the start that is not held, or whose file is not what was committed: neither what was published
- * late nor what was lost is passed over. `isGap`: held, but there may be better now.
+ * late nor what was lost is passed over; but for what nobody had a while ago.
  */
 async function firstGap(
   held: Held,
   folder: string,
-  isGap: (line: ObjectLine) => boolean,
+  { isGap, isAsked }: GapRules,
 ): Promise<number | undefined> {
   const sound = new Map<string, boolean>();
   let next: number | undefined;
   for (const line of held.lines()) {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) continue;
-    if (next !== undefined && period.from > next) return next;
+    for (let day = next ?? period.from; day < period.from; day += 1) if (isAsked(day)) return day;
     const isSound =
       sound.get(line.file) ??
       (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;

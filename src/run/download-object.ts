@@ -4,9 +4,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError } from '../errors.js';
 import { bodySize } from '../fetch.js';
-import type { Body, Expectation, Fetch, FetchResponse, Priority } from '../fetch.js';
+import type { Body, Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import type { Download } from '../queue/run-queue.js';
+import { md5OfEtag } from '../transport/verify.js';
 import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
 import type { ReceivedObject } from '../write/csv-input.js';
@@ -15,6 +16,7 @@ export interface DownloadContext {
   readonly fetch: Fetch;
   readonly archiveUrl: string;
   readonly verify: 'sha256' | 'etag' | 'none';
+  readonly staleChecksum: 'warn' | 'fail';
   readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
@@ -72,13 +74,12 @@ async function receive(
     spoolAboveBytes: BODY_MEMORY_BYTES,
     expect,
   };
-  const response = await context.fetch(request, {
-    signal: context.signal,
-    traceId: randomUUID(),
-  });
+  const { response, isStale } = await fetchObject(context, request);
   if (response.status === 404) return undefined;
-  const verified =
-    expect.md5 !== undefined ? 'etag' : (await sidecar.last()) === undefined ? 'crc' : 'sidecar';
+  const published = await sidecar.last();
+  const isByEtag =
+    isStale || expect.md5 !== undefined || (published === undefined && expect.listedMd5 !== undefined);
+  const verified = isByEtag ? 'etag' : published === undefined ? 'crc' : 'sidecar';
   const keepsZip = plan.settings.format === 'zip' && verified !== 'crc';
   const csv = keepsZip ? EMPTY : await unpack(context, object, response, `${spool}.csv`);
   return {
@@ -89,8 +90,25 @@ async function receive(
     zipBytes: bodySize(response.body),
     sha256: response.sha256,
     verified,
+    ...(isStale && published !== undefined ? { staleSidecar: published } : {}),
     ...revisionOf(object, response),
   };
+}
+
+/** `isStale`: only the sidecar said something else, and the user takes it for stale. */
+async function fetchObject(
+  context: DownloadContext,
+  request: FetchRequest,
+): Promise<{ response: FetchResponse; isStale: boolean }> {
+  try {
+    const response = await context.fetch(request, { signal: context.signal, traceId: randomUUID() });
+    return { response, isStale: false };
+  } catch (error) {
+    const taken =
+      error instanceof CryptodlError && error.code === 'sidecar-stale' ? error.evidence : undefined;
+    if (taken === undefined || context.staleChecksum === 'fail') throw error;
+    return { response: taken, isStale: true };
+  }
 }
 
 async function unpack(
@@ -121,10 +139,11 @@ function expectation(
   const bytes = object.bytes === undefined ? {} : { bytes: object.bytes };
   if (context.verify === 'none') return { zip: true, ...bytes };
   // An ETag of a multipart upload is no MD5: the sidecar decides.
-  const isMd5 = /^[0-9a-f]{32}$/.test(object.etag ?? '');
-  if (context.verify === 'etag' && isMd5 && object.etag !== undefined)
-    return { zip: true, ...bytes, md5: object.etag };
-  return { zip: true, ...bytes, sha256 };
+  const md5 = md5OfEtag(object.etag);
+  if (md5 === undefined) return { zip: true, ...bytes, sha256 };
+  return context.verify === 'etag'
+    ? { zip: true, ...bytes, md5 }
+    : { zip: true, ...bytes, listedMd5: md5, sha256 };
 }
 
 interface Sidecar {

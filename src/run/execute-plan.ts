@@ -15,6 +15,7 @@ import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { Outcome } from '../outcome.js';
+import { AbsenceNotes } from './remember-absences.js';
 import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
@@ -68,6 +69,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   });
   const writers = createWriters(session, engine, folder);
   const download = downloadContext(session);
+  const absences = new AbsenceNotes({
+    root: session.paths.root,
+    venue: session.venue.name,
+    nowMs: session.nowMs,
+  });
   const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
     session.observer.warn(message);
   });
@@ -87,7 +93,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
-      onSettled: (plan, task) => recordSettled(session, run.report, plan, task),
+      onSettled: (plan, task) => recordSettled(session, { report: run.report, absences }, plan, task),
     },
     {
       downloads: session.concurrency.places,
@@ -105,6 +111,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const figures = tellFigures(session);
   try {
     await queue.run(run.plans);
+    await absences.write();
   } finally {
     figures.cancel();
     release();
@@ -118,6 +125,7 @@ function downloadContext({ fetch, options, runFolder, stop }: Session): Download
     fetch,
     archiveUrl: options['archive-url'],
     verify: options.verify,
+    staleChecksum: options['stale-checksum'],
     priority: options.priority,
     tempFolder: runFolder,
     signal: stop.signal,
@@ -217,12 +225,15 @@ async function writeObjects(
       if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
       continue;
     }
+    const { replaces, ...facts } = written;
     const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
     const outcome: Outcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,
       unverified: object.verified === 'crc' && session.options.verify !== 'none',
-      ...written,
+      ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
+      ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
+      ...facts,
     };
     await session.tell(plan, object.object, outcome);
   }
@@ -275,12 +286,14 @@ async function keepEvidence(
 
 async function recordSettled(
   session: Session,
-  report: FailureReport,
+  { report, absences }: { readonly report: FailureReport; readonly absences: AbsenceNotes },
   plan: PartitionPlan,
   task: Task,
 ): Promise<void> {
   if (task.action.kind !== 'absent') return session.tell(plan, task.object, { kind: 'skipped' });
   const { reason } = task.action;
+  // What is not over yet has nothing to be absent from.
+  if (task.object.rest?.open !== true) absences.note(plan.series, task.object.period, reason);
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
   return session.tell(plan, task.object, { kind: 'absent', reason });
 }

@@ -225,7 +225,13 @@ const REFUSED: ReadonlySet<string> = new Set([
   'http-server-error',
   'connect-timeout',
 ]);
-const BAD_CONTENT: ReadonlySet<string> = new Set(['checksum-mismatch', 'zip-truncated', 'not-a-zip']);
+const BAD_CONTENT: ReadonlySet<string> = new Set([
+  'body-damaged',
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+]);
 
 /** Undefined: it says nothing about the load. */
 function loadOf({ error }: AttemptEnd): LoadSign['result'] | undefined {

@@ -1,11 +1,15 @@
 /** Is this the object that was published? Length, magic and digest, on every attempt. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
+import type { ErrorCode } from '../errors.js';
 import { bodySize } from '../fetch.js';
 import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
 
 /**
- * Rejects with `not-a-zip`, `length-mismatch`, `checksum-mismatch` or `zip-truncated`, the refused body as evidence.
+ * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`,
+ * the refused body as evidence.
  * The published digest is asked for at the same time as the object, and anew (past caches) on every attempt:
  * a replacement upstream is two writes.
  */
@@ -26,39 +30,93 @@ export const verify: Layer = (next) => async (request, context) => {
       response,
     );
   }
-  const difference = digestDifference(expect, response, await published);
+  const difference = digestDifference(
+    expect,
+    await withMd5(expect, response, await published),
+    await published,
+  );
   if (difference === undefined) return response;
-  const cut = expect.zip && !tail.includes('PK\u0005\u0006', 0, 'latin1');
-  throw cut
-    ? refuse('zip-truncated', `${difference}; the zip is cut, it has no end record`, response)
-    : refuse(difference.startsWith('length') ? 'length-mismatch' : 'checksum-mismatch', difference, response);
+  const { text, by } = difference;
+  if (expect.zip && !tail.includes('PK\u0005\u0006', 0, 'latin1'))
+    throw refuse('zip-truncated', `${text}; the zip is cut, it has no end record`, response);
+  if (by === 'length') throw refuse('length-mismatch', text, response);
+  throw await whoIsWrong(expect, response, difference);
 };
+
+interface Difference {
+  /** What contradicts the body. */
+  readonly by: 'etag' | 'sidecar' | 'length';
+  readonly text: string;
+}
+
+/** Where no digest is published, the listing's ETag decides. */
+async function withMd5(
+  { listedMd5 }: Expectation,
+  response: FetchResponse,
+  published: string | undefined,
+): Promise<FetchResponse> {
+  if (listedMd5 === undefined || published !== undefined) return response;
+  return { ...response, md5: await md5Of(response.body) };
+}
 
 function digestDifference(
   expect: Expectation,
   response: FetchResponse,
   published: string | undefined,
-): string | undefined {
-  if (expect.md5 !== undefined && response.md5 !== undefined) {
-    return response.md5 === expect.md5
-      ? undefined
-      : `MD5 is ${response.md5}, the listing's ETag says ${expect.md5}`;
-  }
+): Difference | undefined {
   if (published !== undefined) {
-    return response.sha256 === published
-      ? undefined
-      : `SHA-256 is ${response.sha256}, the sidecar says ${published}`;
+    if (response.sha256 === published) return undefined;
+    return { by: 'sidecar', text: `SHA-256 is ${response.sha256}, the sidecar says ${published}` };
+  }
+  const md5 = expect.md5 ?? expect.listedMd5;
+  if (md5 !== undefined && response.md5 !== undefined) {
+    if (response.md5 === md5) return undefined;
+    return { by: 'etag', text: `MD5 is ${response.md5}, the listing's ETag says ${md5}` };
   }
   const size = bodySize(response.body);
   if (expect.bytes === undefined || expect.bytes === size) return undefined;
-  return `length is ${size} bytes, the listing says ${expect.bytes}`;
+  return { by: 'length', text: `length is ${size} bytes, the listing says ${expect.bytes}` };
 }
 
-function refuse(
-  code: 'not-a-zip' | 'length-mismatch' | 'checksum-mismatch' | 'zip-truncated',
-  message: string,
-  evidence: FetchResponse,
-): CryptodlError {
+/**
+ * The transfer, the sidecar, or nobody can say (a replacement that is under way, an ETag that is no MD5): by the ETag
+ * that came with the body, else by the listing's.
+ */
+async function whoIsWrong(
+  { bytes, md5: expected, listedMd5: listed = expected }: Expectation,
+  response: FetchResponse,
+  { text, by }: Difference,
+): Promise<CryptodlError> {
+  const named = md5OfEtag(response.headers['etag']) ?? listed;
+  if (named === undefined) return refuse('checksum-mismatch', text, response);
+  const md5 = response.md5 ?? (await md5Of(response.body));
+  if (md5 !== named) {
+    const why = named === listed ? 'it is not what is listed' : `its own ETag says ${named}`;
+    return refuse('body-damaged', `${text}; ${why}`, response);
+  }
+  const isListed = (listed ?? md5) === md5 && (bytes ?? bodySize(response.body)) === bodySize(response.body);
+  return by === 'sidecar' && isListed
+    ? refuse(
+        'sidecar-stale',
+        `${text}, but size and ETag are right (--stale-checksum warn takes it)`,
+        response,
+      )
+    : refuse('checksum-mismatch', text, response);
+}
+
+/** Undefined when it is no MD5: the ETag of a multipart upload, or of a server that makes others. */
+export function md5OfEtag(etag: string | undefined): string | undefined {
+  return /^(?:W\/)?"?([0-9a-f]{32})"?$/.exec(etag ?? '')?.[1];
+}
+
+async function md5Of(body: Body): Promise<string> {
+  const hash = createHash('md5');
+  if (body.kind === 'memory') return hash.update(body.bytes).digest('hex');
+  for await (const chunk of createReadStream(body.path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+function refuse(code: ErrorCode, message: string, evidence: FetchResponse): CryptodlError {
   return new CryptodlError(code, message, { evidence });
 }
 

@@ -1,13 +1,13 @@
 /** A finished file becomes part of the lake: published, then remembered. */
 import { join, relative, sep } from 'node:path';
-import { periodText } from '../calendar.js';
+import { monthOf, periodText } from '../calendar.js';
 import { appendManifest, isFromRest } from '../lake/manifest.js';
-import type { ManifestLine, ObjectLine } from '../lake/manifest.js';
+import type { Held, ManifestLine, ObjectLine } from '../lake/manifest.js';
 import { fileSize, publishAll, removeStaged } from '../lake/publish.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithRedo } from '../lake/redo.js';
-import type { PartitionPlan } from '../task.js';
+import type { PartitionPlan, Revision } from '../task.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { HeldFile } from './held-file.js';
@@ -85,10 +85,33 @@ function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit
       const written = result.written.get(received.object.key);
       if (written === undefined) continue;
       const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
-      lines.push({ ...objectLine(received, plan, at, context.tool), ...written, ...inFile });
+      const replaces = replacedRevision(commitment.held.held, received);
+      lines.push({
+        ...objectLine(received, plan, at, context.tool),
+        ...(replaces === undefined ? {} : { replaces }),
+        ...written,
+        ...inFile,
+      });
     }
   }
   return lines;
+}
+
+/** What is held of the same object with other bytes. */
+export function replacedRevision(
+  held: Held,
+  { object: { key, period }, sha256 }: ReceivedObject,
+): Revision | undefined {
+  const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
+  if (line?.key !== key || line.sha256 === sha256 || isFromRest(line)) return undefined;
+  const { etag, lastModified, bytes, at } = line;
+  return {
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+    bytes,
+    sha256: line.sha256,
+    at,
+  };
 }
 
 export function objectLine(
@@ -109,6 +132,7 @@ export function objectLine(
     bytes: received.zipBytes,
     sha256: received.sha256,
     verified: received.verified,
+    ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),
     ...(object.rest?.open === true ? { open: true } : {}),
     settings: plan.settings,
     at,

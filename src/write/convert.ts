@@ -6,6 +6,7 @@ import { firstWrongLine } from './check-rows.js';
 import { receivedColumns, rowLines } from './csv-input.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from './duckdb.js';
+import { expectedRows, findGaps, isoInstant } from './gaps.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
 import { compareOverlap } from './overlap.js';
@@ -20,6 +21,7 @@ export interface ObjectFacts {
   readonly last: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates: number;
+  readonly gaps?: NonNullable<ObjectLine['gaps']>;
 }
 
 export interface ConversionResult {
@@ -144,6 +146,7 @@ async function writeRows(
       ? {}
       : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
   if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
+  const gaps = await gapsOf(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -155,13 +158,35 @@ async function writeRows(
     const rows = counts.rowsOf(Number(row['ord'])) ?? Number(row['rows']);
     written.set(received.object.key, {
       rows,
-      first: isoInstant(row['first']),
-      last: isoInstant(row['last']),
+      first: isoInstant(row, 'first'),
+      last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
+      ...gapsFact(gaps[index] ?? []),
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, ...overlap };
+}
+
+function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'gaps'> {
+  return gaps.length === 0 ? {} : { gaps };
+}
+
+/** By position of the input; only what has too few rows, or rows that are not in their order, is looked through. */
+async function gapsOf(
+  session: Session,
+  conversion: Conversion,
+  inputs: readonly Input[],
+  stats: readonly Row[],
+): Promise<NonNullable<ObjectFacts['gaps']>[]> {
+  const gaps: NonNullable<ObjectFacts['gaps']>[] = [];
+  for (const [index, { received }] of inputs.entries()) {
+    const row = stats[index] ?? {};
+    const expected = expectedRows(conversion.spec, conversion.series, received.object);
+    const isWhole = Number(row['rows']) >= (expected ?? 0) && Number(row['unordered']) === 0;
+    gaps.push(isWhole ? [] : await findGaps(session, conversion, received.object, Number(row['ord'])));
+  }
+  return gaps;
 }
 
 /** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */
@@ -208,9 +233,4 @@ function refuseWrong(stats: readonly Row[], inputs: readonly Input[]): void {
         Number(stats[index]?.['rows']) === inspected.rows && Number(stats[index]?.['wrong']) === 0,
     );
   if (!isRight) throw new CryptodlError('row-malformed', 'a cell is not what its column declares');
-}
-
-/** `2024-01-01 00:00:00` as DuckDB prints it → ISO. */
-function isoInstant(value: unknown): string {
-  return `${String(value).replace(' ', 'T')}Z`;
 }

@@ -24,6 +24,7 @@ export interface ReceivedObject {
   readonly etag?: string;
   readonly lastModified?: string;
   readonly verified: ObjectLine['verified'];
+  readonly staleSidecar?: string;
 }
 
 export interface Inspected {

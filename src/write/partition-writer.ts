@@ -11,13 +11,14 @@ import type { FileFacts } from '../lake/publish.js';
 import { seriesName } from '../task.js';
 import type { PartitionPlan } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { findDataset, rowSeconds } from '../venue/venue.js';
-import { commit } from './commit.js';
+import { findDataset } from '../venue/venue.js';
+import { commit, replacedRevision } from './commit.js';
 import type { MadeFile } from './commit.js';
 import { convert } from './convert.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Session } from './duckdb.js';
+import { expectedRows } from './gaps.js';
 import { deadFiles, heldFile, lostLines, overlappedFiles, overlaps, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import { provenance } from './provenance.js';
@@ -67,7 +68,7 @@ async function writeInto(
     await context.serialize(held.folder, () =>
       commit(context, plan, { held, made: files, received, ...superseded(plan, held, sound) }),
     );
-    return summary(plan, specOf(context, plan), received, files, failed);
+    return summary(plan, specOf(context, plan), { held, received, made: files, failed });
   } catch (error) {
     // One partition is too large for the memory; the others need not be.
     const known = toCryptodlError(error);
@@ -265,26 +266,31 @@ async function readBack(
   throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
 }
 
+interface Work {
+  readonly held: HeldFile;
+  readonly received: readonly ReceivedObject[];
+  readonly made: readonly MadeFile[];
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+}
+
 function summary(
   plan: PartitionPlan,
   spec: DatasetSpec,
-  received: readonly ReceivedObject[],
-  made: readonly MadeFile[],
-  failed: ReadonlyMap<string, CryptodlError>,
+  { held, received, made, failed }: Work,
 ): WriteResult {
-  const seconds = rowSeconds(spec, plan.series.interval);
   const written = new Map<string, WrittenObject>();
-  for (const { object } of received) {
+  for (const each of received) {
+    const { object } = each;
     const rows = made
       .map(({ result }) => result.written.get(object.key))
       .find((facts) => facts !== undefined);
     if (rows === undefined) continue;
-    const days = object.period.to - object.period.from;
-    // What is not over yet has as many rows as there are.
-    const isCounted = seconds !== undefined && object.rest?.open !== true;
+    const expected = expectedRows(spec, plan.series, object);
+    const replaces = replacedRevision(held.held, each);
     written.set(object.key, {
       ...rows,
-      ...(isCounted ? { expectedRows: (days * 86_400) / seconds } : {}),
+      ...(expected === undefined ? {} : { expectedRows: expected }),
+      ...(replaces === undefined ? {} : { replaces }),
     });
   }
   const sum = (value: (file: MadeFile) => number): number =>

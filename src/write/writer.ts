@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js';
 import type { CryptodlError } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Serialize } from '../lake/serialize.js';
-import type { PartitionPlan } from '../task.js';
+import type { PartitionPlan, Revision } from '../task.js';
 import type { Venue } from '../venue/venue.js';
 import type { ObjectFacts } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -24,6 +24,8 @@ export interface WriterContext {
 export interface WrittenObject extends Partial<ObjectFacts> {
   /** Rows that the period must have, where that is known. */
   readonly expectedRows?: number;
+  /** What was held of the object before, when it has changed upstream. */
+  readonly replaces?: Revision;
 }
 
 export interface WriteResult {

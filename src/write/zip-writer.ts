@@ -4,14 +4,14 @@ import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bodySize } from '../fetch.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
-import { appendManifest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import { appendManifest, readManifest } from '../lake/manifest.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
 import { publishAll } from '../lake/publish.js';
 import type { Publication } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
 import { SIDECAR } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
-import { objectLine } from './commit.js';
+import { objectLine, replacedRevision } from './commit.js';
 import type { PartitionWriter, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
@@ -22,12 +22,13 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const publications = (await Promise.all(received.map((object) => stage(context, object)))).flat();
       await publishAll(publications);
       const at = new Date(context.clock.now()).toISOString();
-      const lines = received.map((object) => lineOf(context, plan, object, at));
       const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
       await mkdir(folder, { recursive: true });
+      const { zip: held } = await readManifest(folder);
+      const lines = received.map((object) => lineOf(context, plan, { received: object, held }, at));
       await context.serialize(folder, () => appendManifest(folder, lines));
       return {
-        written: new Map(received.map(({ object }) => [object.key, {}])),
+        written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
         failed: new Map(),
         files: received.length,
         bytes: received.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
@@ -62,11 +63,13 @@ function stagedPath(context: WriterContext): string {
 function lineOf(
   context: WriterContext,
   plan: PartitionPlan,
-  received: ReceivedObject,
+  { received, held }: { readonly received: ReceivedObject; readonly held: Held },
   at: string,
 ): ObjectLine {
+  const replaces = replacedRevision(held, received);
   return {
     ...objectLine(received, plan, at, context.tool),
+    ...(replaces === undefined ? {} : { replaces }),
     file: keyFile(received.object.key),
     fileBytes: bodySize(received.zip),
     fileSha256: received.sha256,

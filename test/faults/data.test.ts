@@ -118,7 +118,8 @@ describe('D: checksums and zips', () => {
     {
       id: 'D1',
       fault: 'a checksum that stays wrong',
-      outcome: 'asked three times, failed with checksum-mismatch, kept with both digests; retry completes it',
+      outcome:
+        'asked three times, failed with sidecar-stale (size and ETag are right), kept with both digests; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -126,8 +127,9 @@ describe('D: checksums and zips', () => {
       scene.publish(VICTIM, zip, (_, name) => `${WRONG_DIGEST}  ${name}\n`);
       const run = await scene.run();
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([3, 3]);
-      const cause = /^checksum-mismatch: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}\n$/;
-      await expectRefused(scene, run, zip, { exit, code: 'checksum-mismatch', cause });
+      const cause =
+        /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn takes it\)\n$/;
+      await expectRefused(scene, run, zip, { exit, code: 'sidecar-stale', cause });
       await expectRetryCompletes(scene, run.out);
     },
   );
@@ -136,7 +138,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D2',
       fault: 'sidecars that are a web page, a short digest, of another file, two lines, empty',
-      outcome: 'asked once more past caches, then the zip vouches for itself; counted as unverified',
+      outcome: 'asked once more past caches, then the MD5 of the listing decides',
       exit: 0,
     },
     async (exit) => {
@@ -153,7 +155,7 @@ describe('D: checksums and zips', () => {
       }
       const run = await scene.run();
       expect(run.code).toBe(exit);
-      expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, unverified: malformed.length });
+      expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, unverified: 0 });
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([1, 2]);
       await expectIntact(scene, run);
     },
@@ -211,15 +213,16 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit of the data flipped where no checksum is published',
-      outcome: 'seen by the CRC-32, failed with zip-broken; retry completes it',
-      exit: 4,
+      outcome:
+        'seen by the MD5 of the listing, asked again in three rounds, failed with body-damaged; retry completes it',
+      exit: 3,
     },
     async (exit) => {
       const flipped = withFlippedBit(scene.bytesOf(VICTIM), 0.5);
       scene.publish(VICTIM, flipped, NO_SIDECAR);
       const run = await scene.run();
-      expect(run.requestsOf(VICTIM)).toBe(1);
-      await expectRefused(scene, run, flipped, { exit, code: 'zip-broken', cause: /^zip-broken: / });
+      expect(run.requestsOf(VICTIM)).toBe(12);
+      await expectRefused(scene, run, flipped, { exit, code: 'body-damaged', cause: /^body-damaged: / });
       await expectRetryCompletes(scene, run.out);
     },
   );
@@ -228,16 +231,17 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit flipped with --verify etag',
-      outcome: 'seen by the MD5 of the listing, failed with checksum-mismatch',
+      outcome: 'seen by the MD5 of the listing, asked again in three rounds, failed with body-damaged',
       exit: 3,
     },
     async (exit) => {
       const flipped = withFlippedBit(scene.bytesOf(VICTIM), 0.5);
       scene.publish(VICTIM, flipped, NO_SIDECAR);
       const run = await scene.run(['--verify', 'etag']);
-      expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([3, 0]);
-      const cause = /^checksum-mismatch: MD5 is [0-9a-f]{32}, the listing's ETag says [0-9a-f]{32}\n$/;
-      await expectRefused(scene, run, flipped, { exit, code: 'checksum-mismatch', cause });
+      expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([12, 0]);
+      const cause =
+        /^body-damaged: MD5 is [0-9a-f]{32}, the listing's ETag says [0-9a-f]{32}; it is not what is listed\n$/;
+      await expectRefused(scene, run, flipped, { exit, code: 'body-damaged', cause });
     },
   );
 

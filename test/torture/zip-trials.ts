@@ -53,6 +53,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
   const context = {
     fetch: verify(wire),
     archiveUrl: 'http://archive.test',
+    staleChecksum: 'fail' as const,
     verify: etag === undefined ? ('sha256' as const) : ('etag' as const),
     priority: 'normal' as const,
     tempFolder: folder,

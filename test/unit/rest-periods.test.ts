@@ -30,6 +30,7 @@ function contextOf({ partition = 'month', held: labels = [], ...offer }: Given):
     series: SERIES,
     partition,
     held,
+    isDoubtful: () => false,
     offer: {
       mode: 'only',
       from: day('2020-01-01'),

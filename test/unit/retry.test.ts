@@ -222,7 +222,7 @@ describe('retry', () => {
     expect(events.filter(({ usesAttempt }) => usesAttempt).length).toBeLessThanOrEqual(8);
   });
 
-  it.each<ErrorCode>(['checksum-mismatch', 'zip-truncated', 'not-a-zip'])(
+  it.each<ErrorCode>(['checksum-mismatch', 'sidecar-stale', 'zip-truncated', 'not-a-zip'])(
     'asks twice more past all caches after %s, however few retries there are',
     async (code) => {
       const { response, asked } = await run([code], { retries: 0 });
@@ -236,6 +236,12 @@ describe('retry', () => {
   it('asks at most twice more after a mismatch, however many retries there are', async () => {
     const { asked } = await run(['checksum-mismatch'], { retries: 50 });
     expect(asked).toHaveLength(3);
+  });
+
+  it('asks for a damaged body as often as for one that was cut, past caches', async () => {
+    const { response, asked } = await run(['body-damaged'], { retries: 4 });
+    expect((await refusal(response)).code).toBe('body-damaged');
+    expect(asked.map(({ request }) => request.bypassCache ?? false)).toEqual([false, true, true, true, true]);
   });
 
   it('does not go past caches because the wire failed', async () => {

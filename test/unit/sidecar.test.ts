@@ -19,6 +19,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
     {
       fetch: verify(wire),
       archiveUrl: 'http://archive.test',
+      staleChecksum: 'fail' as const,
       verify: 'sha256',
       priority: 'normal',
       tempFolder: folder,

@@ -52,10 +52,44 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     expect(error.evidence).toEqual(good);
   });
 
-  it('refuses what its ETag contradicts', async () => {
-    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, md5: '0'.repeat(32) }));
-    expect(error.code).toBe('checksum-mismatch');
+  const NONE = '0'.repeat(32);
+  const withEtag = (etag: string): FetchResponse => ({ ...responseOf(ZIP, kind), headers: { etag } });
+
+  it('refuses what its ETag contradicts: the transfer was bad', async () => {
+    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, md5: NONE }));
+    expect(error.code).toBe('body-damaged');
     expect(error.message).toContain(String(MD5));
+    const named = await refusal(
+      check(withEtag(`"${NONE}"`), { zip: true, listedMd5: String(MD5), sha256: published(OTHER) }),
+    );
+    expect(named.code).toBe('body-damaged');
+  });
+
+  it('refuses another revision than the listed one, unless its own sidecar is there already', async () => {
+    for (const known of [{ md5: NONE }, { listedMd5: NONE, sha256: published(OTHER) }]) {
+      const error = await refusal(check(withEtag(`"${MD5}"`), { zip: true, ...known }));
+      expect(error.code).toBe('checksum-mismatch');
+    }
+    const replaced = { zip: true, listedMd5: NONE, sha256: published(SHA256) };
+    expect((await check(withEtag(`"${MD5}"`), replaced)).sha256).toBe(SHA256);
+  });
+
+  it('says that the sidecar is stale when size and ETag are those of the listing', async () => {
+    const listed = { zip: true, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
+    for (const response of [responseOf(ZIP, kind), withEtag(`"${MD5}"`)]) {
+      const error = await refusal(check(response, listed));
+      expect(error.code).toBe('sidecar-stale');
+      expect(error.evidence?.body).toEqual(response.body);
+    }
+    const other = await refusal(check(responseOf(ZIP, kind), { ...listed, bytes: ZIP.length + 1 }));
+    expect(other.code).toBe('checksum-mismatch');
+  });
+
+  it('goes by the ETag of the listing when no digest is published', async () => {
+    const none = { zip: true, sha256: published(undefined) };
+    expect((await check(responseOf(ZIP, kind), { ...none, listedMd5: String(MD5) })).sha256).toBe(SHA256);
+    const error = await refusal(check(responseOf(ZIP, kind), { ...none, listedMd5: NONE }));
+    expect(error.code).toBe('body-damaged');
   });
 
   it('falls back on the size from the listing when no digest is published (N7)', async () => {

@@ -1,0 +1,59 @@
+/** Which days besides the wanted ones are looked at again: they may have changed, or been published late. */
+import { monthStart, parsePeriod } from '../calendar.js';
+import { isDue } from '../lake/absences.js';
+import type { Absence, Absences } from '../lake/absences.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { AbsenceReason } from '../task.js';
+import type { DayRange } from './choose-objects.js';
+
+export interface RecheckContext {
+  readonly today: number;
+  readonly nowMs: number;
+  readonly revisions: 'check' | 'ignore' | 'only';
+  readonly recheckDays: number;
+}
+
+/** What may still come. */
+const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
+
+/**
+ * The ranges, ascending and disjoint, with the recent days that are held and with what was missing when it was asked for
+ * last and is due again. Only where a range ends recently: who asks for an old month wants that month.
+ */
+export function withRecheckedDays(
+  { today, nowMs, revisions, recheckDays }: RecheckContext,
+  asked: readonly DayRange[],
+  held: Held,
+  absences: Absences,
+): readonly DayRange[] {
+  const since = today - recheckDays;
+  if (recheckDays === 0 || asked.every(({ to }) => to <= since)) return asked;
+  const recent = (revisions === 'ignore' ? [] : held.lines()).flatMap((line) => {
+    const period = parsePeriod(line.cadence, line.period);
+    return period === undefined || isFromRest(line) || period.to <= since ? [] : [period];
+  });
+  const isLate = (absence: Absence): boolean => LATE.has(absence.reason) && isDue(absence, nowMs);
+  const days = [...absences.days()].flatMap(([day, absence]) =>
+    isLate(absence) && held.ofDay(day) === undefined ? [{ from: day, to: day + 1 }] : [],
+  );
+  const months = [...absences.months()].flatMap(([month, absence]) =>
+    isLate(absence) && held.ofMonth(month) === undefined
+      ? [{ from: monthStart(month), to: monthStart(month + 1) }]
+      : [],
+  );
+  const again = [...recent, ...days, ...months].map(({ from, to }) => ({ from, to: Math.min(to, today) }));
+  return again.length === 0 ? asked : joined([...asked, ...again]);
+}
+
+/** Ascending and disjoint. */
+function joined(ranges: readonly DayRange[]): DayRange[] {
+  const start = ({ from }: DayRange): number => from ?? Number.NEGATIVE_INFINITY;
+  const all: { from: number | undefined; to: number }[] = [];
+  for (const { from, to } of [...ranges].sort((a, b) => start(a) - start(b))) {
+    const last = all.at(-1);
+    if (last !== undefined && (from ?? Number.NEGATIVE_INFINITY) <= last.to) last.to = Math.max(last.to, to);
+    else if (from === undefined || from < to) all.push({ from, to });
+  }
+  return all;
+}
