@@ -48,12 +48,15 @@ export function withRecheckedDays(
 
 /** Ascending and disjoint. */
 function joined(ranges: readonly DayRange[]): DayRange[] {
-  const start = ({ from }: DayRange): number => from ?? Number.NEGATIVE_INFINITY;
   const all: { from: number | undefined; to: number }[] = [];
-  for (const { from, to } of [...ranges].sort((a, b) => start(a) - start(b))) {
+  for (const range of [...ranges].sort((a, b) => startOf(a) - startOf(b))) {
     const last = all.at(-1);
-    if (last !== undefined && (from ?? Number.NEGATIVE_INFINITY) <= last.to) last.to = Math.max(last.to, to);
-    else if (from === undefined || from < to) all.push({ from, to });
+    if (last !== undefined && startOf(range) <= last.to) last.to = Math.max(last.to, range.to);
+    else if (startOf(range) < range.to) all.push({ ...range });
   }
   return all;
+}
+
+function startOf({ from }: DayRange): number {
+  return from ?? Number.NEGATIVE_INFINITY;
 }

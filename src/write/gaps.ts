@@ -1,5 +1,5 @@
 /** Where rows of a regular grain are missing within an object. */
-import { DAY_MS } from '../calendar.js';
+import { dayText } from '../calendar.js';
 import { MOST_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
@@ -62,8 +62,7 @@ function gapsQuery(spec: DatasetSpec, { from, to, seconds, ordinal }: Bounds): s
 }
 
 function boundsOf({ from, to }: ArchiveObject['period']): { from: string; to: string } {
-  const text = (day: number): string => new Date(day * DAY_MS).toISOString().replace('T', ' ').slice(0, 19);
-  return { from: text(from), to: text(to) };
+  return { from: `${dayText(from)} 00:00:00`, to: `${dayText(to)} 00:00:00` };
 }
 
 /** `2024-01-01 00:00:00` as DuckDB prints it → ISO. */

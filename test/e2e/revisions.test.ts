@@ -1,0 +1,235 @@
+/** What changes upstream, comes late, is missing or is contradicted: through the real binary, run after run. */
+import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines, readParquet } from '../helpers/lake.js';
+import { publish } from '../helpers/published.js';
+
+const HOUR_MS = 3_600_000;
+const HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
+const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+
+const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
+
+/** Hourly bars of a day, but for the hours that are left out. */
+function csvOf(day: string, price: number, without: readonly number[] = []): string {
+  const start = Date.parse(`${day}T00:00:00Z`);
+  const hours = Array.from({ length: 24 }, (_, hour) => hour).filter((hour) => !without.includes(hour));
+  const rows = hours.map((hour) => {
+    const open = start + hour * HOUR_MS;
+    return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
+  });
+  return HEADER + rows.join('');
+}
+
+describe('a lake that is continued every day', () => {
+  const scratch = scratchFolder();
+  let archive: TestArchive;
+  let folder = '';
+  let out = '';
+  let runs = 0;
+  beforeAll(async () => {
+    folder = join(scratch, 'archive');
+    mkdirSync(folder);
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  beforeEach(() => {
+    runs += 1;
+    out = join(scratch, `lake-${runs}`);
+    rmSync(join(folder, 'data'), { recursive: true, force: true });
+    for (let day = 1; day <= 20; day += 1) put(day);
+  });
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+
+  const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
+
+  function put(day: number, price = 100 + day, without: readonly number[] = []): void {
+    publish(folder, keyOf(dayOf(day)), csvOf(dayOf(day), price, without));
+  }
+
+  function take(day: number): void {
+    for (const ending of ['', '.CHECKSUM']) rmSync(join(folder, keyOf(dayOf(day)) + ending), { force: true });
+  }
+
+  /** A run at eight o'clock of that day. */
+  async function run(today: number, flags: readonly string[], time = '08:00'): Promise<CliResult> {
+    archive.requests.length = 0;
+    const what = ['--interval', '1h', '--now', `${dayOf(today)}T${time}:00Z`];
+    const places = ['--archive-url', archive.url, '--out', out, '--json', ...FAST];
+    return cryptodl(['vision', ...what, ...places, ...flags]);
+  }
+
+  const named = ['--symbols', 'BTCUSDT'];
+  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  const lines = (kind: string): Record<string, unknown>[] =>
+    manifestLines(join(out, SERIES)).filter((line) => line['kind'] === kind);
+  const prices = async (): Promise<Record<string, unknown>> =>
+    Object.fromEntries(
+      (await readParquet(join(out, SERIES, '2026-11.parquet'))).map((row) => [
+        (row['open_time'] as Date).toISOString().slice(0, 10),
+        row['open'],
+      ]),
+    );
+
+  it('fetches a day that was published anew, says so with both digests, and remembers what it was', async () => {
+    expect((await run(11, [...named, '--days', '10'])).code).toBe(0);
+    const [before] = lines('object').filter((line) => line['period'] === dayOf(8));
+    put(8, 999);
+    const result = await run(12, [...named, '--days', '1']);
+    expect(result.code).toBe(0);
+    const [changed, ...others] = result.events.filter(({ event }) => event === 'changed');
+    expect(others).toEqual([]);
+    expect(changed).toMatchObject({
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbol: 'BTCUSDT',
+      period: dayOf(8),
+      key: keyOf(dayOf(8)),
+      from: { sha256: before?.['sha256'], etag: before?.['etag'], bytes: before?.['bytes'] },
+    });
+    const after = lines('object').findLast((line) => line['period'] === dayOf(8));
+    expect(changed?.['to']).toMatchObject({ sha256: after?.['sha256'], bytes: after?.['bytes'] });
+    expect(after).toMatchObject({ replaces: { sha256: before?.['sha256'], at: before?.['at'] } });
+    expect(result.stderr).toContain('1 changed upstream');
+    expect(result.stderr).toContain(
+      `SHA-256 ${String(before?.['sha256'])} is now ${String(after?.['sha256'])}`,
+    );
+    expect(result.events.at(-1)).toMatchObject({ changed: 1 });
+    expect(await prices()).toMatchObject({ [dayOf(7)]: 107, [dayOf(8)]: 999, [dayOf(11)]: 111 });
+  });
+
+  it('looks at held days of the last week only, or of as many as it is told', async () => {
+    await run(20, [...named, '--days', '15']);
+    put(5, 995);
+    expect((await run(21, [...named, '--days', '1'])).events.at(-1)).toMatchObject({ changed: 0 });
+    const far = await run(21, [...named, '--days', '1', '--recheck-days', '16']);
+    expect(far.events.at(-1)).toMatchObject({ changed: 1 });
+    put(16, 996);
+    const none = await run(21, [...named, '--days', '1', '--recheck-days', '0']);
+    expect(none.events.at(-1)).toMatchObject({ changed: 0 });
+    expect((await run(21, [...named, '--days', '1'])).events.at(-1)).toMatchObject({ changed: 1 });
+    expect(await prices()).toMatchObject({ [dayOf(5)]: 995, [dayOf(16)]: 996, [dayOf(20)]: 120 });
+  });
+
+  it('does not look at recent days for somebody who asks for old ones', async () => {
+    await run(20, [...named, '--days', '3']);
+    put(18, 998);
+    await run(20, [...named, '--from', dayOf(1), '--to', dayOf(2)]);
+    expect(zips()).toHaveLength(2);
+  });
+
+  it('--revisions ignore keeps what is held, only fetches nothing else', async () => {
+    await run(11, [...named, '--days', '5']);
+    put(9, 999);
+    const ignored = await run(12, [...named, '--days', '5', '--revisions', 'ignore']);
+    expect(ignored.events.at(-1)).toMatchObject({ outcomes: { ok: 1, skipped: 4 }, changed: 0 });
+    put(10, 998);
+    const only = await run(13, [...named, '--days', '5', '--revisions', 'only']);
+    expect(only.events.at(-1)).toMatchObject({ changed: 2 });
+    expect(Object.keys(await prices())).not.toContain(dayOf(12));
+    expect(await prices()).toMatchObject({ [dayOf(9)]: 999, [dayOf(10)]: 998 });
+    const continued = await run(13, ['--revisions', 'only']);
+    expect(continued.events.at(-1)).toMatchObject({ changed: 0, outcomes: { ok: 0 } });
+  });
+
+  it('takes no repeated upload of the same bytes for a change', async () => {
+    await run(11, [...named, '--days', '5']);
+    put(9);
+    expect(statSync(join(folder, keyOf(dayOf(9)))).isFile()).toBe(true);
+    await run(12, [...named, '--days', '1']);
+    expect(zips()).toEqual([`/${keyOf(dayOf(11))}`]);
+  });
+
+  it('fetches a late day when it is there, and remembers why it was not', async () => {
+    for (let day = 10; day <= 20; day += 1) take(day);
+    await run(10, [...named, '--days', '5']);
+    expect((await run(11, [...named, '--days', '1'])).events.at(-1)).toMatchObject({
+      absent: { 'not-published-yet': 1 },
+    });
+    expect(lines('absent')).toMatchObject([
+      { cadence: 'daily', first: dayOf(10), last: dayOf(10), reason: 'not-published-yet', asked: 1 },
+    ]);
+    // Five minutes later nothing of it is news.
+    await run(11, [...named, '--days', '1'], '08:05');
+    expect(lines('absent')).toHaveLength(1);
+    put(11);
+    await run(12, [...named, '--days', '1']);
+    expect(lines('absent').at(-1)).toMatchObject({ first: dayOf(10), reason: 'hole', asked: 1 });
+    put(10);
+    put(12);
+    await run(13, [...named, '--days', '1']);
+    expect(Object.keys(await prices())).toEqual([5, 6, 7, 8, 9, 10, 11, 12].map(dayOf));
+  });
+
+  it('asks for a day that never comes seldomer and seldomer, and goes on behind it', async () => {
+    take(10);
+    await run(10, [...named, '--days', '3']);
+    const asked: number[] = [];
+    for (let today = 11; today <= 20; today += 1) {
+      const result = await run(today, []);
+      expect(result.code).toBe(0);
+      const { outcomes } = result.events.at(-1) as { outcomes: { absent: number } };
+      if (outcomes.absent > 0) asked.push(today);
+    }
+    expect(asked).toEqual([11, 12, 13, 14, 16, 20]);
+    expect(lines('absent').map((line) => `${String(line['reason'])} ${String(line['asked'])}`)).toEqual([
+      'hole 1',
+      'hole 2',
+      'hole 3',
+      'hole 4',
+      'hole 5',
+      'hole 6',
+    ]);
+    expect(Object.keys(await prices())).toHaveLength(12);
+  });
+
+  it('remembers which hours a short day lacks', async () => {
+    put(9, 109, [0, 1, 5, 23]);
+    const result = await run(11, [...named, '--days', '3']);
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 2, partial: 1 } });
+    const hour = (text: string): string => `${dayOf(9)}T${text}:00:00Z`;
+    expect(lines('object').find((line) => line['period'] === dayOf(9))).toMatchObject({
+      rows: 20,
+      gaps: [
+        [hour('00'), hour('02')],
+        [hour('05'), hour('06')],
+        [hour('23'), `${dayOf(10)}T00:00:00Z`],
+      ],
+    });
+    expect(lines('object').filter((line) => 'gaps' in line)).toHaveLength(1);
+  });
+
+  describe('with a checksum that contradicts an object of the listed size and ETag', () => {
+    beforeEach(() => {
+      publish(folder, keyOf(dayOf(9)), csvOf(dayOf(9), 109), (_, name) => `${'0'.repeat(64)}  ${name}\n`);
+    });
+
+    it('refuses it, and says how it can be taken', async () => {
+      const result = await run(11, [...named, '--days', '3']);
+      expect(result.code).toBe(3);
+      expect(result.events.at(-1)).toMatchObject({ failed: { 'sidecar-stale': 1 }, outcomes: { ok: 2 } });
+      expect(result.stderr).toContain('--stale-checksum warn');
+    });
+
+    it('takes it with --stale-checksum warn, and says so', async () => {
+      const result = await run(11, [...named, '--days', '3', '--stale-checksum', 'warn']);
+      expect(result.code).toBe(0);
+      expect(result.stderr).toContain('1 stale checksum, taken by size and ETag');
+      expect(result.events.at(-1)).toMatchObject({ staleSidecars: 1, outcomes: { ok: 3 } });
+      expect(lines('object').find((line) => line['period'] === dayOf(9))).toMatchObject({
+        verified: 'etag',
+        staleSidecar: '0'.repeat(64),
+      });
+    });
+  });
+});
