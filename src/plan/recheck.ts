@@ -1,5 +1,5 @@
 /** Which days besides the wanted ones are looked at again: they may have changed, or been published late. */
-import { monthStart, parsePeriod } from '../calendar.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart, parsePeriod } from '../calendar.js';
 import { isDue } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -18,8 +18,8 @@ export interface RecheckContext {
 const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
- * The ranges, ascending and disjoint, with the recent days that are held and with what was missing when it was asked for
- * last and is due again. Only where a range ends recently: who asks for an old month wants that month.
+ * The ranges, ascending and disjoint, with the recent days that are held or unknown, and with what was missing when it was
+ * asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
  */
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
@@ -42,8 +42,26 @@ export function withRecheckedDays(
       ? [{ from: monthStart(month), to: monthStart(month + 1) }]
       : [],
   );
-  const again = [...recent, ...days, ...months].map(({ from, to }) => ({ from, to: Math.min(to, today) }));
+  const again = [...recent, ...unknownDays(held, absences, since, today), ...days, ...months].map(
+    ({ from, to }) => ({ from, to: Math.min(to, today) }),
+  );
   return again.length === 0 ? asked : joined([...asked, ...again]);
+}
+
+/** After the first recent day that is held: what failed there, or was kept from being asked for. */
+function unknownDays(held: Held, absences: Absences, since: number, today: number): DayRange[] {
+  const days: DayRange[] = [];
+  let isBehindHeld = false;
+  for (let day = since; day < today; day += 1) {
+    const isHeld = held.ofDay(day) !== undefined || held.ofMonth(monthOf(day)) !== undefined;
+    isBehindHeld ||= isHeld;
+    const isKnown =
+      isHeld ||
+      absences.of(dayPeriod(day)) !== undefined ||
+      absences.of(monthPeriod(monthOf(day))) !== undefined;
+    if (isBehindHeld && !isKnown) days.push({ from: day, to: day + 1 });
+  }
+  return days;
 }
 
 /** Ascending and disjoint. */

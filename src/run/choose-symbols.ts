@@ -52,6 +52,8 @@ function withoutListing(
 ): Selection {
   const selection = namesOnly(patterns, quotes);
   if (selection === undefined) {
+    // The host is there, and has said when it may be asked again.
+    if (error.code === 'wait-too-long') throw error;
     throw new CryptodlError(
       'unreachable',
       `the listing cannot be had, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,

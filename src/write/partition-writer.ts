@@ -4,7 +4,6 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
-import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -19,9 +18,10 @@ import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Session } from './duckdb.js';
 import { expectedRows } from './gaps.js';
-import { deadFiles, heldFile, lostLines, overlappedFiles, overlaps, withRebuild } from './held-file.js';
+import { heldFile, overlaps, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import { provenance } from './provenance.js';
+import { nothing, refusal, refuseAll, superseded } from './refusal.js';
 import { rowsInParquet } from './statements.js';
 import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
@@ -118,77 +118,6 @@ interface Part {
 function partsOf(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
   if (plan.split !== true) return [{ label: plan.label, received }];
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
-}
-
-function superseded(
-  plan: PartitionPlan,
-  held: HeldFile,
-  received: readonly ReceivedObject[],
-): { dead: string[]; lost: ObjectLine[] } {
-  const periods = received.map(({ object }) => object.period);
-  const dead = deadFiles(held, periods);
-  return { dead: plan.split === true ? [...dead, held.file] : dead, lost: lostLines(held, periods) };
-}
-
-/** Why nothing may be written: a sound file would lose rows, or rows would be held twice. */
-function refusal(
-  plan: PartitionPlan,
-  held: HeldFile,
-  received: readonly ReceivedObject[],
-  absent: ReadonlySet<string>,
-  failed: ReadonlyMap<string, CryptodlError> = new Map(),
-): WriteResult | undefined {
-  const periods = received.map(({ object }) => object.period);
-  const { dead, lost } = superseded(plan, held, received);
-  if (lost.length > 0 && plan.rebuild !== 'damaged')
-    return refuseAll(received, incomplete(lost, absent), failed);
-  const doubled = overlappedFiles(held, periods).filter((file) => !dead.includes(file));
-  if (doubled.length === 0) return undefined;
-  const error = new CryptodlError(
-    'partition-incomplete',
-    `${doubled.join(', ')} holds other days as well, so its days cannot be written elsewhere one by one`,
-    {
-      hint: 'run the whole range with cryptodl vision --force',
-    },
-  );
-  return refuseAll(received, error, failed);
-}
-
-function incomplete(lost: readonly ObjectLine[], absent: ReadonlySet<string>): CryptodlError {
-  const keys = lost.map((line) => line.key).join(', ');
-  const file = lost[0]?.file ?? '';
-  if (lost.every(isFromRest)) {
-    return new CryptodlError(
-      'object-withdrawn',
-      `${file} stays as it is: REST keeps ${keys} no more, and only this file holds its rows`,
-      { hint: 'leave --force out, or download into another --out' },
-    );
-  }
-  if (!lost.every((line) => absent.has(line.key))) {
-    return new CryptodlError(
-      'partition-incomplete',
-      `${file} stays as it is: ${keys} could not be had again`,
-    );
-  }
-  return new CryptodlError(
-    'object-withdrawn',
-    `${file} stays as it is: the archive has ${keys} no more, and only this file holds its rows`,
-    {
-      hint: 'download into another --out for the archive as it is now',
-    },
-  );
-}
-
-function refuseAll(
-  received: readonly ReceivedObject[],
-  error: CryptodlError,
-  failed: ReadonlyMap<string, CryptodlError>,
-): WriteResult {
-  return nothing(new Map([...received.map(({ object }) => [object.key, error] as const), ...failed]));
-}
-
-function nothing(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
-  return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
 }
 
 async function makeFile(

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { DAY_MS, dayText, parseDay } from '../../src/calendar.js';
+import { Absences } from '../../src/lake/absences.js';
+import type { AbsentLine } from '../../src/lake/absences.js';
+import { Held } from '../../src/lake/manifest.js';
+import { withRecheckedDays } from '../../src/plan/recheck.js';
+import { objectLine } from '../helpers/conversion.js';
+
+const day = (text: string): number => parseDay(text) ?? Number.NaN;
+const TODAY = day('2026-11-20');
+
+interface Given {
+  readonly held?: readonly string[];
+  readonly absent?: readonly Partial<AbsentLine>[];
+  readonly revisions?: 'check' | 'ignore' | 'only';
+  readonly recheckDays?: number;
+  readonly asked?: readonly [string, string];
+}
+
+/** The days that are looked at for somebody who asks for yesterday, as first … last. */
+function lookedAt({
+  held: labels = [],
+  absent = [],
+  revisions = 'check',
+  recheckDays = 7,
+  asked = ['2026-11-19', '2026-11-19'],
+}: Given): string[] {
+  const held = new Held();
+  for (const label of labels) held.add(objectLine(label, {}));
+  const absences = new Absences();
+  const line = { v: 1, kind: 'absent', cadence: 'daily', asked: 1, tool: 'test' } as const;
+  const at = '2026-11-15T00:00:00Z';
+  for (const { first = '', last = first, reason = 'hole', ...more } of absent)
+    absences.add({ ...line, first, last, reason, at, ...more });
+  const context = { today: TODAY, nowMs: TODAY * DAY_MS, revisions, recheckDays };
+  const ranges = [{ from: day(asked[0]), to: day(asked[1]) + 1 }];
+  return withRecheckedDays(context, ranges, held, absences).map(
+    ({ from, to }) => `${dayText(from ?? 0)} ${dayText(to - 1)}`,
+  );
+}
+
+describe('what is looked at again', () => {
+  it('is nothing for a series that holds nothing of the last days', () => {
+    expect(lookedAt({})).toEqual(['2026-11-19 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-01'] })).toEqual(['2026-11-19 2026-11-19']);
+  });
+
+  it('are the recent days that are held, and those behind them of which nothing is known', () => {
+    expect(lookedAt({ held: ['2026-11-01', '2026-11-15'] })).toEqual(['2026-11-15 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-15'], absent: [{ first: '2026-11-17', reason: 'delisted' }] })).toEqual(
+      ['2026-11-15 2026-11-16', '2026-11-18 2026-11-19'],
+    );
+  });
+
+  it('is a whole month where a month is held', () => {
+    expect(lookedAt({ held: ['2026-10'], recheckDays: 25 })).toEqual(['2026-10-01 2026-11-19']);
+  });
+
+  it('is what was late and is due, however old', () => {
+    const absent = [
+      { first: '2026-08-01', last: '2026-08-02' },
+      { first: '2026-08-03', asked: 20 },
+      { first: '2026-08-04', reason: 'delisted' as const },
+      { first: '2026-08-05', reason: 'not-published-yet' as const },
+      { first: '2026-06', cadence: 'monthly' as const },
+    ];
+    const late = ['2026-06-01 2026-06-30', '2026-08-01 2026-08-02', '2026-08-05 2026-08-05'];
+    expect(lookedAt({ absent })).toEqual([...late, '2026-11-19 2026-11-19']);
+    expect(lookedAt({ absent, revisions: 'ignore' })).toEqual([...late, '2026-11-19 2026-11-19']);
+    expect(lookedAt({ absent, held: ['2026-08-01'] })).toContain('2026-08-02 2026-08-02');
+  });
+
+  it('is nothing for who asks for old days, or wants nothing looked at again', () => {
+    const held = ['2026-11-15'];
+    expect(lookedAt({ held, asked: ['2026-01-01', '2026-01-31'] })).toEqual(['2026-01-01 2026-01-31']);
+    expect(lookedAt({ held, recheckDays: 0 })).toEqual(['2026-11-19 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-18'], revisions: 'ignore' })).toEqual(['2026-11-19 2026-11-19']);
+  });
+});
