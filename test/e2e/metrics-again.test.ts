@@ -102,6 +102,35 @@ describe('cryptodl metrics, again', () => {
   });
 });
 
+describe('days before a symbol was listed', () => {
+  const NEW: VenueSymbol = { symbol: 'NEWUSDT', host: 'fapi', from: TODAY - DAY_MS };
+  const metricsOfNew = (...flags: string[]): Promise<CliResult> =>
+    metrics('--symbols', 'NEWUSDT', '--dataset', 'openInterestHist', '--days', '3', ...flags);
+  beforeEach(async () => {
+    await scene.close();
+    scene = await metricsScene(scratch, { symbols: [...SYMBOLS, NEW] });
+  });
+
+  it('are asked for once, and not again for a while', async () => {
+    const first = await metricsOfNew();
+    expect(first.events.at(-1)).toMatchObject({ outcomes: { ok: 1 }, absent: { 'not-listed-yet': 2 } });
+    asked();
+    const again = await metricsOfNew();
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { skipped: 1 }, absent: { 'not-listed-yet': 2 } });
+    expect(asked().statistics).toEqual([]);
+    scene.setNow(NEXT_MORNING);
+    await metricsOfNew();
+    expect(startsOf(asked().statistics)).toBe(TODAY - 2 * DAY_MS);
+  });
+
+  it('are asked for with --force', async () => {
+    await metricsOfNew();
+    asked();
+    await metricsOfNew('--force');
+    expect(startsOf(asked().statistics)).toBe(FIRST);
+  });
+});
+
 describe('--include-today', () => {
   /** Of each symbol; the last line of a day is the one that counts. */
   function openDays(dataset: string): unknown[] {
