@@ -44,3 +44,22 @@ export function exitCode(end: RunStatus): ExitCode {
   if (end.strict && end.holes + end.partial > 0) return 4;
   return 0;
 }
+
+/** 0 is the most important; a code that is new needs its place here. */
+const RANKS: Readonly<Record<ExitCode, number>> = {
+  130: 0,
+  143: 1,
+  2: 2,
+  1: 3,
+  6: 4,
+  7: 5,
+  3: 6,
+  4: 7,
+  0: 8,
+};
+
+/** Of a run of several jobs: the signal, else the most important of theirs in the order of the design, section 4. */
+export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
+  const all = [...codes, ...(signal === undefined ? [] : ([signal === 'SIGINT' ? 130 : 143] as const))];
+  return all.reduce<ExitCode>((most, code) => (RANKS[code] < RANKS[most] ? code : most), 0);
+}

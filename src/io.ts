@@ -5,6 +5,8 @@ export interface Io {
   /** False once the reader of stdout has gone away (`| head`). */
   readonly isRead: () => boolean;
   readonly stdin: NodeJS.ReadableStream;
+  /** How this program is started, word by word, with absolute paths. */
+  readonly program: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;

@@ -38,6 +38,10 @@ const COMMAND_LINE = [
   'port',
   'include-today',
   'join',
+  'only',
+  'at',
+  'every',
+  'kind',
 ] as const satisfies readonly FlagName[];
 
 /** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */

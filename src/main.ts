@@ -1,16 +1,15 @@
 /** Arguments in, exit code out. `run` may be called several times in one process. */
 import { complain } from './cli/complain.js';
+import type { Typed } from './cli/complain.js';
+import { layersOf } from './cli/layers.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
 import { printOptions } from './cli/print-options.js';
-import { toCryptodlError, usage } from './errors.js';
+import { toCryptodlError } from './errors.js';
 import type { ExitCode } from './exit-code.js';
 import type { Io } from './io.js';
-import { defaultOf } from './options/flags.js';
-import type { FlagName, Verb } from './options/flags.js';
-import { configLayer, environmentLayer, resolveOptions } from './options/resolve.js';
-import type { RawLayer, RawValues } from './options/resolve.js';
-import type { PastFailures } from './run/want-failures.js';
+import { resolveOptions } from './options/resolve.js';
+import type { RawLayer } from './options/resolve.js';
 
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
@@ -24,31 +23,20 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 /** Each verb loads what it needs and no more. */
 async function dispatch(invocation: Invocation, argv: readonly string[], io: Io): Promise<ExitCode> {
   const { verb, operand } = invocation;
+  const typed = { argv, io };
+  if (verb === 'run') return runFile(invocation, typed);
   const layers = await layersOf(invocation, io);
-  const report = verb === 'retry' ? await readReport(operand) : undefined;
-  if (report !== undefined) {
-    // Where the lake is, the report knows better than an environment made for another one.
-    layers.splice(1, 0, only(report.layer, ['out', 'temp-dir']));
-    layers.push(report.layer);
-  }
+  if (verb === 'retry') return retry(operand, layers, typed);
   const resolved = resolveOptions(verb, layers);
   if (resolved.options['print-options'] === true) {
     io.stdout.write(printOptions(verb, resolved));
     return 0;
   }
-  const typed = { argv, io };
   switch (verb) {
     case 'vision':
-    case 'metrics':
-    case 'retry': {
+    case 'metrics': {
       const { download } = await import('./cli/download.js');
-      return download({
-        resolved,
-        io,
-        typed,
-        verb: verb === 'retry' ? (report?.verb ?? 'vision') : verb,
-        ...(report === undefined ? {} : { failures: report.failures }),
-      });
+      return download({ resolved, io, typed, verb });
     }
     case 'list': {
       const { list } = await import('./cli/list.js');
@@ -62,6 +50,10 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
       const { serve } = await import('./cli/serve.js');
       return serve(operand ?? '', resolved.options, io);
     }
+    case 'schedule': {
+      const { schedule } = await import('./cli/schedule.js');
+      return schedule(invocation.behind, resolved.options, typed);
+    }
     case 'completion': {
       const { completion } = await import('./cli/completion.js');
       return completion(operand, io);
@@ -69,46 +61,35 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
 }
 
-/** A report of `metrics` is run again at its pace. */
-function defaultsOf(verb: Verb): RawValues {
-  const names = ['concurrency', 'retry-preset'] as const;
-  return Object.fromEntries(names.map((name) => [name, [defaultOf(name, verb) ?? '']]));
+async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> {
+  const { readJobs } = await import('./cli/jobs.js');
+  const { resolved, jobs } = await readJobs(invocation, typed.io);
+  if (resolved.options['print-options'] === true) {
+    for (const job of jobs) typed.io.stdout.write(`[${job.name}]\n${printOptions(job.verb, job.resolved)}`);
+    return 0;
+  }
+  const { runJobs } = await import('./cli/run-jobs.js');
+  return runJobs({ jobs, resolved, io: typed.io, typed });
 }
 
-function only(layer: RawLayer, names: readonly FlagName[]): RawLayer {
-  return {
-    ...layer,
-    values: Object.fromEntries(
-      names.flatMap((name) => (layer.values[name] === undefined ? [] : [[name, layer.values[name]]])),
-    ),
-  };
-}
-
-async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
-  const { verb } = invocation;
-  const flags: RawLayer = { origin: 'flag', values: invocation.values, nameOf: (name) => `--${name}` };
-  const environment = environmentLayer(io.environment, verb);
-  const file = flags.values.config?.at(-1) ?? environment.values.config?.at(-1);
-  if (file === undefined) return [flags, environment];
-  const { readConfigFile } = await import('./options/config-file.js');
-  return [flags, environment, configLayer(file, await readConfigFile(file), verb)];
-}
-
-async function readReport(operand: string | undefined): Promise<{
-  failures: PastFailures;
-  layer: RawLayer;
-  verb: 'vision' | 'metrics';
-}> {
-  if (operand === undefined || operand === '')
-    throw usage('retry needs the failure report of a run', 'cryptodl retry data/failures/vision-….jsonl');
-  const { readFailureReport } = await import('./report/failure-report.js');
-  const { header, entries } = await readFailureReport(operand);
-  const { carriedOptions } = await import('./run/want-failures.js');
-  const verb = entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
-  const layer: RawLayer = {
-    origin: 'failure report',
-    values: { ...(verb === 'metrics' ? defaultsOf(verb) : {}), ...carriedOptions(header.options) },
-    nameOf: (name) => `${operand}: ${name}`,
-  };
-  return { failures: { path: operand, entries }, layer, verb };
+async function retry(
+  operand: string | undefined,
+  layers: readonly RawLayer[],
+  typed: Typed,
+): Promise<ExitCode> {
+  const { pastJobs, pastRun, readReport } = await import('./cli/past-runs.js');
+  const path = operand ?? '';
+  const report = await readReport(path);
+  const { resolved, verb, failures } = pastRun(path, report, layers);
+  if (resolved.options['print-options'] === true) {
+    typed.io.stdout.write(printOptions('retry', resolved));
+    return 0;
+  }
+  const { io } = typed;
+  if (report.jobs.length === 0) {
+    const { download } = await import('./cli/download.js');
+    return download({ resolved, io, typed, verb, failures });
+  }
+  const { runJobs } = await import('./cli/run-jobs.js');
+  return runJobs({ jobs: pastJobs(path, report, layers), resolved, earlier: path, io, typed });
 }

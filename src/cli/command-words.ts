@@ -20,6 +20,13 @@ export function isVerb(word: string): boolean {
   return VERBS.some((verb) => verb === word);
 }
 
+/** Whether there is a reason to do it again and again. */
+export function isSchedulable(verb: Verb): boolean {
+  return !NOT_AGAIN.includes(verb);
+}
+
+const NOT_AGAIN: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
+
 /** Flags that are in no table. */
 const BARE: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
 
@@ -30,6 +37,10 @@ export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
   let hasVerb = false;
   for (let at = 0; at < argv.length; at += 1) {
     const text = argv[at] ?? '';
+    if (text === '--') {
+      words.push(...argv.slice(at).map((each) => ({ text: each, kind: 'operand' as const })));
+      break;
+    }
     if (!hasVerb && text === verb) {
       hasVerb = true;
       words.push({ text, kind: 'verb' });

@@ -9,14 +9,17 @@ import { correctedLine } from './corrected-line.js';
 export interface Typed {
   readonly argv: readonly string[];
   readonly io: Io;
+  /** What stands before these words: `schedule --`. */
+  readonly before?: readonly string[];
 }
 
 /** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
-export function complain(error: CryptodlError, { argv, io }: Typed): ExitCode {
+export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
   const { hint, correction } = error;
   io.stderr.write(`cryptodl: ${withoutPassword(error.message)}\n`);
   if (hint !== undefined) io.stderr.write(`  ${hint}\n`);
-  if (correction !== undefined) io.stderr.write(`  ${correctedLine(argv, correction, io.environment)}\n`);
+  if (correction !== undefined)
+    io.stderr.write(`  ${correctedLine(argv, correction, io.environment, before)}\n`);
   if (error.code === 'bug' && error.cause instanceof Error) io.stderr.write(`${error.cause.stack ?? ''}\n`);
   return codeOfRefusal(error.code);
 }

@@ -41,7 +41,7 @@ function valuesOf(name: FlagName): Values {
 function operandsOf(verb: Verb): Values {
   const { choices, operand } = VERB_TEXTS[verb];
   if (choices !== undefined) return { words: choices };
-  if (operand === '<report>') return { words: [], files: 'file' };
+  if (operand === '<report>' || operand === '<file>') return { words: [], files: 'file' };
   if (operand === '<directory>') return { words: [], files: 'folder' };
   return { words: operand === '[dataset]' ? (flagSpec('dataset').choices ?? []) : [] };
 }

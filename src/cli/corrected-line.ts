@@ -3,7 +3,8 @@ import type { Correction } from '../errors.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { withoutPassword } from '../options/surroundings.js';
-import { textsOf, verbOf, wordsOf } from './command-words.js';
+import { shellWord } from '../shell-word.js';
+import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 
 /** Flags that say where things are: another command is typed with them too. */
@@ -22,13 +23,16 @@ export function correctedLine(
   argv: readonly string[],
   correction: Correction,
   environment: Readonly<Record<string, string | undefined>> = {},
+  before: readonly string[] = [],
 ): string {
   const { flags = {}, operand, command } = correction;
   let line =
     command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
   if (operand !== undefined) line = withOperand(line, operand);
   for (const [name, value] of Object.entries(flags)) line = withFlag(line, name, value);
-  const typed = ['cryptodl', ...line].map((word) => quoted(withoutPassword(word))).join(' ');
+  const verb = verbOf(line);
+  const wrapped = verb === undefined || !isSchedulable(verb) ? line : [...before, ...line];
+  const typed = ['cryptodl', ...wrapped].map((word) => shellWord(withoutPassword(word))).join(' ');
   // A flag that is left out does not undo its twin.
   const twins = Object.entries(flags)
     .filter(([, value]) => value === null)
@@ -64,9 +68,4 @@ function placesOf(argv: readonly string[], command: readonly string[]): string[]
   if (typed === undefined || next === undefined) return [];
   const taken = flagsOf(next).filter((name) => PLACES.includes(name));
   return textsOf(wordsOf(argv, typed).filter(({ flag }) => flag !== undefined && taken.includes(flag)));
-}
-
-/** As a POSIX shell takes it for one word. */
-function quoted(word: string): string {
-  return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

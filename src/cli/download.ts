@@ -1,6 +1,7 @@
-/** `cryptodl vision` and `cryptodl retry`: a run, told on the terminal. */
+/** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
 import { systemClock } from '../clock.js';
 import { toCryptodlError } from '../errors.js';
+import type { CryptodlError } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
@@ -8,6 +9,7 @@ import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
 import { closingBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
+import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
 import type { RunEnd } from '../run/conclude-run.js';
 import { summaryOf } from '../run/conclude-run.js';
@@ -19,6 +21,7 @@ import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { printPlan } from './print-plan.js';
 import { readLists } from './read-lists.js';
+import type { Job } from './job.js';
 import { watchSignals } from './watch-signals.js';
 import type { Signalled } from './watch-signals.js';
 
@@ -32,7 +35,8 @@ export interface Download {
 
 export async function download({ resolved, io, typed, verb, failures }: Download): Promise<ExitCode> {
   const { options } = resolved;
-  const reporter = openReporter(options, io);
+  const log = openLogOf(options);
+  const reporter = openReporter(options, { io, log });
   const signals = watchSignals(io);
   const request: RunRequest = {
     resolved,
@@ -45,26 +49,57 @@ export async function download({ resolved, io, typed, verb, failures }: Download
     ...(failures === undefined ? {} : { failures }),
   };
   try {
-    if (options['dry-run'] === true) {
-      await printPlan(planOnly(request), io, options.json === true);
-      return 0;
-    }
-    const run = startRun(request);
-    for await (const outcome of run) reporter.outcome(outcome);
-    return conclude(reporter, await run.end(), signals.signalled());
-  } catch (error) {
-    return refuse(reporter, error, typed, signals.signalled());
+    const told = await tellRun(request, { reporter, io, typed, signalled: signals.signalled });
+    return told.exitCode;
   } finally {
     signals.release();
     reporter.close();
   }
 }
 
-function conclude(reporter: Reporter, end: RunEnd, signal: Signalled): ExitCode {
-  const summary = summaryOf(end, signal);
+export interface Telling {
+  readonly reporter: Reporter;
+  readonly io: Io;
+  readonly typed: Typed;
+  readonly signalled: () => Signalled;
+  /** Of a run of several jobs: one that ends says nothing of what only the whole knows. */
+  readonly job?: Pick<Job, 'name' | 'blame'>;
+}
+
+/** What a run came to, when it is told. */
+export interface Told {
+  readonly exitCode: ExitCode;
+  /** Undefined when nothing was begun, or was to be. */
+  readonly end?: RunEnd;
+  /** Why nothing was begun. */
+  readonly error?: CryptodlError;
+}
+
+/** One run from its first line to its last; what goes wrong is told, not thrown. */
+export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
+  const { reporter, io, signalled, job } = telling;
+  const { options } = request.resolved;
+  try {
+    if (options['dry-run'] === true) {
+      await printPlan(planOnly(request), io, { isJson: options.json === true, job: job?.name });
+      return { exitCode: 0 };
+    }
+    const run = startRun(request);
+    for await (const outcome of run) reporter.outcome(outcome);
+    const end = await run.end();
+    return { exitCode: conclude(telling, end), end };
+  } catch (thrown) {
+    const known = toCryptodlError(thrown);
+    const error = job === undefined ? known : job.blame(known);
+    return { exitCode: refuse(reporter, error, telling.typed, signalled()), error };
+  }
+}
+
+function conclude({ reporter, signalled, job }: Telling, end: RunEnd): ExitCode {
+  const summary = summaryOf(end, signalled());
   const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
   const next = reportPath === undefined ? end.query : `cryptodl retry ${reportPath}`;
-  reporter.end(closingBlock({ ...end, reportPath, next }), {
+  reporter.end(closingBlock({ ...end, reportPath, next: job === undefined ? next : undefined }), {
     error: end.ended,
     isWell: summary.exitCode === 0,
   });
@@ -73,8 +108,7 @@ function conclude(reporter: Reporter, end: RunEnd, signal: Signalled): ExitCode 
 }
 
 /** Nothing was begun. */
-function refuse(reporter: Reporter, error: unknown, typed: Typed, signal: Signalled): ExitCode {
-  const known = toCryptodlError(error);
+function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
   if (signal !== undefined) reporter.alarm([`cryptodl: ended by ${signal} before the work began`]);
   const code = signal === undefined ? complain(known, typed) : signal === 'SIGINT' ? 130 : 143;
   reporter.event('summary', {
@@ -85,12 +119,22 @@ function refuse(reporter: Reporter, error: unknown, typed: Typed, signal: Signal
   return code;
 }
 
-function openReporter(options: Options, io: Io): Reporter {
-  const toStderr = options['log-level'] !== 'info';
-  const log = openLog({ file: options['log-file'], level: options['log-level'], toStderr });
+export function openLogOf(options: Options): Log {
+  return openLog({
+    file: options['log-file'],
+    level: options['log-level'],
+    toStderr: options['log-level'] !== 'info',
+  });
+}
+
+export function openReporter(
+  options: Options,
+  { io, log, job }: { readonly io: Io; readonly log: Log; readonly job?: string },
+): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar is drawn over and over; nothing else may write to its line.
-  const isAlone = options.json !== true && (options['log-file'] !== undefined || !toStderr);
+  const isAlone =
+    options.json !== true && (options['log-file'] !== undefined || options['log-level'] === 'info');
   const wanted = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
@@ -100,5 +144,6 @@ function openReporter(options: Options, io: Io): Reporter {
     quiet: options.quiet === true,
     progress: wanted === 'bar' && !isTerminal ? 'plain' : wanted,
     log,
+    ...(job === undefined ? {} : { job }),
   });
 }

@@ -4,21 +4,27 @@ import { periodText } from '../calendar.js';
 import type { PartitionPlan, Task } from '../task.js';
 import { writeData } from './write-data.js';
 
-export async function printPlan(plans: AsyncIterable<PartitionPlan>, io: Io, isJson: boolean): Promise<void> {
+export async function printPlan(
+  plans: AsyncIterable<PartitionPlan>,
+  io: Io,
+  { isJson, job }: { readonly isJson: boolean; readonly job: string | undefined },
+): Promise<void> {
+  const textOf = isJson ? asEvent : asLine;
   for await (const { tasks } of plans) {
-    const lines = tasks.map(isJson ? asEvent : asLine);
-    if (!(await writeData(io, lines.join('')))) return;
+    if (!(await writeData(io, tasks.map((task) => textOf(task, job)).join('')))) return;
   }
 }
 
-function asLine({ action, object }: Task): string {
-  return `${action.kind}\t${object.bytes ?? 0}\t${object.key}\n`;
+function asLine({ action, object }: Task, job: string | undefined): string {
+  const cells = [action.kind, String(object.bytes ?? 0), object.key, ...(job === undefined ? [] : [job])];
+  return `${cells.join('\t')}\n`;
 }
 
-function asEvent({ series, action, object }: Task): string {
+function asEvent({ series, action, object }: Task, job: string | undefined): string {
   const { kind, ...why } = action;
   const { key, bytes, period } = object;
   const facts = {
+    ...(job === undefined ? {} : { job }),
     action: kind,
     ...why,
     ...series,

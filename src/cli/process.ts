@@ -1,6 +1,9 @@
 /** This process as an Io: the only place that touches its streams, signals and exit code. */
+import { fileURLToPath } from 'node:url';
 import type { Io } from '../io.js';
 import { run } from '../main.js';
+
+const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
   let isRead = true;
@@ -26,6 +29,7 @@ function processIo(isRead: () => boolean): Io {
     stdout: process.stdout,
     stderr: process.stderr,
     stdin: process.stdin,
+    program: [process.execPath, BIN],
     environment: process.env,
     exit: (code) => process.exit(code),
     onSignal: (act) => {

@@ -1,8 +1,8 @@
 /** Owner of commander: the command line, made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
 import type { Io } from '../io.js';
-import { isVerb } from './command-words.js';
-import { camelCase, defaultOf, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
+import { isVerb, verbOf } from './command-words.js';
+import { camelCase, defaultOf, environmentName, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../version.js';
@@ -14,11 +14,14 @@ export interface Invocation {
   readonly verb: Verb;
   readonly operand: string | undefined;
   readonly values: RawValues;
+  /** Another command line: what stands behind `--`. */
+  readonly behind: readonly string[];
 }
 
 /** Undefined when help or the version was asked for and printed. Throws usage errors. */
 export function parseCommandLine(argv: readonly string[], io: Io): Invocation | undefined {
   let invocation: Invocation | undefined;
+  const { own, behind } = partsOf(argv);
   const program = new Command('cryptodl')
     .description('Bulk crypto market data, complete and verified, in a lake you can query.')
     .usage('COMMAND [flags]')
@@ -34,18 +37,25 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
     });
   for (const verb of VERBS) {
     addVerb(program, verb, (operand, values) => {
-      invocation = { verb, operand, values };
+      invocation = { verb, operand, values, behind };
     });
   }
   refuseMissingValues(argv);
   try {
-    program.parse(helpAsFlag(argv), { from: 'user' });
+    program.parse(helpAsFlag(own), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
     throw refuseArguments(error, argv);
   }
   return invocation;
+}
+
+/** Only a command that takes another one divides its words at `--`. */
+function partsOf(argv: readonly string[]): { own: readonly string[]; behind: readonly string[] } {
+  const verb = verbOf(argv);
+  const at = verb === undefined || VERB_TEXTS[verb].behind === undefined ? -1 : argv.indexOf('--');
+  return at < 0 ? { own: argv, behind: [] } : { own: argv.slice(0, at), behind: argv.slice(at + 1) };
 }
 
 /** `help`, `help vision` and `vision help` are what people type. */
@@ -64,27 +74,32 @@ function addVerb(
   verb: Verb,
   act: (operand: string | undefined, values: RawValues) => void,
 ): void {
-  const { operand, doc, examples } = VERB_TEXTS[verb];
+  const { operand, behind, doc, examples } = VERB_TEXTS[verb];
   const command = program
     .command(verb)
     .description(doc)
     .allowExcessArguments(false)
     .helpOption('-h, --help', 'show this help');
   if (operand !== undefined) command.argument(operand);
+  if (behind !== undefined) command.usage(`[options] -- ${behind}`);
   for (const group of GROUPS) {
     for (const name of flagsOf(verb).filter((candidate) => flagSpec(candidate).group === group))
       command.addOption(optionOf(name, verb));
   }
   if (flagsOf(verb).includes('progress')) command.addOption(new Option('--no-progress').hideHelp());
-  const twins =
-    flagsOf(verb).length === 0
-      ? ''
-      : '\n\nEvery flag has an environment twin (--archive-url is CRYPTODL_ARCHIVE_URL) and a key in --config FILE.';
-  command.addHelpText('after', `\n${examplesText(examples)}${twins}`);
+  command.addHelpText('after', `\n${examplesText(examples)}${twinsText(verb)}`);
   command.action((...args: unknown[]) => {
     const [given] = args;
     act(operand !== undefined && typeof given === 'string' ? given : undefined, rawValues(command, verb));
   });
+}
+
+function twinsText(verb: Verb): string {
+  const [first] = flagsOf(verb);
+  if (first === undefined) return '';
+  const shown = flagsOf(verb).find((name) => name === 'archive-url') ?? first;
+  const key = flagsOf(verb).includes('config') ? ' and a key in --config FILE' : '';
+  return `\n\nEvery flag has an environment twin (--${shown} is ${environmentName(shown)})${key}.`;
 }
 
 function optionOf(name: FlagName, verb: Verb): Option {

@@ -5,7 +5,7 @@ import { usage } from '../errors.js';
 import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import { loadVenue, MARKETS } from '../venue/venue.js';
-import { textsOf, verbOf, wordsOf } from './command-words.js';
+import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
@@ -58,6 +58,12 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
     const rest = textsOf(words.filter(({ kind }) => kind !== 'verb'));
     return usage(`the command ${verb} comes first`, undefined, { argv: [verb, ...rest] });
   }
+  const inner = words.find(({ kind, text }) => kind === 'operand' && isVerb(text));
+  if (VERB_TEXTS[verb].behind !== undefined && inner !== undefined && !argv.includes('--')) {
+    const at = words.indexOf(inner);
+    const line = [...textsOf(words.slice(0, at)), '--', ...textsOf(words.slice(at))];
+    return usage(`${verb}: the command stands behind --`, undefined, { argv: line });
+  }
   const unknown = words.find(({ kind }) => kind === 'unknown-flag');
   const valued = words.find(
     ({ kind, flag, text }) => kind === 'flag' && flag !== undefined && isSwitch(flag) && text.includes('='),
@@ -94,6 +100,12 @@ function unknownFlag(verb: Verb, words: readonly Word[], unknown: Word): Error {
     });
   }
   const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
+  if (verb === 'run' && (other === 'vision' || other === 'metrics')) {
+    const flags = textsOf(words.filter(({ kind }) => kind !== 'verb' && kind !== 'operand'));
+    return usage(`run has no flag ${typed}: what a job downloads stands in its file`, undefined, {
+      argv: [other, ...flags],
+    });
+  }
   const hint =
     other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
   return usage(`${verb} has no flag ${typed}`, hint, { argv: [...before, ...after] });

@@ -4,6 +4,8 @@ import type { Verb } from '../options/flags.js';
 export interface VerbText {
   /** As help shows it; brackets when it may be left out. */
   readonly operand?: string;
+  /** What stands behind `--`. */
+  readonly behind?: string;
   /** Its legal values, where they can be told. */
   readonly choices?: readonly string[];
   readonly doc: string;
@@ -23,7 +25,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       "cryptodl vision --market spot --interval 1m,1h --symbols '*USDT,!USDCUSDT' --from 2024-01-01 --to 2024-03-31",
       'cryptodl vision --dataset metrics,fundingRate --symbols @universe.txt --months 6 --format csv',
     ],
-    aka: ['download', 'fetch', 'get', 'pull', 'sync', 'run', 'klines', 'binance', 'update'],
+    aka: ['download', 'fetch', 'get', 'pull', 'sync', 'klines', 'binance', 'update'],
   },
   metrics: {
     doc: 'download funding rates, open interest, long/short ratios, taker volume and basis over REST into the lake',
@@ -34,11 +36,30 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['funding', 'rest', 'api', 'openinterest', 'oi', 'ratios', 'fapi'],
   },
+  run: {
+    operand: '<file>',
+    doc: 'run the jobs of a file, one after the other: one report, one exit code',
+    examples: [
+      'cryptodl run config/jobs.example.yaml',
+      'cryptodl run config/jobs.example.yaml --only bars,funding --dry-run',
+    ],
+    aka: ['jobs', 'job', 'batch', 'all'],
+  },
   retry: {
     operand: '<report>',
     doc: 'run what a failure report lists; what succeeds leaves it',
     examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
     aka: ['resume', 'repeat'],
+  },
+  schedule: {
+    behind: 'COMMAND [flags]',
+    doc: 'print a crontab line and a systemd timer that run a command every day',
+    examples: [
+      'cryptodl schedule -- vision --symbols BTCUSDT,ETHUSDT --days 7',
+      'cryptodl schedule --at 09:30 --kind cron -- run jobs.yaml',
+      'cryptodl schedule --every 6h --kind systemd -- metrics --symbols @universe.txt --days 7 --out /srv/lake',
+    ],
+    aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
   },
   list: {
     operand: '[what]',

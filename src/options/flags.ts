@@ -5,7 +5,17 @@ import { durationText } from '../units.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 
-export const VERBS = ['vision', 'metrics', 'retry', 'list', 'schema', 'serve', 'completion'] as const;
+export const VERBS = [
+  'vision',
+  'metrics',
+  'run',
+  'retry',
+  'schedule',
+  'list',
+  'schema',
+  'serve',
+  'completion',
+] as const;
 export type Verb = (typeof VERBS)[number];
 
 export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
@@ -51,6 +61,9 @@ function presetText(name: (typeof PRESETS)[number]): string {
 }
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry'];
 const ONLINE: readonly Verb[] = ['vision', 'metrics', 'retry', 'list'];
+/** Flags of `run`: they say the same of every job. */
+const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
+const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list'];
 const WRITING: readonly Verb[] = ['vision', 'metrics'];
 
@@ -76,6 +89,16 @@ const INTERVALS = [
 const oneOf = <const T extends string>(choices: readonly T[]) => ({ parse: parse.choice(choices), choices });
 
 const FLAGS = {
+  only: optionalList({
+    group: 'What',
+    verbs: ['run'],
+    value: 'LIST',
+    list: 'comma',
+    doc: 'names of jobs, with commas: the others are left out',
+    parse: parse.text,
+    example: 'bars',
+    aka: ['job', 'jobs', 'name', 'names'],
+  }),
   market: defaulted({
     group: 'What',
     verbs: ['vision', 'metrics', 'list', 'schema'],
@@ -129,6 +152,24 @@ const FLAGS = {
     example: 'USDT',
   }),
 
+  at: defaulted({
+    group: 'When',
+    verbs: ['schedule'],
+    value: 'HH:MM',
+    doc: 'time of day, UTC; the archive publishes a day from about 07:30 of the next one on',
+    parse: parse.timeOfDay,
+    default: '08:05',
+    aka: ['time', 'hour', 'when'],
+  }),
+  every: defaulted({
+    group: 'When',
+    verbs: ['schedule'],
+    value: 'TIME',
+    doc: 'how often: day, or so many hours',
+    ...oneOf(['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h']),
+    default: 'day',
+    aka: ['interval', 'frequency'],
+  }),
   days: optional({
     group: 'When',
     verbs: CHOOSING,
@@ -172,7 +213,7 @@ const FLAGS = {
   }),
   now: optional({
     group: 'When',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'ISO',
     doc: 'what "today" means, for replays and tests',
     parse: parse.instant,
@@ -181,7 +222,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -243,14 +284,14 @@ const FLAGS = {
   }),
   'dry-run': optional({
     group: 'Output',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     doc: 'print fetch|skip|absent, bytes and key per object, and do nothing',
     parse: parse.flag,
     aka: ['plan', 'simulate', 'list'],
   }),
   failures: optional({
     group: 'Output',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'FILE',
     doc: 'failure report (default: one per run under OUT/failures; retry: the file itself)',
     parse: parse.text,
@@ -258,13 +299,22 @@ const FLAGS = {
   }),
   'temp-dir': optional({
     group: 'Output',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'DIR',
     doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp)',
     parse: parse.text,
     example: '/tmp/spool',
   }),
 
+  kind: defaulted({
+    group: 'Output',
+    verbs: ['schedule'],
+    value: 'KIND',
+    doc: 'cron, systemd or both',
+    ...oneOf(['cron', 'systemd', 'both']),
+    default: 'both',
+    aka: ['cron', 'systemd', 'type', 'format', 'for'],
+  }),
   long: optional({
     group: 'Output',
     verbs: ['list'],
@@ -288,7 +338,7 @@ const FLAGS = {
   }),
   'state-dir': optional({
     group: 'Safety',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'DIR',
     doc: 'what runs of this machine share: bans (default: $XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl)',
     parse: parse.text,
@@ -336,7 +386,7 @@ const FLAGS = {
   }),
   strict: optional({
     group: 'Safety',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     doc: 'holes and partial objects end with exit code 4',
     parse: parse.flag,
   }),
@@ -362,7 +412,7 @@ const FLAGS = {
   }),
   retries: optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'N',
     doc: 'quick extra tries per request, whatever the preset says',
     parse: parse.integer(0),
@@ -371,7 +421,7 @@ const FLAGS = {
   }),
   'retry-delay': optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'base of the back-off, whatever the preset says',
     parse: parse.duration,
@@ -379,7 +429,7 @@ const FLAGS = {
   }),
   'retry-strategy': optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'NAME',
     doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter (default: full)',
     ...oneOf(STRATEGIES),
@@ -387,7 +437,7 @@ const FLAGS = {
   }),
   'breaker-open': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'how long a failing host is left alone',
     parse: parse.duration,
@@ -395,7 +445,7 @@ const FLAGS = {
   }),
   'connect-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'DNS, TCP and TLS',
     parse: parse.duration,
@@ -403,7 +453,7 @@ const FLAGS = {
   }),
   'headers-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'request sent to headers received',
     parse: parse.duration,
@@ -411,7 +461,7 @@ const FLAGS = {
   }),
   'idle-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'silence within a body',
     parse: parse.duration,
@@ -419,7 +469,7 @@ const FLAGS = {
   }),
   'total-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'one attempt; one second is added per 16 KiB of body',
     parse: parse.duration,
@@ -428,7 +478,7 @@ const FLAGS = {
   }),
   'max-wait': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'longest wait for a limit or a failing host',
     parse: parse.duration,
@@ -436,7 +486,7 @@ const FLAGS = {
   }),
   'blocked-wait': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'TIME',
     doc: 'how long a host whose firewall refuses this address (403) is left alone, before it is asked once more',
     parse: parse.duration,
@@ -444,7 +494,7 @@ const FLAGS = {
   }),
   priority: defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'LEVEL',
     doc: 'high, normal or low: whose turn it is where permits are scarce',
     ...oneOf(['high', 'normal', 'low']),
@@ -453,7 +503,7 @@ const FLAGS = {
   }),
   bwlimit: optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'SIZE',
     doc: 'most bytes per second, all connections together',
     parse: parse.bytes,
@@ -462,13 +512,13 @@ const FLAGS = {
   }),
   http2: optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     doc: 'HTTP/2 where the host speaks it',
     parse: parse.flag,
   }),
   proxy: optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'URL',
     doc: 'for all addresses but those in NO_PROXY; none for none (default: HTTPS_PROXY and HTTP_PROXY)',
     parse: parse.proxy,
@@ -476,7 +526,7 @@ const FLAGS = {
   }),
   'ca-file': optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'FILE',
     doc: 'certificates (PEM) that are trusted besides the usual ones',
     parse: parse.text,
@@ -485,7 +535,7 @@ const FLAGS = {
   }),
   'archive-url': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'URL',
     doc: 'where objects are',
     parse: parse.url,
@@ -494,7 +544,7 @@ const FLAGS = {
   }),
   'listing-url': optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'URL',
     doc: `where the listing is (default: ${venue.hosts.listing}, or --archive-url when that is given)`,
     parse: parse.url,
@@ -502,7 +552,7 @@ const FLAGS = {
   }),
   'fallback-url': optional({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     value: 'URL',
     doc: `where the same objects are, while the archive's host is left alone (default: ${venue.hosts.origin}, unless --archive-url is given)`,
     parse: parse.url,
@@ -510,7 +560,7 @@ const FLAGS = {
   }),
   'fapi-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'URL',
     doc: 'where REST of USD-margined futures is',
     parse: parse.url,
@@ -518,7 +568,7 @@ const FLAGS = {
   }),
   'dapi-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'URL',
     doc: 'where REST of coin-margined futures is',
     parse: parse.url,
@@ -526,7 +576,7 @@ const FLAGS = {
   }),
   'spot-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'URL',
     doc: `where REST of spot is; where it does not serve your place, ${venue.hosts.spotPublic} is asked instead`,
     parse: parse.url,
@@ -551,13 +601,13 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: ['vision', 'metrics', 'retry', 'list', 'schema'],
+    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema'],
     doc: 'NDJSON on stdout: of a run its events, the summary last',
     parse: parse.flag,
   }),
   progress: defaulted({
     group: 'Messages',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'HOW',
     doc: 'auto, bar, plain or none (--no-progress)',
     ...oneOf(['auto', 'bar', 'plain', 'none']),
@@ -565,14 +615,14 @@ const FLAGS = {
   }),
   quiet: optional({
     group: 'Messages',
-    verbs: ONLINE,
+    verbs: ONLINE_AND_JOBS,
     doc: 'say nothing when all is well',
     parse: parse.flag,
     aka: ['q', 'silent'],
   }),
   'log-file': optional({
     group: 'Messages',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'FILE',
     doc: 'structured log, appended',
     parse: parse.text,
@@ -580,7 +630,7 @@ const FLAGS = {
   }),
   'log-level': defaulted({
     group: 'Messages',
-    verbs: DOWNLOADS,
+    verbs: DOWNLOADS_AND_JOBS,
     value: 'LEVEL',
     doc: 'trace, debug, info, warn or error; other than info and without --log-file the log goes to stderr',
     ...oneOf(['trace', 'debug', 'info', 'warn', 'error']),
@@ -597,7 +647,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'serve'],
+    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),

@@ -97,6 +97,18 @@ function dateLike(value: string): string | undefined {
     : [30, 29, 28].map((last) => `${inMonth}${last}`).find((end) => parseDay(end));
 }
 
+/** `08:05`, UTC → minutes after midnight. */
+export const timeOfDay: Parse<number> = (value, where) => {
+  const [, hours = '', minutes = ''] = /^(\d{1,2}):?(\d{2})?$/.exec(value) ?? [];
+  const [hour, minute] = [Number(hours), Number(minutes)];
+  const isTime = hours !== '' && hour < 24 && minute < 60;
+  if (isTime && /^\d{2}:\d{2}$/.test(value)) return hour * 60 + minute;
+  const meant = isTime ? `${hours.padStart(2, '0')}:${minutes.padStart(2, '0')}` : '08:05';
+  throw usage(`${where}: "${value}" is not a time of day (HH:MM, UTC)`, given(where, meant), {
+    value: meant,
+  });
+};
+
 /** ISO 8601 instant or date → epoch milliseconds. */
 export const instant: Parse<number> = (value, where) => {
   const withZone = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/.test(value);

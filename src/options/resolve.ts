@@ -4,7 +4,8 @@ import { didYouMean } from '../did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 
-type Origin = 'flag' | 'environment' | 'config file' | 'failure report' | 'default';
+type Origin =
+  'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
 
 /** Texts as the user gave them; lists have several. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;
@@ -111,18 +112,32 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw usage(`${file} does not hold a map of option names to values`, 'write lines like "market: spot"');
   }
-  const values: RawValues = {};
-  for (const [key, value] of Object.entries(content)) {
-    const name = FLAG_NAMES.find((candidate) => candidate === key && key !== 'config');
-    if (name === undefined)
-      throw usage(
-        `${file}: unknown key "${key}"`,
-        didYouMean(key, flagsOf(verb)) ?? 'see --help for the names',
-      );
-    const items: unknown[] = Array.isArray(value) ? value : [value];
-    values[name] = items.map((item) => scalarText(item, `${file}: ${key}`));
-  }
+  const values = mapValues(content, {
+    nameOf: (key) => `${file}: ${key}`,
+    refuse: (key) =>
+      usage(`${file}: unknown key "${key}"`, didYouMean(key, flagsOf(verb)) ?? 'see --help for the names'),
+    isKnown: (name) => name !== 'config',
+  });
   return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
+}
+
+/** Values of a map with flag names for keys. Throws usage errors for other keys, and for values that are no text. */
+export function mapValues(
+  map: object,
+  how: {
+    readonly nameOf: (key: string) => string;
+    readonly refuse: (key: string) => Error;
+    readonly isKnown: (name: FlagName) => boolean;
+  },
+): RawValues {
+  const values: RawValues = {};
+  for (const [key, value] of Object.entries(map)) {
+    const name = FLAG_NAMES.find((candidate) => candidate === key && how.isKnown(candidate));
+    if (name === undefined) throw how.refuse(key);
+    const items: unknown[] = Array.isArray(value) ? value : [value];
+    values[name] = items.map((item) => scalarText(item, how.nameOf(key)));
+  }
+  return values;
 }
 
 function scalarText(value: unknown, where: string): string {

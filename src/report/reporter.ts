@@ -20,6 +20,8 @@ export interface ReporterOptions {
   readonly quiet: boolean;
   readonly progress: 'bar' | 'plain' | 'none';
   readonly log: Log;
+  /** Which one of several runs this is: named before its first line, and in every event. */
+  readonly job?: string;
 }
 
 /** Waits shorter than this are not worth a line. */
@@ -30,6 +32,7 @@ export class Reporter implements Observer {
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
   #saidWaitAt = Number.NEGATIVE_INFINITY;
+  #isTitled = false;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -52,7 +55,9 @@ export class Reporter implements Observer {
   }
 
   event(event: string, fields: object): void {
-    if (this.#options.json) this.#options.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
+    const { json, stdout, job } = this.#options;
+    if (json)
+      stdout.write(`${JSON.stringify({ event, ...(job === undefined ? {} : { job }), ...fields })}\n`);
   }
 
   announce(announcement: Announcement): void {
@@ -143,6 +148,9 @@ export class Reporter implements Observer {
 
   #print(lines: readonly string[]): void {
     this.#progress?.clear();
-    this.#options.stderr.write(lines.map((line) => `${line}\n`).join(''));
+    const { job, stderr } = this.#options;
+    const title = job === undefined || this.#isTitled ? [] : [`[${job}]`];
+    this.#isTitled = true;
+    stderr.write([...title, ...lines].map((line) => `${line}\n`).join(''));
   }
 }

@@ -27,7 +27,7 @@ export async function continueLake(
   range: Range,
   given: ReadonlySet<string>,
   verb: 'vision' | 'metrics',
-): Promise<Omit<Wanted, 'verb' | 'report'>> {
+): Promise<Omit<Wanted, 'verb'>> {
   const { options, paths, venue } = session;
   const requests: SeriesRequest[] = [];
   const over = new Set<string>();

@@ -1,30 +1,17 @@
 /** What is wanted, in words: for the plan block, the closing block and the failure report. */
 import { join } from 'node:path';
 import type { Resolved } from '../options/resolve.js';
-import { createFailureReport } from '../report/failure-report.js';
-import type { FailureReport } from '../report/failure-report.js';
 import { shownPath } from '../shown-path.js';
 import type { Format } from '../task.js';
 import { durationText } from '../units.js';
 import type { Venue } from '../venue/venue.js';
 import type { ChosenDataset } from './choose-datasets.js';
-import { reportHeader } from './plan-run.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
 /** Flags that somebody gave, wherever. */
 export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
-}
-
-export function reportOf(session: Session, { texts }: Resolved, verb: 'vision' | 'metrics'): FailureReport {
-  const { failures } = session.options;
-  const stamp = new Date(session.clock.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  return createFailureReport({
-    path: failures ?? join(session.paths.failures, `${verb}-${stamp}.jsonl`),
-    header: reportHeader(session, texts, verb),
-    mode: failures === undefined ? 'new' : 'overwrite',
-  });
 }
 
 export function describeWanted(

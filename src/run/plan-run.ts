@@ -5,12 +5,9 @@ import { dirname, join } from 'node:path';
 import { DAY_MS } from '../calendar.js';
 import { errnoOf, usage } from '../errors.js';
 import { fileSize } from '../lake/publish.js';
-import type { RawValues } from '../options/resolve.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { ReportHeader } from '../report/failure-report.js';
 import { bytesText } from '../units.js';
-import { TOOL_VERSION } from '../version.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
@@ -45,20 +42,6 @@ export function refuseLargePlan(session: Session, plan: Pick<Plan, 'totals'>): v
     'choose fewer symbols or days, or a larger --max-bytes',
     { flags: { 'max-bytes': String(plan.totals.fetchBytes) } },
   );
-}
-
-export function reportHeader(
-  session: Session,
-  texts: RawValues,
-  verb: string,
-): Omit<ReportHeader, 'v' | 'kind'> {
-  // Reports are passed on; a proxy is nobody else's business, and may hold a password.
-  const told = Object.entries(texts).filter(([name]) => name !== 'proxy');
-  const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
-  // Places, whatever the next working directory is.
-  options['out'] = [session.paths.root];
-  if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];
-  return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
 }
 
 /** Found out before the first byte, not with the first failure. Throws a usage error. */

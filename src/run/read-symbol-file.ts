@@ -5,7 +5,11 @@ import type { ReadList } from '../plan/symbols.js';
 
 /** Throws usage errors for a file that cannot be read, and for standard input, which only a command line has. */
 export const readSymbolFile: ReadList = async (source) => {
-  if (source === 'stdin') throw usage('symbols: "-" stands for the standard input of a command line');
+  if (source === 'stdin')
+    throw usage(
+      'symbols: "-" stands for the standard input of a command line',
+      'write @FILE for a list in a file',
+    );
   try {
     return await readFile(source.file, 'utf8');
   } catch (error) {

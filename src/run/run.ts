@@ -8,12 +8,14 @@ import type { Surroundings } from '../options/surroundings.js';
 import type { TaskOutcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ReadList } from '../plan/symbols.js';
+import type { ShareReport } from '../report/failure-report.js';
 import { shownPath } from '../shown-path.js';
 import type { PartitionPlan } from '../task.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
 import { executePlan } from './execute-plan.js';
 import { openLake } from './open-lake.js';
+import { openReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseBadReport, refuseLargePlan } from './plan-run.js';
 import { refuseAllEnded } from './refuse-ended.js';
@@ -37,6 +39,8 @@ export interface RunRequest {
   readonly verb: 'vision' | 'metrics';
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
+  /** For a run that shares its report with others; its own when nothing is said. */
+  readonly shareReport?: ShareReport;
   /** Run exactly these once more; without them the options say what is wanted. */
   readonly failures?: PastFailures;
 }
@@ -109,7 +113,9 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
       refuseAllEnded(session.venue, wanted.ended, plan.totals);
       refuseLargePlan(session, plan);
       session.observer.announce(announcement(session, wanted, plan));
-      return await executePlan(session, { ...wanted, plans: plan.spool.plans(), totals: plan.totals });
+      const report = openReport(session, request, wanted.verb);
+      const { totals, spool } = plan;
+      return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
     } finally {
       await plan.spool.close();
     }
@@ -125,7 +131,7 @@ function announcement(session: Session, { what, range, notes }: Wanted, { totals
 }
 
 function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
-  if (failures !== undefined) return Promise.resolve(wantFailures(session, resolved, failures));
+  if (failures !== undefined) return Promise.resolve(wantFailures(session, failures));
   return verb === 'metrics' ? wantMetrics(session, resolved, read) : wantSeries(session, resolved, read);
 }
 

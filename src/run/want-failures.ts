@@ -2,14 +2,12 @@
 import { parsePeriod } from '../calendar.js';
 import { usage } from '../errors.js';
 import type { FlagName } from '../options/flags.js';
-import type { RawValues, Resolved } from '../options/resolve.js';
+import type { RawValues } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Series } from '../task.js';
-import { createFailureReport } from '../report/failure-report.js';
-import type { ReportEntry } from '../report/failure-report.js';
+import type { ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, objectKey, restKey } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
-import { reportHeader } from './plan-run.js';
 import { restOffer } from './rest-offer.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
@@ -20,7 +18,7 @@ export interface PastFailures {
 }
 
 /** Throws usage errors for entries that no archive key fits. */
-export function wantFailures(session: Session, resolved: Resolved, failures: PastFailures): Wanted {
+export function wantFailures(session: Session, failures: PastFailures): Wanted {
   const { path, entries } = failures;
   return {
     verb: 'retry',
@@ -32,18 +30,13 @@ export function wantFailures(session: Session, resolved: Resolved, failures: Pas
     ended: [],
     dataPath: session.paths.root,
     query: undefined,
-    report: createFailureReport({
-      path: session.options.failures ?? path,
-      header: reportHeader(session, resolved.texts, 'retry'),
-      mode: 'replace',
-    }),
   };
 }
 
 /** One request per series and settings. */
 function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
-  for (const [index, entry] of entries.entries()) {
+  for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(session.venue, entry.market, entry.dataset);
     const interval = entry.interval === undefined ? {} : { interval: entry.interval };
@@ -56,7 +49,7 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(
-        `${path} line ${index + 2}: ${entry.key} is not the archive's key of ${what}`,
+        `${path} line ${entry.line}: ${entry.key} is not the archive's key of ${what}`,
         'remove that line',
       );
     }

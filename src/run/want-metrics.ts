@@ -13,25 +13,21 @@ import type { ChosenDataset } from './choose-datasets.js';
 import { chooseRestSymbols } from './choose-rest-symbols.js';
 import type { RestSymbols } from './choose-rest-symbols.js';
 import { continueLake } from './continue-lake.js';
-import { describeWanted, excludedNotes, few, givenFlags, reportOf } from './describe-wanted.js';
+import { describeWanted, excludedNotes, few, givenFlags } from './describe-wanted.js';
 import { offerOf, wallNotes } from './rest-offer.js';
 import type { Session } from './session.js';
 import { seriesRequest } from './series-request.js';
-import type { Wanted } from './wanted.js';
+import type { Asked, Asking, Wanted } from './wanted.js';
 
 /** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
 export async function wantMetrics(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
-  const { options, venue } = session;
-  refuseMarket(session);
-  refuseZip(session);
-  const range = withToday(session, resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0));
-  const datasets = chooseDatasets(venue, options, 'rest');
-  const report = reportOf(session, resolved, 'metrics');
+  const { options } = session;
+  const { range, datasets } = askMetrics(session);
   const hasListing = options.join !== undefined;
   if (options.symbols === undefined) {
     const wanted = await continueLake(session, range, givenFlags(resolved), 'metrics');
     const notes = [...wanted.notes, ...wallNotes(session, wanted.requests)];
-    return { verb: 'metrics', report, ...wanted, notes, hasListing };
+    return { verb: 'metrics', ...wanted, notes, hasListing };
   }
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(session, patterns);
@@ -54,18 +50,26 @@ export async function wantMetrics(session: Session, resolved: Resolved, read: Re
       ...wallNotes(session, requests),
     ],
     ended: [],
-    report,
   };
 }
 
-function refuseMarket({ options }: Session): void {
+/** What the flags say by themselves, before anybody looks at exchange, archive or lake. Throws usage errors. */
+export function askMetrics(asking: Asking): Asked {
+  const { options, venue, nowMs } = asking;
+  refuseMarket(asking);
+  refuseZip(asking);
+  const range = withToday(asking, resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0));
+  return { range, datasets: chooseDatasets(venue, options, 'rest') };
+}
+
+function refuseMarket({ options }: Asking): void {
   if (options.market === 'um' || options.market === 'cm') return;
   throw usage(`--market: metrics has um and cm, not ${options.market}`, '--market um', {
     flags: { market: 'um' },
   });
 }
 
-function refuseZip({ options }: Session): void {
+function refuseZip({ options }: Asking): void {
   if (options.format !== 'zip') return;
   throw usage('--format: zip is for files of the archive, REST has none', '--format parquet', {
     flags: { format: 'parquet' },
@@ -73,8 +77,7 @@ function refuseZip({ options }: Session): void {
 }
 
 /** The range ends with the running day when that is wanted and nothing else is said. */
-function withToday(session: Session, range: Range): Range {
-  const { options, nowMs } = session;
+function withToday({ options, nowMs }: Asking, range: Range): Range {
   const today = dayOf(nowMs);
   if (options['include-today'] !== true || range.to !== today) return range;
   return { ...range, to: today + 1, text: `${range.text} and today` };

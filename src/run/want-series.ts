@@ -1,6 +1,7 @@
 /** `cryptodl vision`: from the What and When flags to the series that are planned. */
 import { dayText, parseDay } from '../calendar.js';
 import { usage } from '../errors.js';
+import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { resolveRange } from '../plan/range.js';
@@ -14,23 +15,19 @@ import { chooseSymbols } from './choose-symbols.js';
 import type { ChosenSymbols } from './choose-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { endedNotes } from './refuse-ended.js';
-import { describeWanted, excludedNotes, givenFlags, reportOf } from './describe-wanted.js';
+import { describeWanted, excludedNotes, givenFlags } from './describe-wanted.js';
 import { fillOf } from './rest-offer.js';
 import type { Session } from './session.js';
 import { seriesRequest } from './series-request.js';
-import type { Wanted } from './wanted.js';
+import type { Asked, Asking, Wanted } from './wanted.js';
 
 /** Without --symbols, what the lake holds is continued. Throws usage errors. */
 export async function wantSeries(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
   const { options, venue } = session;
-  const range = resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0);
-  const datasets = chooseDatasets(venue, options);
-  refuseVainFill(session, datasets);
-  const report = reportOf(session, resolved, 'vision');
+  const { range, datasets } = askSeries(session);
   if (options.symbols === undefined)
     return {
       verb: 'vision',
-      report,
       ...(await continueLake(session, range, givenFlags(resolved), 'vision')),
     };
   const patterns = await readPatterns(options.symbols, read);
@@ -55,12 +52,19 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
-    report,
   };
 }
 
+/** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
+export function askSeries({ options, venue, nowMs }: Asking): Asked {
+  const range = resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0);
+  const datasets = chooseDatasets(venue, options);
+  refuseVainFill(options, datasets);
+  return { range, datasets };
+}
+
 /** --fill that could fill nothing would be a promise that nobody keeps. */
-function refuseVainFill({ options }: Session, datasets: readonly ChosenDataset[]): void {
+function refuseVainFill(options: Options, datasets: readonly ChosenDataset[]): void {
   if (options.fill === undefined) return;
   const what =
     options.format === 'zip'

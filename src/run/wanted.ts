@@ -1,7 +1,17 @@
-import type { FailureReport } from '../report/failure-report.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { DatasetSpec } from '../venue/venue.js';
+import type { Range } from '../plan/range.js';
 import type { Market } from '../task.js';
+import type { ChosenDataset } from './choose-datasets.js';
+import type { Session } from './session.js';
+
+/** What it takes to understand flags: no archive, no lake. */
+export type Asking = Pick<Session, 'options' | 'venue' | 'nowMs'>;
+
+export interface Asked {
+  readonly range: Range;
+  readonly datasets: readonly ChosenDataset[];
+}
 
 /** What somebody asks for, made out but not yet planned. */
 export interface Wanted {
@@ -20,5 +30,4 @@ export interface Wanted {
   readonly dataPath: string;
   /** How to read the result. */
   readonly query: string | undefined;
-  readonly report: FailureReport;
 }

@@ -10,7 +10,7 @@ import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
 const CONFIG = fileURLToPath(new URL('../../config', import.meta.url));
-const EXAMPLES = readdirSync(CONFIG).filter((name) => name.includes('.example.'));
+const EXAMPLES = readdirSync(CONFIG).filter((name) => name.startsWith('vision.example.'));
 const scratch = scratchFolder();
 let archive: TestArchive;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => archive.close());
 
-describe('config/*.example.*', () => {
+describe('config/vision.example.*', () => {
   it('are there in YAML and in JSON', () => {
     expect(EXAMPLES.map((name) => name.split('.').at(-1) ?? '').sort()).toEqual(['json', 'yaml']);
   });

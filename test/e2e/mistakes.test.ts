@@ -82,6 +82,11 @@ const MISTAKES: readonly Mistake[] = [
     says: '"download" is no command',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
+  {
+    typed: ['run', '--symbols', 'BTCUSDT'],
+    says: 'run has no flag --symbols',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
   { typed: ['BTCUSDT'], says: '"BTCUSDT" is no command', line: 'cryptodl vision --symbols BTCUSDT' },
   {
     typed: ['--symbols', 'BTCUSDT'],

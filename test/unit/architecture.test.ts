@@ -11,7 +11,7 @@ const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
 const NOUNS = list(
-  'calendar clock did-you-mean errors exit-code fetch io observer outcome shown-path task units version',
+  'calendar clock did-you-mean errors exit-code fetch io observer outcome shell-word shown-path task units version',
 );
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
 const REQUEST = list('clock errors fetch units');
@@ -47,8 +47,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // the other end of the wire: what it shared with the client would hide a mistake of both
   serve: list('errors units'),
 
+  // a command in other programs' words
+  schedule: list('shell-word'),
+
   // composition
-  cli: [...list('main options plan report run serve venue'), ...NOUNS],
+  cli: [...list('main options plan report run schedule serve venue'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
@@ -66,6 +69,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   io: [],
   observer: ['errors', 'fetch', 'task'],
   outcome: ['calendar', 'errors', 'task'],
+  'shell-word': [],
   'shown-path': [],
   task: ['errors'],
   units: [],
@@ -85,7 +89,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['transport/pool.ts', 'transport/transport.ts'],
   // Two schemas of two formats, each beside its reader: the venue facts, and the failure report that comes back in.
-  valibot: ['report/failure-report.ts', 'venue/facts.ts'],
+  valibot: ['report/read-failure-report.ts', 'venue/facts.ts'],
   yaml: ['options/config-file.ts'],
   yauzl: ['unpack/zip-fallback.ts'],
 };

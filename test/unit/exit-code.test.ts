@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { exitCode } from '../../src/exit-code.js';
+import { exitCode, exitCodeOfJobs } from '../../src/exit-code.js';
 import type { RunStatus } from '../../src/exit-code.js';
 
 const CLEAN: RunStatus = {
@@ -47,4 +47,15 @@ it('holes and partial objects are fine, except with --strict', () => {
   expect(exitCode({ ...CLEAN, holes: 3, partial: 2 })).toBe(0);
   expect(exitCode({ ...CLEAN, strict: true })).toBe(0);
   expect(exitCode({ ...CLEAN, strict: true, partial: 1 })).toBe(4);
+});
+
+it('of several jobs the most important code is the end, a signal before all', () => {
+  const codes = [2, 1, 6, 7, 3, 4, 0] as const;
+  for (const [index, code] of codes.entries()) {
+    const others = codes.slice(index + 1);
+    expect(exitCodeOfJobs([...others, code, ...others], undefined)).toBe(code);
+  }
+  expect(exitCodeOfJobs([2, 0], 'SIGTERM')).toBe(143);
+  expect(exitCodeOfJobs([143], 'SIGINT')).toBe(130);
+  expect(exitCodeOfJobs([], undefined)).toBe(0);
 });

@@ -3,7 +3,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
-import { createFailureReport, readFailureReport } from '../../src/report/failure-report.js';
+import { createFailureReport } from '../../src/report/failure-report.js';
+import { readFailureReport } from '../../src/report/read-failure-report.js';
 import type { FailureReport } from '../../src/report/failure-report.js';
 import type { PartitionPlan, Task } from '../../src/task.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
@@ -45,6 +46,7 @@ describe('a report', () => {
     const { header, entries } = await readFailureReport(path);
     expect(header).toEqual({ v: 1, kind: 'header', ...HEADER });
     expect(entries[0]).toEqual({
+      line: 2,
       v: 1,
       kind: 'failed',
       ...SERIES,

@@ -91,6 +91,9 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   months: ['7', 7],
   from: ['2024-01-31', day('2024-01-31')],
   to: ['2024-01-31', day('2024-01-31')],
+  at: ['09:30', 570],
+  every: ['6h', '6h'],
+  kind: ['cron', 'cron'],
   now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
   format: ['csv', 'csv'],
   partition: ['day', 'day'],
@@ -125,8 +128,9 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
 function twinOf(name: FlagName): [string, unknown] {
   const spec = flagSpec(name);
   if (spec.value === undefined) return ['yes', true];
-  if (spec.value === 'TIME') return ['77s', 77_000];
-  return TWINS[name] ?? (spec.list === undefined ? ['some text', 'some text'] : ['A1', ['A1']]);
+  const own = TWINS[name];
+  if (spec.value === 'TIME' && own === undefined) return ['77s', 77_000];
+  return own ?? (spec.list === undefined ? ['some text', 'some text'] : ['A1', ['A1']]);
 }
 
 describe('the environment', () => {

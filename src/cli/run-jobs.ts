@@ -1,0 +1,137 @@
+/** Several runs, one after the other: one report, one closing block, one exit code. */
+import { systemClock } from '../clock.js';
+import { toCryptodlError } from '../errors.js';
+import { exitCodeOfJobs } from '../exit-code.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/surroundings.js';
+import { createJobsReport } from '../report/failure-report.js';
+import type { JobsReport } from '../report/failure-report.js';
+import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
+import type { EndedJob } from '../report/jobs-block.js';
+import type { Log } from '../report/log.js';
+import { sharedReport } from '../run/open-report.js';
+import { refuseBadReport } from '../run/plan-run.js';
+import { readSymbolFile } from '../run/read-symbol-file.js';
+import { shownPath } from '../shown-path.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { openLogOf, openReporter, tellRun } from './download.js';
+import type { Told } from './download.js';
+import type { Job } from './job.js';
+import { watchSignals } from './watch-signals.js';
+import type { Signalled } from './watch-signals.js';
+
+export interface JobsRun {
+  readonly jobs: readonly Job[];
+  /** Of the run as a whole. */
+  readonly resolved: Resolved;
+  /** The report that is run again. */
+  readonly earlier?: string;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+interface Ended {
+  readonly job: Job;
+  /** Undefined for a job whose turn did not come. */
+  readonly told: Told | undefined;
+}
+
+interface Shared {
+  readonly io: Io;
+  readonly typed: Typed;
+  readonly log: Log;
+  readonly report: JobsReport;
+  readonly signals: ReturnType<typeof watchSignals>;
+}
+
+/** A job that ends early does not keep the others from their turn; a signal does. */
+export async function runJobs(request: JobsRun): Promise<ExitCode> {
+  const { jobs, io, typed } = request;
+  const { options } = request.resolved;
+  await refuseBadReport(options.failures);
+  const startedMs = systemClock.monotonic();
+  const ended: Ended[] = [];
+  const isWhole = (): boolean =>
+    ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
+  const where = { options, home: io.environment['HOME'], earlier: request.earlier, nowMs: systemClock.now() };
+  const report = createJobsReport(sharedReport(where), isWhole);
+  const log = openLogOf(options);
+  const signals = watchSignals(io);
+  try {
+    for (const job of jobs) {
+      const isOver = signals.signal.aborted;
+      ended.push({ job, told: isOver ? undefined : await runJob(job, { io, typed, log, report, signals }) });
+    }
+    const reportPath = options['dry-run'] === true ? undefined : await report.close();
+    const elapsedMs = systemClock.monotonic() - startedMs;
+    return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
+  } catch (error) {
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+    log.close();
+  }
+}
+
+async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Promise<Told> {
+  const { name, verb, resolved, failures } = job;
+  const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
+  const reporter = openReporter(resolved.options, { io, log: ofJob, job: name });
+  const request = {
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    read: readSymbolFile,
+    observer: reporter,
+    clock: systemClock,
+    signal: signals.signal,
+    verb,
+    shareReport: report.ofJob({ job: name, verb }),
+    ...(failures === undefined ? {} : { failures }),
+  };
+  try {
+    return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job });
+  } finally {
+    reporter.close();
+  }
+}
+
+interface End {
+  readonly ended: readonly Ended[];
+  readonly reportPath: string | undefined;
+  readonly elapsedMs: number;
+  readonly log: Log;
+  readonly signal: Signalled;
+}
+
+function conclude({ resolved, io }: JobsRun, { ended, reportPath, elapsedMs, log, signal }: End): ExitCode {
+  const { options } = resolved;
+  const codes = ended.flatMap(({ told }) => told?.exitCode ?? []);
+  const exitCode = exitCodeOfJobs(codes, signal);
+  if (options['dry-run'] === true) return exitCode;
+  const jobs = ended.map(asEnded);
+  const hasFailed = sumOfOutcomes(jobs).failed > 0;
+  const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
+  const reporter = openReporter(options, { io, log });
+  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown });
+  reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
+  reporter.event('summary', {
+    jobs: ended.map(({ job, told }) => ({
+      job: job.name,
+      verb: job.verb,
+      outcomes: told?.end?.tally.outcomes ?? null,
+      exitCode: told?.exitCode ?? null,
+    })),
+    outcomes: sumOfOutcomes(jobs),
+    failures: hasFailed ? (reportPath ?? null) : null,
+    elapsedMs: Math.round(elapsedMs),
+    exitCode,
+  });
+  return exitCode;
+}
+
+function asEnded({ job, told }: Ended): EndedJob {
+  return { name: job.name, exitCode: told?.exitCode, outcomes: told?.end?.tally.outcomes };
+}

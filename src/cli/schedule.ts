@@ -1,0 +1,120 @@
+/** `cryptodl schedule -- COMMAND`: the command as a line of a crontab and as units of systemd, ready to paste. */
+import { basename, resolve } from 'node:path';
+import { systemClock } from '../clock.js';
+import { toCryptodlError, usage } from '../errors.js';
+import type { ExitCode } from '../exit-code.js';
+import { flagsOf } from '../options/flags.js';
+import type { Options } from '../options/flags.js';
+import { resolveOptions } from '../options/resolve.js';
+import type { Resolved } from '../options/resolve.js';
+import { checkRequest } from '../run/check-request.js';
+import { readSymbolFile } from '../run/read-symbol-file.js';
+import { cronLine, crontab, LONGEST_CRON_LINE } from '../schedule/crontab.js';
+import type { ScheduledCommand } from '../schedule/crontab.js';
+import { units } from '../schedule/units.js';
+import { isSchedulable } from './command-words.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { readJobs } from './jobs.js';
+import { layersOf } from './layers.js';
+import { pastRun, readReport } from './past-runs.js';
+import { parseCommandLine } from './program.js';
+import type { Invocation } from './program.js';
+import { lostVariables, scheduledWords } from './scheduled-words.js';
+
+/** So that not all of a time zone come in the same second. */
+const DELAY = { systemd: '10min', flag: '10m' };
+/** A week: a day that is published late is still in the range when it comes. */
+const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '7'];
+
+/** A mistake behind `--` is answered like the mistake itself. */
+export async function schedule(
+  behind: readonly string[],
+  options: Options,
+  { argv, io }: Typed,
+): Promise<ExitCode> {
+  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const line = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
+  if (line.length === 0)
+    throw usage('schedule: of which command?', 'it stands behind --', {
+      argv: [...own, '--', ...FIRST_LINE],
+    });
+  const typed: Typed = { argv: line, io, before: [...own, '--'] };
+  try {
+    const invocation = parseCommandLine(line, io);
+    if (invocation === undefined) return 0;
+    refuseUnfit(invocation, line);
+    const resolved = await checked(invocation, typed);
+    warn(invocation, resolved, typed);
+    io.stdout.write(texts(invocation, resolved, options, typed));
+    return 0;
+  } catch (error) {
+    return complain(toCryptodlError(error), typed);
+  }
+}
+
+function refuseUnfit({ verb }: Invocation, line: readonly string[]): void {
+  if (!isSchedulable(verb))
+    throw usage(`schedule: ${verb} is nothing to do again and again`, undefined, { argv: FIRST_LINE });
+  if (line.some((word) => /[\n\r]/.test(word)))
+    throw usage(
+      'schedule: neither a crontab nor a unit can hold a line break',
+      'write it in a --config FILE',
+    );
+}
+
+/** Throws what the command itself would be refused with before it does anything. */
+async function checked(invocation: Invocation, { io }: Typed): Promise<Resolved> {
+  const { verb, operand = '' } = invocation;
+  if (verb === 'run') return (await readJobs(invocation, io)).resolved;
+  const layers = await layersOf(invocation, io);
+  if (verb === 'retry') return pastRun(operand, await readReport(operand), layers).resolved;
+  const resolved = resolveOptions(verb, layers);
+  if (verb === 'vision' || verb === 'metrics')
+    await checkRequest(verb, resolved, { clock: systemClock, read: readSymbolFile });
+  return resolved;
+}
+
+function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {
+  if (values.now !== undefined) io.stderr.write('warning: --now: every run will take that for the present\n');
+  for (const name of lostVariables(verb, { resolved, io }))
+    io.stderr.write(`warning: ${name} is set here, and will not be there: say the same with a flag\n`);
+}
+
+function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {
+  const { verb, operand } = invocation;
+  const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
+  const everyHours = options.every === 'day' ? 24 : Number.parseInt(options.every, 10);
+  const when = { hour: Math.floor(options.at / 60), minute: options.at % 60, everyHours };
+  const command: ScheduledCommand = { words, folder: resolve('.'), when };
+  const cron: ScheduledCommand = { ...command, words: [...words, ...jitter(invocation)] };
+  if (options.kind !== 'systemd' && cronLine(cron).length > LONGEST_CRON_LINE)
+    io.stderr.write(
+      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: write options in a --config FILE\n`,
+    );
+  const name = unitName(verb, operand);
+  const { service, timer } = units(command, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
+  const folder = '~/.config/systemd/user';
+  return [
+    ...(options.kind === 'systemd' ? [] : [crontab(cron)]),
+    ...(options.kind === 'cron'
+      ? []
+      : [
+          `# ${folder}/${name}.service\n${service}`,
+          `# ${folder}/${name}.timer\n${timer}`,
+          `# systemctl --user daemon-reload && systemctl --user enable --now ${name}.timer && loginctl enable-linger\n`,
+        ]),
+  ].join('\n');
+}
+
+/** systemd waits by itself. */
+function jitter({ verb, values }: Invocation): string[] {
+  const takes = flagsOf(verb).some((name: string) => name === 'jitter');
+  return takes && !Object.hasOwn(values, 'jitter') ? ['--jitter', DELAY.flag] : [];
+}
+
+/** `cryptodl-vision`; of jobs, after their file. */
+function unitName(verb: string, operand: string | undefined): string {
+  const what = verb === 'run' ? basename(operand ?? verb).replace(/\.\w+$/, '') : verb;
+  return `cryptodl-${what.replaceAll(/[^\w.-]/g, '_')}`;
+}

@@ -1,0 +1,119 @@
+/** The file of `cryptodl run`: named jobs with what they share. Throws usage errors that name file, job and key. */
+import { CryptodlError, usage } from '../errors.js';
+import { didYouMean } from '../did-you-mean.js';
+import { flagsOf } from './flags.js';
+import type { FlagName } from './flags.js';
+import { mapValues } from './resolve.js';
+import type { RawLayer } from './resolve.js';
+
+export interface JobEntry {
+  readonly name: string;
+  readonly verb: 'vision' | 'metrics';
+  readonly layer: RawLayer;
+  /** An error as one of this job, in the words of the file. */
+  readonly blame: (error: CryptodlError) => CryptodlError;
+}
+
+export interface JobsFile {
+  /** In the order of the file. */
+  readonly jobs: readonly JobEntry[];
+  readonly defaults: RawLayer;
+}
+
+const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
+/** Flags about the run as a whole: there is one terminal, one report, one log. */
+const OF_ALL_JOBS: readonly FlagName[] = ['failures', 'json', 'progress', 'quiet', 'log-file', 'log-level'];
+/** Flags that only mean something when typed. */
+const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
+
+const SHAPE =
+  'see config/jobs.example.yaml: defaults, and jobs with a name, a verb and the flags of that verb';
+
+export function jobsFile(file: string, content: unknown): JobsFile {
+  if (!isMap(content)) throw usage(`${file} does not hold a map of jobs`, SHAPE);
+  for (const key of Object.keys(content)) {
+    if (key === 'jobs' || key === 'defaults') continue;
+    throw usage(`${file}: unknown key "${key}"`, didYouMean(key, ['jobs', 'defaults']) ?? SHAPE);
+  }
+  const { defaults = {}, jobs } = content;
+  if (!isMap(defaults)) throw usage(`${file}: defaults is not a map of option names to values`, SHAPE);
+  if (!isMap(jobs) || Object.keys(jobs).length === 0) throw usage(`${file}: no jobs`, SHAPE);
+  return {
+    defaults: defaultsLayer(`${file}: defaults`, defaults),
+    jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job)),
+  };
+}
+
+function defaultsLayer(where: string, map: object): RawLayer {
+  const known = new Set([...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')]);
+  const values = mapValues(map, {
+    nameOf: (key) => `${where}: ${key}`,
+    isKnown: (name) => known.has(name) && !TYPED.includes(name),
+    refuse: (key) => unknownKey(where, key, [...known], 'see cryptodl vision --help for the names'),
+  });
+  return { origin: 'defaults of the jobs', values, nameOf: (name) => `${where}: ${name}` };
+}
+
+function jobEntry(file: string, name: string, job: unknown): JobEntry {
+  const where = `${file}: jobs.${name}`;
+  // A name of digits would be put first by the parser, whatever its place in the file.
+  if (!/^\p{L}[\p{L}\p{N}_.-]*$/u.test(name))
+    throw usage(
+      `${file}: jobs: "${name}" is no name of a job`,
+      'a letter, then letters, digits, dots, dashes and underscores',
+    );
+  if (!isMap(job)) throw usage(`${where} is not a map of option names to values`, SHAPE);
+  const { verb: given, ...map } = job;
+  const verb = VERBS_OF_JOBS.find((known) => known === given);
+  if (verb === undefined) throw refuseVerb(where, given);
+  const values = mapValues(map, {
+    nameOf: (key) => `${where}: ${key}`,
+    isKnown: (flag) => flagsOf(verb).includes(flag) && !TYPED.includes(flag) && !OF_ALL_JOBS.includes(flag),
+    refuse: (key) => refuseKey(where, verb, key),
+  });
+  const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
+  return { name, verb, layer, blame: (error) => inWordsOfTheFile(file, where, error) };
+}
+
+function refuseVerb(where: string, given: unknown): Error {
+  if (given === undefined) return usage(`${where} has no verb`, 'verb: vision or verb: metrics');
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  const hint = didYouMean(text, VERBS_OF_JOBS) ?? 'verb: vision or verb: metrics';
+  return usage(`${where}: verb: "${text}" is not one of ${VERBS_OF_JOBS.join(', ')}`, hint);
+}
+
+function refuseKey(where: string, verb: JobEntry['verb'], key: string): Error {
+  if (OF_ALL_JOBS.some((name) => name === key))
+    return usage(`${where}: ${key} is the same for all jobs`, 'write it under defaults');
+  if (TYPED.some((name) => name === key))
+    return usage(`${where}: ${key} is for the command line`, `cryptodl run FILE --${key}`);
+  const names = flagsOf(verb).filter((name) => !TYPED.includes(name) && !OF_ALL_JOBS.includes(name));
+  const other = VERBS_OF_JOBS.find((candidate) => flagsOf(candidate).some((name) => name === key));
+  const hint =
+    other === undefined ? `see cryptodl ${verb} --help for the names` : `${key} is a flag of ${other}`;
+  return unknownKey(where, key, ['verb', ...names], hint);
+}
+
+function unknownKey(where: string, key: string, names: readonly string[], hint: string): Error {
+  return usage(`${where}: unknown key "${key}"`, didYouMean(key, names) ?? hint);
+}
+
+/** There is no line to type instead: what helps is told as it stands in the file. */
+function inWordsOfTheFile(file: string, where: string, error: CryptodlError): CryptodlError {
+  const { message, hint, correction, cause, code } = error;
+  const isTold = message.startsWith(`${file}: `);
+  const said = code === 'usage' ? message.replaceAll(/(?<![\w-])--(?=[a-z])/g, '') : message;
+  const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
+    value === null ? `leave ${name} out` : `${name}: ${value}`,
+  );
+  const help = [hint, ...lines.filter((line) => hint?.includes(line) !== true)];
+  const text = help.filter((line) => line !== undefined).join('\n  ');
+  return new CryptodlError(code, isTold ? message : `${where}: ${said}`, {
+    cause,
+    ...(text === '' ? {} : { hint: text }),
+  });
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

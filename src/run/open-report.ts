@@ -1,0 +1,71 @@
+/** Where the failures of a run are written. */
+import { dirname, join } from 'node:path';
+import { lakePaths } from '../lake/layout.js';
+import type { Options } from '../options/flags.js';
+import type { RawValues, Resolved } from '../options/resolve.js';
+import { createFailureReport } from '../report/failure-report.js';
+import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
+import type { ReportFileOptions } from '../report/report-file.js';
+import { absolutePath } from '../shown-path.js';
+import { TOOL_VERSION } from '../version.js';
+import type { Session } from './session.js';
+import type { PastFailures } from './want-failures.js';
+
+/** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */
+export function openReport(
+  session: Session,
+  { resolved, failures: past, shareReport }: Reporting,
+  verb: RunHeader['verb'],
+): FailureReport {
+  const header = headerOf(session, resolved.texts, verb);
+  if (shareReport !== undefined) return shareReport(header);
+  const { failures } = session.options;
+  if (past !== undefined)
+    return createFailureReport({ path: failures ?? past.path, header, mode: 'replace' });
+  return createFailureReport({
+    path: failures ?? join(session.paths.failures, reportName(verb, session.clock.now())),
+    header,
+    mode: failures === undefined ? 'new' : 'overwrite',
+  });
+}
+
+interface Reporting {
+  readonly resolved: Resolved;
+  readonly failures?: PastFailures;
+  readonly shareReport?: ShareReport;
+}
+
+/** Where the runs of one command write theirs together. */
+export function sharedReport({ options, home, earlier, nowMs }: Sharing): ReportFileOptions {
+  const { root, failures } = lakePaths(absolutePath(options.out, home));
+  const verb = earlier === undefined ? 'run' : 'retry';
+  const at = new Date(nowMs).toISOString();
+  return {
+    path: options.failures ?? earlier ?? join(failures, reportName(verb, nowMs)),
+    header: { verb, tool: TOOL_VERSION, at, options: { out: [root] } },
+    mode: earlier !== undefined ? 'replace' : options.failures === undefined ? 'new' : 'overwrite',
+  };
+}
+
+interface Sharing {
+  readonly options: Pick<Options, 'out' | 'failures'>;
+  readonly home: string | undefined;
+  /** The report that this one takes the place of. */
+  readonly earlier: string | undefined;
+  readonly nowMs: number;
+}
+
+/** `vision-20261121T070000Z.jsonl` */
+function reportName(verb: string, nowMs: number): string {
+  return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
+}
+
+function headerOf(session: Session, texts: RawValues, verb: RunHeader['verb']): RunHeader {
+  // Reports are passed on; a proxy is nobody else's business, and may hold a password.
+  const told = Object.entries(texts).filter(([name]) => name !== 'proxy');
+  const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
+  // Places, whatever the next working directory is.
+  options['out'] = [session.paths.root];
+  if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];
+  return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
+}

@@ -1,0 +1,437 @@
+/** `cryptodl run FILE`: several jobs, one report, one closing block, one exit code. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliOptions, CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+import { metricsScene } from '../helpers/metrics-scene.js';
+import type { MetricsScene } from '../helpers/metrics-scene.js';
+
+const EXAMPLE = fileURLToPath(new URL('../../config/jobs.example.yaml', import.meta.url));
+const scratch = scratchFolder();
+const archived = join(scratch, 'archive');
+const KLINES = 'data/futures/um/daily/klines';
+const BTC = `${KLINES}/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip`;
+const ETH = `${KLINES}/ETHUSDT/1h/ETHUSDT-1h-2026-11-20.zip`;
+let archive: TestArchive;
+let scene: MetricsScene;
+/** A working directory for each test. */
+let cwd: string;
+
+beforeAll(async () => {
+  const um = { market: 'um', symbols: ['BTCUSDT', 'ETHUSDT'], cadence: 'daily' } as const;
+  const days = { from: '2026-11-14', to: '2026-11-20' };
+  for (const interval of ['1m', '1h']) makeArchive(archived, { ...um, ...days, dataset: 'klines', interval });
+  archive = await startArchive(archived);
+  const symbols = ['BTCUSDT', 'ETHUSDT'].map((symbol) => ({ symbol, host: 'fapi' as const }));
+  scene = await metricsScene(scratch, { symbols, archiveUrl: archive.url });
+});
+afterAll(() => Promise.all([archive.close(), scene.close()]));
+beforeEach(() => {
+  archive.fault = undefined;
+  archive.requests.length = 0;
+  cwd = mkdtempSync(join(scratch, 'in-'));
+});
+
+/** Everything that says where things are, so that only what a test is about stands in its file. */
+function run(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return cryptodl(argv, {
+    cwd,
+    ...options,
+    env: {
+      CRYPTODL_ARCHIVE_URL: archive.url,
+
+      CRYPTODL_NOW: '2026-11-21T12:00:00Z',
+      ...options.env,
+    },
+  });
+}
+
+function jobs(text: string): string {
+  writeFileSync(join(cwd, 'jobs.yaml'), text);
+  return 'jobs.yaml';
+}
+
+const TWO = `
+defaults: { dataset: klines, interval: 1h, days: 2, out: lake }
+jobs:
+  btc: { verb: vision, symbols: BTCUSDT }
+  eth: { verb: vision, symbols: ETHUSDT, days: 1 }
+`;
+
+function failing(...keys: string[]): void {
+  archive.fault = (path, _request, response) => {
+    if (!keys.some((key) => path === `/${key}`)) return false;
+    response.writeHead(503).end();
+    return true;
+  };
+}
+
+/** The last event: the whole run's. */
+function summary(result: CliResult): Record<string, unknown> {
+  return result.events.at(-1) ?? {};
+}
+
+function lines(report: string): Record<string, unknown>[] {
+  return readFileSync(join(cwd, report), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function files(lake: string): string[] {
+  return existsSync(join(cwd, lake, 'binance')) ? filesBelow(join(cwd, lake, 'binance'), '.parquet') : [];
+}
+
+const SERIES = 'um/klines/interval=1h';
+
+describe('cryptodl run', () => {
+  it('config/jobs.example.yaml works as it is', async () => {
+    const result = await scene.run(['run', EXAMPLE, '--json']);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('\n3 jobs: all well, in ')]);
+    expect(summary(result)).toMatchObject({
+      event: 'summary',
+      jobs: [
+        { job: 'bars', verb: 'vision', outcomes: { ok: 28 }, exitCode: 0 },
+        { job: 'funding', verb: 'metrics', exitCode: 0 },
+        { job: 'positioning', verb: 'metrics', outcomes: { ok: 21 }, exitCode: 0 },
+      ],
+      failures: null,
+      exitCode: 0,
+    });
+    const held = filesBelow(join(scene.lake, 'binance/um'), '.parquet').map((path) => path.split('/')[0]);
+    expect(new Set(held)).toEqual(
+      new Set([
+        'fundingRate',
+        'klines',
+        'openInterestHist',
+        'takerLongShortRatio',
+        'topLongShortPositionRatio',
+      ]),
+    );
+  });
+
+  it('runs the jobs in their order, names each before its lines and in each of its events, and closes once', async () => {
+    const result = await run(['run', jobs(TWO), '--json', ...FAST]);
+    expect(result.code).toBe(0);
+    expect(result.stderr).toMatch(
+      /^\[btc\]\num klines 1h: [^[]*\n\[eth\]\num klines 1h: [^[]*\n2 jobs: all well, in \S+\n/,
+    );
+    expect(result.stderr).toMatch(/\n {2}btc {8}2 ok\n {2}eth {8}1 ok\n$/);
+    const named = result.events.map(({ event, job }) => `${String(event)} ${String(job)}`);
+    expect(named.filter((text) => text.startsWith('object'))).toEqual([
+      'object btc',
+      'object btc',
+      'object eth',
+    ]);
+    expect(named.filter((text) => text.startsWith('summary'))).toEqual([
+      'summary btc',
+      'summary eth',
+      'summary undefined',
+    ]);
+    expect(summary(result)).toMatchObject({ outcomes: { ok: 3, failed: 0 }, failures: null, exitCode: 0 });
+    expect(files('lake')).toEqual([
+      `${SERIES}/symbol=BTCUSDT/2026-11.parquet`,
+      `${SERIES}/symbol=ETHUSDT/2026-11.parquet`,
+    ]);
+  });
+
+  it('flag beats environment beats job beats defaults beats default', async () => {
+    const text = `
+defaults: { dataset: klines, days: 2, out: lake, format: csv, retries: 5, max-wait: 7m }
+jobs:
+  one: { verb: vision, symbols: BTCUSDT, from: 2026-11-18, format: zip, retries: 4, max-wait: 6m }
+  two: { verb: metrics, symbols: BTCUSDT, dataset: fundingRate }
+`;
+    const env = { CRYPTODL_RETRIES: '3', CRYPTODL_MAX_WAIT: '5m' };
+    const { stdout } = await run(['run', jobs(text), '--retries', '1', '--print-options'], { env });
+    const [one = '', two = ''] = stdout.split('[two]\n');
+    const shown = (of: string, name: string): string | undefined =>
+      new RegExp(`^${name} +(.*)$`, 'm').exec(of)?.[1];
+    expect(one).toMatch(/^\[one\]\n/);
+    expect(
+      ['retries', 'max-wait', 'format', 'out', 'days', 'from', 'numbers'].map((name) => shown(one, name)),
+    ).toEqual([
+      '1  (flag)',
+      '300000  (environment)',
+      'zip  (job)',
+      'lake  (defaults of the jobs)',
+      // A range is one thing: that of the job takes the place of the whole default.
+      '-  (default)',
+      '2026-11-18  (job)',
+      'double  (default)',
+    ]);
+    expect(['retry-preset', 'days', 'format'].map((name) => shown(two, name))).toEqual([
+      'metrics  (default)',
+      '2  (defaults of the jobs)',
+      'csv  (defaults of the jobs)',
+    ]);
+  });
+
+  it('--only leaves the other jobs out; --dry-run says whose each object is, and does nothing', async () => {
+    const file = jobs(TWO);
+    const dry = await run(['run', file, '--dry-run', '--quiet']);
+    expect([dry.code, dry.stderr]).toEqual([0, '']);
+    expect(
+      dry.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('\t').slice(2).join(' ')),
+    ).toEqual([expect.stringMatching(/BTCUSDT-1h-2026-11-19\.zip btc$/), `${BTC} btc`, `${ETH} eth`]);
+    expect(files('lake')).toEqual([]);
+    const only = await run(['run', file, '--only', 'eth', '--quiet', ...FAST]);
+    expect([only.code, only.stdout, only.stderr]).toEqual([0, '', '']);
+    expect(files('lake')).toEqual([`${SERIES}/symbol=ETHUSDT/2026-11.parquet`]);
+    const none = await run(['run', file, '--only', 'et']);
+    expect([none.code, none.stderr]).toEqual([
+      2,
+      'cryptodl: --only: jobs.yaml has no job "et", but btc, eth\n  did you mean eth?\n  cryptodl run jobs.yaml --only eth\n',
+    ]);
+  });
+
+  it('a job that ends early does not keep the next one from its turn; the most important code is the end', async () => {
+    writeFileSync(join(cwd, 'no-folder'), '');
+    failing(ETH);
+    const text = `${TWO}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder }\n  typo: { verb: vision, symbols: BTCUSD }\n`;
+    const result = await run(['run', jobs(text), '--json', '--only', 'eth,lost,btc', ...FAST]);
+    expect(result.code).toBe(1);
+    expect(summary(result)).toMatchObject({
+      jobs: [
+        { job: 'btc', outcomes: { ok: 2 }, exitCode: 0 },
+        { job: 'eth', outcomes: { failed: 1 }, exitCode: 3 },
+        { job: 'lost', outcomes: null, exitCode: 1 },
+      ],
+      exitCode: 1,
+    });
+    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: --out no-folder cannot be used (');
+    expect(result.stderr).toContain('3 jobs: 1 well, 2 not, in ');
+    expect(result.stderr).toContain('  lost       nothing done (exit code 1)\n');
+    // What only the archive can tell is told when it is asked.
+    const typo = await run(['run', jobs(text), '--json', '--only', 'typo,btc', ...FAST]);
+    expect([typo.code, typo.stderr]).toEqual([
+      2,
+      expect.stringContaining('cryptodl: jobs.yaml: jobs.typo: the archive has no BTCUSD in um klines\n'),
+    ]);
+    expect(typo.stderr).toContain('\n  symbols: BTCUSDT\n');
+  });
+
+  it('SIGTERM ends the job and all that follow, and the whole with 143', async () => {
+    const result = await run(['run', jobs(TWO), '--json', ...FAST], {
+      onSpawn: (child) => {
+        archive.fault = (path) => {
+          if (path !== `/${BTC}`) return false;
+          child.kill('SIGTERM');
+          return true;
+        };
+      },
+    });
+    expect(result.code).toBe(143);
+    expect(summary(result)).toMatchObject({
+      jobs: [
+        { job: 'btc', exitCode: 143 },
+        { job: 'eth', outcomes: null, exitCode: null },
+      ],
+      exitCode: 143,
+    });
+    expect(result.stderr).toMatch(/\n {2}eth {8}not begun\n/);
+    expect(files('lake').join()).not.toContain('ETHUSDT');
+  });
+});
+
+describe('the report of several jobs', () => {
+  const DIFFERENT = `
+defaults: { dataset: klines, interval: 1h, days: 1 }
+jobs:
+  well: { verb: vision, symbols: BTCUSDT, interval: 1m, out: c }
+  btc: { verb: vision, symbols: BTCUSDT, out: a, verify: etag }
+  eth: { verb: vision, symbols: ETHUSDT, out: b, numbers: string }
+`;
+
+  it('is one file, which retry runs job by job, each with its own options, until nothing is left of it', async () => {
+    failing(BTC, ETH);
+    const first = await run(['run', jobs(DIFFERENT), '--failures', 'failed.jsonl', '--json', ...FAST]);
+    expect(first.code).toBe(3);
+    expect(first.stderr).toContain('  next       cryptodl retry failed.jsonl\n');
+    expect(lines('failed.jsonl')).toMatchObject([
+      { kind: 'header', verb: 'run' },
+      { kind: 'job', job: 'btc', verb: 'vision', options: { out: [join(cwd, 'a')], verify: ['etag'] } },
+      { kind: 'failed', job: 'btc', key: BTC },
+      { kind: 'job', job: 'eth', verb: 'vision', options: { out: [join(cwd, 'b')] } },
+      { kind: 'failed', job: 'eth', key: ETH, settings: { numbers: 'string' } },
+    ]);
+
+    // One of the two is there again; the other job stays in the report with what it needs.
+    failing(ETH);
+    archive.requests.length = 0;
+    const second = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
+    expect(second.code).toBe(3);
+    expect(summary(second)).toMatchObject({
+      jobs: [
+        { job: 'btc', outcomes: { ok: 1 }, exitCode: 0 },
+        { job: 'eth', outcomes: { failed: 1 }, exitCode: 3 },
+      ],
+    });
+    // --verify etag asks for no sidecar.
+    expect(archive.requests.filter((path) => path === `/${BTC}.CHECKSUM`)).toEqual([]);
+    expect(lines('failed.jsonl')).toMatchObject([
+      { kind: 'header', verb: 'retry' },
+      { kind: 'job', job: 'eth', options: { out: [join(cwd, 'b')] } },
+      { kind: 'failed', job: 'eth', key: ETH },
+    ]);
+    expect([files('a'), files('b')]).toEqual([[`${SERIES}/symbol=BTCUSDT/2026-11.parquet`], []]);
+
+    archive.fault = undefined;
+    const third = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
+    expect([third.code, summary(third)]).toMatchObject([0, { outcomes: { ok: 1, failed: 0 } }]);
+    expect(files('b')).toEqual([`${SERIES}/symbol=ETHUSDT/2026-11.parquet`]);
+    expect(lines('failed.jsonl')).toMatchObject([{ kind: 'header' }]);
+    const last = await run(['retry', 'failed.jsonl', ...FAST]);
+    expect([last.code, lines('failed.jsonl').length]).toEqual([0, 1]);
+  });
+
+  it('stays as it was when a job of a retry does not come to its end', async () => {
+    failing(BTC, ETH);
+    await run(['run', jobs(DIFFERENT), '--only', 'btc,eth', '--failures', 'failed.jsonl', ...FAST]);
+    const before = lines('failed.jsonl');
+    archive.fault = undefined;
+    rmSync(join(cwd, 'b'), { recursive: true });
+    writeFileSync(join(cwd, 'b'), '');
+    const result = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('cryptodl: job eth: --out ')]);
+    expect(files('a')).toHaveLength(1);
+    expect(lines('failed.jsonl')).toEqual(before);
+  });
+
+  it('a run without failures removes the report of the one before', async () => {
+    failing(ETH);
+    const argv = ['run', jobs(TWO), '--failures', 'failed.jsonl', ...FAST];
+    expect((await run(argv)).code).toBe(3);
+    archive.fault = undefined;
+    expect([(await run(argv)).code, existsSync(join(cwd, 'failed.jsonl'))]).toEqual([0, false]);
+  });
+
+  it('a failure of a job that is not told is refused with its line', async () => {
+    failing(ETH);
+    await run(['run', jobs(TWO), '--failures', 'failed.jsonl', ...FAST]);
+    const [header, , failure] = lines('failed.jsonl').map((line) => JSON.stringify(line));
+    writeFileSync(join(cwd, 'failed.jsonl'), `${header}\n${failure}\n`);
+    const result = await run(['retry', 'failed.jsonl', ...FAST]);
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      'cryptodl: failed.jsonl line 2 is of the job "eth", which no line tells\n  remove that line\n',
+    ]);
+  });
+});
+
+/** Each found before any job begins, and before anything is asked of anybody. */
+const MISTAKES: readonly (readonly [string, string, string])[] = [
+  ['a list', '- verb: vision', 'jobs.yaml does not hold a map of jobs'],
+  ['no jobs', 'defaults: {}', 'jobs.yaml: no jobs'],
+  ['an unknown part', 'job: {}', 'jobs.yaml: unknown key "job"\n  did you mean jobs?'],
+  ['a name of digits', 'jobs: { 1: { verb: vision } }', 'jobs.yaml: jobs: "1" is no name of a job'],
+  [
+    'the same name twice',
+    'jobs:\n  a: { verb: vision }\n  a: { verb: vision }',
+    'run: jobs.yaml is not YAML or JSON: Map keys must be unique',
+  ],
+  [
+    'no verb',
+    'jobs: { a: { symbols: BTCUSDT } }',
+    'jobs.yaml: jobs.a has no verb\n  verb: vision or verb: metrics',
+  ],
+  [
+    'an unknown verb',
+    'jobs: { a: { verb: visoin } }',
+    'jobs.yaml: jobs.a: verb: "visoin" is not one of vision, metrics\n  did you mean vision?',
+  ],
+  [
+    'an unknown key',
+    'jobs: { a: { verb: vision, symbol: X } }',
+    'jobs.yaml: jobs.a: unknown key "symbol"\n  did you mean symbols?',
+  ],
+  [
+    'an unknown default',
+    'defaults: { outt: x }\njobs: { a: { verb: vision } }',
+    'jobs.yaml: defaults: unknown key "outt"\n  did you mean out?',
+  ],
+  [
+    'a key of the other verb',
+    'jobs: { a: { verb: vision, include-today: true } }',
+    'jobs.yaml: jobs.a: unknown key "include-today"\n  include-today is a flag of metrics',
+  ],
+  [
+    'a key of all jobs',
+    'jobs: { a: { verb: vision, quiet: true } }',
+    'jobs.yaml: jobs.a: quiet is the same for all jobs\n  write it under defaults',
+  ],
+  [
+    'a wrong value',
+    'jobs: { a: { verb: vision, days: all } }',
+    'jobs.yaml: jobs.a: days: "all" is not a whole number of at least 1\n  days: 7',
+  ],
+  [
+    'a wrong default',
+    'defaults: { days: all }\njobs: { a: { verb: vision } }',
+    'jobs.yaml: defaults: days: "all" is not a whole number of at least 1\n  days: 7',
+  ],
+  [
+    'no value',
+    'jobs: { a: { verb: vision, days: } }',
+    'jobs.yaml: jobs.a: days is neither a text, a number, true nor false',
+  ],
+  [
+    'an unknown dataset',
+    'jobs: { a: { verb: vision, dataset: aggtrades } }',
+    'jobs.yaml: jobs.a: dataset: um has no "aggtrades"; ',
+  ],
+  [
+    'two kinds of range',
+    'jobs: { a: { verb: vision, days: 1, months: 2 } }',
+    'jobs.yaml: jobs.a: days and months are two kinds of range\n',
+  ],
+  [
+    'no such market',
+    'jobs: { a: { verb: metrics, market: spot } }',
+    'jobs.yaml: jobs.a: market: metrics has um and cm, not spot\n',
+  ],
+  [
+    'no symbol',
+    'jobs: { a: { verb: vision, symbols: BTC/USDT } }',
+    'jobs.yaml: jobs.a: symbols: "BTC/USDT" is not a symbol\n',
+  ],
+  [
+    'no list',
+    "jobs: { a: { verb: vision, symbols: '@none.txt' } }",
+    'jobs.yaml: jobs.a: symbols: cannot read none.txt (ENOENT)\n',
+  ],
+];
+
+describe('a mistake in the file', () => {
+  it.each(MISTAKES)('%s', async (_, text, says) => {
+    const good = text.startsWith('jobs: {')
+      ? text.replace('jobs: {', 'jobs: { good: { verb: vision, symbols: BTCUSDT, days: 1 },')
+      : text;
+    const result = await run(['run', jobs(good), ...FAST]);
+    expect(result.stderr).toContain(`cryptodl: ${says}`);
+    expect([result.code, result.stdout, archive.requests, filesBelow(cwd)]).toEqual([
+      2,
+      '',
+      [],
+      ['jobs.yaml'],
+    ]);
+  });
+
+  it('a file that is not there', async () => {
+    const result = await run(['run', 'none.yaml']);
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      'cryptodl: run: cannot read none.yaml (ENOENT)\n  config/jobs.example.yaml shows what a file of jobs looks like\n',
+    ]);
+  });
+});

@@ -1,0 +1,254 @@
+/** `cryptodl schedule -- COMMAND`: what it prints is given to the shell and to systemd, as a user would. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+const shell = promisify(execFile);
+const scratch = scratchFolder();
+/** Everything that one of cron, sh and systemd takes for something. */
+const AWKWARD = 'it\'s 100% "my" $HOME\\data;\\% \\\\ `x`';
+const cwd = join(scratch, AWKWARD);
+const NOW = ['--now', '2026-11-21T12:00:00Z'];
+let archive: TestArchive;
+/** A command that works, with a file and folders named relative to the working directory. */
+let command: string[];
+
+beforeAll(async () => {
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, 'universe.txt'), 'BTCUSDT\n');
+  makeArchive(join(scratch, 'archive'), {
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['BTCUSDT', 'ETHUSDT'],
+    from: '2026-11-20',
+    to: '2026-11-20',
+    cadence: 'daily',
+  });
+  archive = await startArchive(join(scratch, 'archive'));
+  command = ['vision', '--symbols', '@universe.txt,!ETH*', '--interval=1h', ...NOW];
+  command.push('--archive-url', archive.url, '--state-dir=state', '--log-file', '$log%.jsonl');
+});
+afterAll(() => archive.close());
+
+/** What cron hands to sh: `%` ends the line, a backslash before `%` or another one is dropped (do_command.c). */
+function asCronRuns(line: string): string {
+  const [, text = ''] = /^(?:\S+ ){5}(.*)$/.exec(line) ?? [];
+  let handed = '';
+  for (let at = 0; at < text.length; at += 1) {
+    const next = text[at + 1] ?? '';
+    if (text[at] === '%') return handed;
+    if (text[at] === '\\' && next !== '') {
+      handed += next === '%' || next === '\\' ? next : `\\${next}`;
+      at += 1;
+    } else handed += text[at] ?? '';
+  }
+  return handed;
+}
+
+/** Words of ExecStart as systemd has them: double quotes with escapes, `%%`, and `$$` behind the first (systemd.service(5)). */
+function asSystemdRuns(service: string): string[] {
+  const line = /^ExecStart=(.*)$/m.exec(service)?.[1] ?? '';
+  const words = line.match(/"(?:\\.|[^"\\])*"|\S+/g) ?? [];
+  return words.map((word, index) => {
+    const bare = word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word;
+    // A single one of them is a specifier or a variable: gone.
+    const text = bare.replaceAll(/%(%|.?)/g, (_, next: string) => (next === '%' ? '%' : ''));
+    return index === 0
+      ? text
+      : text.replaceAll(/\$(\$|\w+)/g, (_, name: string) => (name === '$' ? '$' : ''));
+  });
+}
+
+function lineOf(text: string): string {
+  return text.split('\n').find((line) => /^\d/.test(line)) ?? '';
+}
+
+/** Text of the file that the comment names. */
+function unitOf(text: string, ending: string): string {
+  const [, unit = ''] = new RegExp(`^# \\S+\\.${ending}\n((?:(?!#).*\n)*)`, 'm').exec(text) ?? [];
+  return unit;
+}
+
+describe('the line for cron', () => {
+  it('runs in an empty environment, says nothing, and the data is there', async () => {
+    const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command], {
+      cwd,
+      env: { CRYPTODL_STATE_DIR: '' },
+    });
+    expect(stdout).toMatch(/^CRON_TZ=UTC$/m);
+    expect(lineOf(stdout)).toMatch(/^5 8 \* \* \* /);
+    const { stdout: said, stderr } = await shell('env', ['-i', 'sh', '-c', asCronRuns(lineOf(stdout))], {
+      cwd: '/',
+    });
+    expect([said, stderr]).toEqual(['', '']);
+    expect(filesBelow(join(cwd, 'data/binance'), '.parquet')).toEqual([
+      'um/klines/interval=1h/symbol=BTCUSDT/2026-11.parquet',
+    ]);
+    expect(filesBelow(cwd)).toContain('$log%.jsonl');
+    // A new line would be another command to cron.
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(lineOf(stdout));
+  });
+
+  it('what the environment says becomes a flag; what cannot is warned of', async () => {
+    const { stdout, stderr } = await cryptodlOk(
+      ['schedule', '--kind', 'cron', '--', 'vision', '--days', '7'],
+      {
+        cwd: scratch,
+        env: {
+          CRYPTODL_SYMBOLS: 'BTCUSDT',
+          CRYPTODL_OUT: 'lake',
+          CRYPTODL_STRICT: '1',
+          CRYPTODL_FORCE: '0',
+          CRYPTODL_STATE_DIR: '/state',
+          HTTPS_PROXY: 'http://127.0.0.1:3128',
+        },
+      },
+    );
+    const flags = lineOf(stdout).split(' vision ')[1] ?? '';
+    expect(
+      flags
+        .split(' --')
+        .map((part) => part.replace(/^--/, ''))
+        .sort(),
+    ).toEqual(
+      ['days 7', `out ${scratch}/lake`, 'quiet', 'state-dir /state', 'strict', 'symbols BTCUSDT'].sort(),
+    );
+    expect(stderr).toBe(
+      'warning: HTTPS_PROXY is set here, and will not be there: say the same with a flag\n',
+    );
+  });
+
+  it.each([
+    [['--at', '23:40'], '40 23 * * *', '*-*-* 23:40:00 UTC'],
+    [['--every', '6h'], '5 2,8,14,20 * * *', '*-*-* 02,08,14,20:05:00 UTC'],
+    [['--every', '1h', '--at', '00:07'], '7 * * * *', '*-*-* *:07:00 UTC'],
+  ])('%j', async (flags, fields, calendar) => {
+    const { stdout } = await cryptodlOk(['schedule', ...flags, '--', 'vision'], { cwd: scratch });
+    expect(lineOf(stdout).startsWith(`${fields} cd `)).toBe(true);
+    expect(stdout).toContain(`\nOnCalendar=${calendar}\n`);
+  });
+});
+
+describe('the units for systemd', () => {
+  it('say the same command as the line for cron, in the same folder', async () => {
+    const { stdout } = await cryptodlOk(['schedule', '--', ...command], { cwd });
+    const script = asCronRuns(lineOf(stdout)).replace(' && ', ' && pwd && printf "%s\\n" ');
+    const [folder, ...words] = (await shell('sh', ['-c', script])).stdout.trimEnd().split('\n');
+    const service = unitOf(stdout, 'service');
+    expect(asSystemdRuns(service)).toEqual(words);
+    expect(words.slice(0, 3)).toEqual([process.execPath, BIN, 'vision']);
+    expect(words).toContain(`@${cwd}/universe.txt,!ETH*`);
+    expect(words.join(' ')).toContain(`--out ${cwd}/data --quiet`);
+    expect(/^WorkingDirectory=(.*)$/m.exec(service)?.[1]?.replaceAll('%%', '%')).toBe(folder);
+    expect(folder).toBe(cwd);
+    expect(service).toContain('\nSuccessExitStatus=143\n');
+    expect(unitOf(stdout, 'timer')).toMatch(/\nRandomizedDelaySec=10min\nPersistent=true\n/);
+  });
+
+  it('are units to systemd (systemd-analyze verify; apt-get install systemd)', async (context) => {
+    const isThere = await shell('systemd-analyze', ['--version']).catch(() => undefined);
+    if (isThere === undefined) context.skip('needs systemd-analyze: apt-get install systemd');
+    const { stdout } = await cryptodlOk(['schedule', '--kind', 'systemd', '--', ...command], { cwd });
+    expect(lineOf(stdout)).toBe('');
+    const paths = ['service', 'timer'].map((ending) => {
+      const path = join(scratch, `cryptodl-vision.${ending}`);
+      writeFileSync(path, unitOf(stdout, ending));
+      return path;
+    });
+    const { stdout: said, stderr } = await shell('systemd-analyze', ['verify', '--man=no', ...paths]);
+    const ours = `${said}${stderr}`.split('\n').filter((line) => line.includes('cryptodl-vision'));
+    expect(ours).toEqual([]);
+    const calendar = /^OnCalendar=(.*)$/m.exec(unitOf(stdout, 'timer'))?.[1] ?? '';
+    const { stdout: normal } = await shell('systemd-analyze', ['calendar', calendar]);
+    expect(normal).toContain('Normalized form: *-*-* 08:05:00 UTC');
+  });
+});
+
+describe('another command', () => {
+  it('run: the file becomes absolute, the jobs keep their lakes, the units bear its name', async () => {
+    writeFileSync(join(scratch, 'daily.yaml'), 'jobs: { a: { verb: vision, symbols: BTCUSDT } }');
+    const { stdout } = await cryptodlOk(['schedule', '--', 'cryptodl', 'run', 'daily.yaml'], {
+      cwd: scratch,
+      env: { CRYPTODL_STATE_DIR: '/state' },
+    });
+    expect(asSystemdRuns(stdout).slice(2)).toEqual([
+      'run',
+      join(scratch, 'daily.yaml'),
+      '--state-dir',
+      '/state',
+      '--quiet',
+    ]);
+    expect(stdout).toContain('# ~/.config/systemd/user/cryptodl-daily.timer\n');
+  });
+});
+
+/** The same answer as that of the command itself, and a line that schedules the right one. */
+const MISTAKES: readonly (readonly [string[], string, string])[] = [
+  [['schedule'], 'schedule: of which command?', 'cryptodl schedule -- vision --symbols BTCUSDT --days 7'],
+  [
+    ['schedule', '--at', '09:00', 'vision', '--symbols', 'BTCUSDT'],
+    'schedule: the command stands behind --',
+    'cryptodl schedule --at 09:00 -- vision --symbols BTCUSDT',
+  ],
+  [
+    ['schedule', '--at', '8:30', '--', 'vision', '--symbols', 'BTCUSDT'],
+    '--at: "8:30" is not a time of day (HH:MM, UTC)',
+    'cryptodl schedule --at 08:30 -- vision --symbols BTCUSDT',
+  ],
+  [
+    ['schedule', '--cron', '--', 'vision', '--symbols', 'BTCUSDT'],
+    'schedule has no flag --cron',
+    'cryptodl schedule --kind cron -- vision --symbols BTCUSDT',
+  ],
+  [
+    ['schedule', '--kind', 'cron', '--', 'vision', '--symbol', 'BTCUSDT'],
+    'vision has no flag --symbol',
+    'cryptodl schedule --kind cron -- vision --symbols BTCUSDT',
+  ],
+  [
+    ['schedule', '--', 'vision', '--dataset', 'kline', '--symbols', 'BTCUSDT'],
+    '--dataset: um has no "kline"',
+    'cryptodl schedule -- vision --dataset klines --symbols BTCUSDT',
+  ],
+  [
+    ['schedule', '--', 'metrics', '--symbols', 'BTCUSDT', '--days', 'all'],
+    '--days: "all" is not a whole number',
+    'cryptodl schedule -- metrics --symbols BTCUSDT --days 7',
+  ],
+  [
+    ['schedule', '--', 'serve', 'raw'],
+    'schedule: serve is nothing to do again and again',
+    'cryptodl schedule -- vision --symbols BTCUSDT --days 7',
+  ],
+];
+
+describe('a mistake', () => {
+  it.each(MISTAKES)('cryptodl %j', async (argv, says, line) => {
+    const result = await cryptodl(argv, { cwd: scratch });
+    expect(result.stderr).toContain(`cryptodl: ${says}`);
+    expect([result.code, result.stdout]).toEqual([2, '']);
+    expect(result.stderr.trimEnd().split('\n').at(-1)?.trim()).toBe(line);
+    await cryptodlOk(line.split(' ').slice(1), { cwd: scratch });
+  });
+
+  it('standard input and line breaks, which are not there', async () => {
+    const stdin = await cryptodl(['schedule', '--', 'vision', '--symbols', '-'], { cwd: scratch });
+    expect([stdin.code, stdin.stderr]).toEqual([
+      2,
+      expect.stringContaining('write @FILE for a list in a file'),
+    ]);
+    const text = await cryptodl(['schedule', '--', 'vision', '--symbols', 'A\nB'], { cwd: scratch });
+    expect([text.code, text.stdout]).toEqual([2, '']);
+  });
+});
