@@ -47,6 +47,8 @@ const CATALOGUE = {
   'address-blocked': { ...TRANSIENT, hostFault: false },
   'breaker-open': { ...TRANSIENT, hostFault: false },
   'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
+  // --max-duration: it was not begun, or had to wait
+  'time-over': CONTENT,
   // the content
   'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
   // Not what its own ETag names: the transfer was bad, not what is published.

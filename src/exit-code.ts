@@ -12,9 +12,13 @@ export interface RunStatus {
   readonly holes: number;
   readonly partial: number;
   readonly strict: boolean;
+  /** Objects that became part of the lake. */
+  readonly written: number;
+  /** --error-on-nothing */
+  readonly nothingIsError: boolean;
 }
 
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 6 | 7 | 130 | 143;
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
 /** Of a run that did not come to work. */
 export function codeOfRefusal(code: ErrorCode): ExitCode {
@@ -27,6 +31,8 @@ export function codeOfRefusal(code: ErrorCode): ExitCode {
     holes: 0,
     partial: 0,
     strict: false,
+    written: 0,
+    nothingIsError: false,
   });
 }
 
@@ -37,11 +43,13 @@ export function exitCode(end: RunStatus): ExitCode {
   if (end.ended === 'usage') return 2;
   if (end.ended === 'locked') return 6;
   if (end.ended === 'wait-too-long') return 7;
+  if (end.ended === 'time-over') return 3;
   if (end.ended !== undefined) return 1;
   if (end.waitedTooLong > 0) return 7;
   if (end.failedRetryable > 0) return 3;
   if (end.failedPermanent > 0) return 4;
   if (end.strict && end.holes + end.partial > 0) return 4;
+  if (end.nothingIsError && end.written === 0) return 5;
   return 0;
 }
 
@@ -55,7 +63,8 @@ const RANKS: Readonly<Record<ExitCode, number>> = {
   7: 5,
   3: 6,
   4: 7,
-  0: 8,
+  5: 8,
+  0: 9,
 };
 
 /** Of a run of several jobs: the signal, else the most important of theirs in the order of the design, section 4. */

@@ -50,6 +50,8 @@ export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
 
 export interface FetchContext {
   readonly signal: AbortSignal;
+  /** Aborts with `signal`, and when nothing is waited for any more: what is on the wire, or has its permit, still goes on. */
+  readonly patience?: AbortSignal;
   /** One id for all attempts of a request. */
   readonly traceId: string;
   /** Of this attempt, set by the retry layer: `<traceId>/1`, `<traceId>/2`. */

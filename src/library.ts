@@ -37,6 +37,7 @@ const COMMAND_LINE = [
   'host',
   'port',
   'include-today',
+  'ping',
   'join',
   'only',
   'at',
@@ -135,7 +136,7 @@ function textOf(name: FlagName, value: unknown): string {
   if (value instanceof Date && Number.isNaN(value.getTime()))
     throw usage(`${camelCase(name)} is not a valid Date`);
   if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
-  if (typeof value === 'number') return kind === 'TIME' ? `${value}ms` : String(value);
+  if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   throw usage(`${camelCase(name)} is neither a text, a number, a Date, true nor false`);
 }

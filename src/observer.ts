@@ -18,6 +18,8 @@ export interface Announcement {
 
 export interface Observer {
   warn(message: string): void;
+  /** Told before a long wait that somebody asked for: for what, and for how long. */
+  waiting(message: string): void;
   announce(announcement: Announcement): void;
   /** Work begins; `inFlight` counts the objects under way. */
   start(totals: PlanTotals, inFlight: () => number): void;
@@ -33,6 +35,7 @@ export interface Observer {
 /** Lets everything pass. */
 export const SILENT: Observer = {
   warn: () => undefined,
+  waiting: () => undefined,
   announce: () => undefined,
   start: () => undefined,
   arrived: () => undefined,

@@ -2,17 +2,19 @@
 import { systemClock } from '../clock.js';
 import { toCryptodlError } from '../errors.js';
 import type { CryptodlError } from '../errors.js';
+import { codeOfRefusal } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
-import { closingBlock } from '../report/closing-block.js';
+import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
-import type { RunEnd } from '../run/conclude-run.js';
+import type { RunEnd, RunSummary } from '../run/conclude-run.js';
 import { summaryOf } from '../run/conclude-run.js';
+import { Pings } from '../run/pings.js';
 import { planOnly, startRun } from '../run/run.js';
 import type { RunRequest } from '../run/run.js';
 import type { PastFailures } from '../run/want-failures.js';
@@ -79,44 +81,74 @@ export interface Told {
 export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
   const { reporter, io, signalled, job } = telling;
   const { options } = request.resolved;
+  let pings: Pings | undefined;
   try {
     if (options['dry-run'] === true) {
       await printPlan(planOnly(request), io, { isJson: options.json === true, job: job?.name });
       return { exitCode: 0 };
     }
+    pings = openPings(request);
     const run = startRun(request);
     for await (const outcome of run) reporter.outcome(outcome);
     const end = await run.end();
-    return { exitCode: conclude(telling, end), end };
+    const summary = summaryOf(end, signalled());
+    await pings?.end(summary.exitCode);
+    conclude(request, telling, { end, summary });
+    return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
     const error = job === undefined ? known : job.blame(known);
-    return { exitCode: refuse(reporter, error, telling.typed, signalled()), error };
+    const signal = signalled();
+    await pings?.end(codeOf(error, signal));
+    return { exitCode: refuse(reporter, error, telling.typed, signal), error };
   }
 }
 
-function conclude({ reporter, signalled, job }: Telling, end: RunEnd): ExitCode {
-  const summary = summaryOf(end, signalled());
-  const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
-  const next = reportPath === undefined ? end.query : `cryptodl retry ${reportPath}`;
-  reporter.end(closingBlock({ ...end, reportPath, next: job === undefined ? next : undefined }), {
-    error: end.ended,
-    isWell: summary.exitCode === 0,
-  });
-  reporter.event('summary', summary);
-  return summary.exitCode;
+interface Concluded {
+  readonly end: RunEnd;
+  readonly summary: RunSummary;
 }
+
+function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, summary }: Concluded): void {
+  const { exitCode } = summary;
+  const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
+  const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
+  const next =
+    reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : `cryptodl retry ${reportPath}`;
+  const closing = { ...end, reportPath, trouble, next: job === undefined ? next : undefined };
+  const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
+  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 });
+  reporter.event('summary', summary);
+}
+
+/** Nothing that was asked for is there, or all of it was held. */
+const LATER = 'the same command later; --wait-for-publication waits for what the archive publishes today';
 
 /** Nothing was begun. */
 function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
-  if (signal !== undefined) reporter.alarm([`cryptodl: ended by ${signal} before the work began`]);
-  const code = signal === undefined ? complain(known, typed) : signal === 'SIGINT' ? 130 : 143;
+  reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
+  const code = codeOf(known, signal);
+  if (signal === undefined) complain(known, typed);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
     exitCode: code,
   });
   return code;
+}
+
+function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
+  if (signal === undefined) return codeOfRefusal(code);
+  return signal === 'SIGINT' ? 130 : 143;
+}
+
+function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pings | undefined {
+  const { options } = resolved;
+  if (options.ping === undefined) return undefined;
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  return new Pings({ url: options.ping, options, surroundings, clock, warn });
 }
 
 export function openLogOf(options: Options): Log {

@@ -21,6 +21,7 @@ export function printOptions(verb: Verb, resolved: Resolved): string {
 function textOf(value: Options[FlagName]): string {
   if (value === undefined) return '-';
   if (Array.isArray(value)) return value.join(',');
+  if (typeof value === 'object' && 'text' in value) return value.text;
   if (typeof value === 'object' && 'kind' in value)
     return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
   return withoutPassword(String(value));

@@ -211,6 +211,31 @@ const FLAGS = {
     doc: 'also what there is of the running day; the next run asks for it again',
     parse: parse.flag,
   }),
+  'wait-for-publication': optional({
+    group: 'When',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'UNTIL',
+    doc: 'before the work, wait until the archive has the newest wanted period of every series that goes on, but not beyond a time of day in UTC, an instant or a duration',
+    parse: parse.until,
+    example: '08:30',
+  }),
+  jitter: optional({
+    group: 'When',
+    verbs: DOWNLOADS,
+    value: 'TIME',
+    doc: 'begin after a random time, at most this long',
+    parse: parse.duration,
+    example: '5m',
+  }),
+  'max-duration': optional({
+    group: 'When',
+    verbs: DOWNLOADS,
+    value: 'TIME',
+    doc: 'after this long nothing new is begun: what is under way is finished and committed, the rest goes into the failure report (exit code 3)',
+    parse: parse.duration,
+    example: '2h',
+    aka: ['max-time', 'time-limit'],
+  }),
   now: optional({
     group: 'When',
     verbs: ONLINE_AND_JOBS,
@@ -389,6 +414,22 @@ const FLAGS = {
     verbs: DOWNLOADS_AND_JOBS,
     doc: 'holes and partial objects end with exit code 4',
     parse: parse.flag,
+  }),
+
+  'error-on-nothing': optional({
+    group: 'Safety',
+    verbs: DOWNLOADS,
+    doc: 'a run that writes nothing new ends with exit code 5',
+    parse: parse.flag,
+  }),
+  'wait-lock': optional({
+    group: 'Safety',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'TIME',
+    doc: 'wait so long for another run that writes the lake, instead of ending with exit code 6 at once',
+    parse: parse.duration,
+    example: '30m',
+    aka: ['lock-timeout', 'wait'],
   }),
 
   concurrency: defaulted({
@@ -619,6 +660,15 @@ const FLAGS = {
     doc: 'say nothing when all is well',
     parse: parse.flag,
     aka: ['q', 'silent'],
+  }),
+  ping: optional({
+    group: 'Messages',
+    verbs: DOWNLOADS,
+    value: 'URL',
+    doc: 'address that is asked for at success, with /start at the beginning and /fail at failure',
+    parse: parse.pingUrl,
+    example: 'https://hc-ping.com/your-uuid',
+    aka: ['healthcheck', 'heartbeat'],
   }),
   'log-file': optional({
     group: 'Messages',

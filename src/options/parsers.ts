@@ -120,6 +120,48 @@ export const instant: Parse<number> = (value, where) => {
   });
 };
 
+/** When a wait ends: at a time of day in UTC, at an instant, or after so long. */
+export type Until = { readonly text: string } & (
+  | { readonly kind: 'time'; readonly sinceMidnightMs: number }
+  | { readonly kind: 'instant'; readonly epochMs: number }
+  | { readonly kind: 'duration'; readonly durationMs: number }
+);
+
+export const until: Parse<Until> = (value, where) => {
+  const ms = parseDurationMs(value);
+  if (ms !== undefined) return { kind: 'duration', text: value, durationMs: ms };
+  const [, hours = '', minutes = ''] = /^(\d{2}):(\d{2})$/.exec(value) ?? [];
+  if (hours !== '' && Number(hours) < 24 && Number(minutes) < 60)
+    return { kind: 'time', text: value, sinceMidnightMs: (Number(hours) * 60 + Number(minutes)) * 60_000 };
+  if (value.includes('-')) return { kind: 'instant', text: value, epochMs: instant(value, where) };
+  throw usage(
+    `${where}: "${value}" is not a time of day in UTC, an instant or a duration`,
+    `${given(where, '08:30')}, ${given(where, '2026-11-21T08:30:00Z')} or ${given(where, '90m')}`,
+    { value: timeLike(value) },
+  );
+};
+
+/** `8:30`, `0830`, `08.30`, `08:30Z`, `08:30:00`; a bare number is taken for minutes. */
+function timeLike(value: string): string {
+  const [, hours = '', minutes = ''] =
+    /^(\d{1,2})[:.h]?(\d{2})(?::\d{2})?(?: ?(?:Z|UTC))?$/i.exec(value) ?? [];
+  if (hours !== '' && Number(hours) < 24 && Number(minutes) < 60)
+    return `${hours.padStart(2, '0')}:${minutes}`;
+  return /^\d+$/.test(value) ? `${value}m` : '08:30';
+}
+
+/** An address that may have a query. */
+export const pingUrl: Parse<string> = (value, where) => {
+  const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+  if (isAddress && new URL(value).hash === '') return value;
+  const meant = `https://${value}`;
+  throw usage(
+    `${where}: "${value}" is not an http(s) address`,
+    given(where, 'https://hc-ping.com/your-uuid'),
+    !value.includes('://') && URL.canParse(meant) ? { value: meant } : undefined,
+  );
+};
+
 export const url: Parse<string> = (value, where) => {
   if (URL.canParse(value)) {
     const parsed = new URL(value);

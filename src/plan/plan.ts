@@ -74,7 +74,9 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 ]);
 
 /** Walks the listing; where it cannot be had, the series is probed by calendar instead. */
-function listOrProbe(options: PlanOptions): PlanContext['listSeries'] {
+export function listOrProbe(
+  options: Pick<PlanOptions, 'listing' | 'probe' | 'venue' | 'warn'>,
+): PlanContext['listSeries'] {
   let failures = options.listing === undefined ? FAILURES_TO_STOP : 0;
   return async (series: Series, cadence: Cadence, want: Want): Promise<SeriesListing> => {
     if (failures < FAILURES_TO_STOP && options.listing !== undefined) {

@@ -66,7 +66,7 @@ export class Deferrals {
       for await (const plan of spool.plans()) {
         passed += 1;
         if (passed <= taken) continue;
-        for (const task of plan.tasks) yield { plan, task, error: errorOf(task) };
+        for (const task of plan.tasks) yield { plan, task, error: failureOf(task) };
       }
     }
   }
@@ -77,7 +77,8 @@ export class Deferrals {
   }
 }
 
-function errorOf({ failure }: Task): CryptodlError {
+/** Why a task that was deferred had failed. */
+export function failureOf({ failure }: Task): CryptodlError {
   if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
   const error = new CryptodlError(failure.code, failure.message);
   error.attempts = failure.attempts;

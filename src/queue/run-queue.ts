@@ -2,7 +2,7 @@
 import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../task.js';
-import { Deferrals } from './deferrals.js';
+import { Deferrals, failureOf } from './deferrals.js';
 import type { DeferredPlans } from './deferrals.js';
 
 /** Work that the queue knows only by its effects. */
@@ -32,6 +32,8 @@ export interface QueueOptions {
   readonly writers: number;
   /** Aborts with a CryptodlError; also called by the queue itself when a fatal error ends the run. */
   readonly stop: AbortController;
+  /** Why nothing new is begun any more; what is under way goes on, and what was not begun fails with this. */
+  readonly refusal?: () => CryptodlError | undefined;
   /** Where tasks wait for another round. */
   readonly createSpool: () => DeferredPlans;
   /** Waits before a further round. */
@@ -74,8 +76,9 @@ export class RunQueue<Received> {
     try {
       await this.#round(plans, FURTHER_ROUNDS > 0);
       for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
+        if (this.#refusal() !== undefined) break;
         await this.#options.beforeRound(round);
-        await this.#round(this.#deferrals.next(), round < FURTHER_ROUNDS);
+        await this.#round(this.#mayGoOn(this.#deferrals.next()), round < FURTHER_ROUNDS);
       }
     } finally {
       // What waits for a round that does not come has failed.
@@ -100,7 +103,29 @@ export class RunQueue<Received> {
     signal.throwIfAborted();
   }
 
+  #refusal(): CryptodlError | undefined {
+    return this.#options.refusal?.();
+  }
+
+  /** What is left of a round that is not gone on with has failed before, and keeps the reason. */
+  async *#mayGoOn(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+    for await (const plan of plans) {
+      if (this.#refusal() !== undefined) return;
+      yield plan;
+    }
+  }
+
+  /** Unprepared: nothing of it is begun. */
+  async #refuse(plan: PartitionPlan): Promise<void> {
+    for (const task of plan.tasks) {
+      const error = this.#refusal();
+      if (task.action.kind !== 'fetch' || error === undefined) await this.#work.onSettled(plan, task);
+      else await this.#work.onFailed(plan, task, error);
+    }
+  }
+
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
+    if (this.#refusal() !== undefined) return this.#refuse(plan);
     const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
     const prepared = wanted ? await this.#work.prepare(plan) : plan;
     const downloads: Promise<Arrival<Received>[]>[] = [];
@@ -151,6 +176,9 @@ export class RunQueue<Received> {
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
     try {
       this.#options.stop.signal.throwIfAborted();
+      const refusal = this.#refusal();
+      if (refusal !== undefined)
+        return { task, error: task.failure === undefined ? refusal : failureOf(task) };
       return { task, ...(await this.#work.download(plan, task)) };
     } catch (error) {
       const known = toCryptodlError(error);

@@ -18,24 +18,43 @@ export interface Closing {
   /** Tasks that nobody got to, because the run was ended. */
   readonly undone: number;
   readonly next: string | undefined;
+  /** What counts as trouble, besides failures. */
+  readonly trouble: {
+    /** --strict: holes and partial objects. */
+    readonly strict: boolean;
+    /** --error-on-nothing: that nothing new was written. */
+    readonly nothingNew: boolean;
+  };
 }
 
 export function closingBlock(closing: Closing): string[] {
+  const { tally } = closing;
+  return [
+    headline(closing),
+    ...work(closing),
+    ...overlapLines(tally),
+    ...reasons(tally, closing.trouble),
+    ...place('data', closing.dataPath),
+    ...places(closing),
+  ];
+}
+
+/** What went wrong and what to do about it, and no more: for --quiet. */
+export function troubleBlock(closing: Closing): string[] {
+  return [headline(closing), ...troubles(closing.tally, closing.trouble), ...places(closing)];
+}
+
+function headline(closing: Closing): string {
   const { tally } = closing;
   const kinds = OUTCOME_KINDS.filter((kind) => tally.outcomes[kind] > 0).map(
     (kind) => `${number(tally.outcomes[kind])} ${kind}`,
   );
   if (closing.undone > 0) kinds.push(`${number(closing.undone)} not done`);
-  return [
-    `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`,
-    ...work(closing),
-    ...overlapLines(tally),
-    ...reasons(tally),
-    ...place('data', closing.dataPath),
-    ...place('failures', closing.reportPath),
-    ...place('quarantine', closing.quarantinePath),
-    ...place('next', closing.next),
-  ];
+  return `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`;
+}
+
+function places({ reportPath, quarantinePath, next }: Closing): string[] {
+  return [...place('failures', reportPath), ...place('quarantine', quarantinePath), ...place('next', next)];
 }
 
 function overlapLines({ overlap }: Tally): string[] {
@@ -70,19 +89,7 @@ function work({ tally, network, elapsedMs }: Closing): string[] {
   ];
 }
 
-function reasons(tally: Tally): string[] {
-  const absent = (Object.entries(tally.absentBy) as [AbsenceReason, number][]).map(([reason, count]) =>
-    named(tally, `absent, ${reason}`, reason, count),
-  );
-  const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).map(([code, count]) => {
-    const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
-    const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
-    return listed(`failed, ${code}${may}`, shown, count);
-  });
-  const partial =
-    tally.outcomes.partial > 0
-      ? [named(tally, 'partial, fewer rows than the period has', 'partial', tally.outcomes.partial)]
-      : [];
+function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
   const unverified =
     tally.unverified > 0
       ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
@@ -93,10 +100,53 @@ function reasons(tally: Tally): string[] {
       : [];
   const changed =
     tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
-  const { dropped } = tally.records;
-  const untold = dropped > 0 ? [[`  ${number(dropped)} of the failures are told in the report only`]] : [];
-  return [...changed, ...partial, ...absent, ...unverified, ...stale, ...failed, ...untold].flat();
+  return [
+    ...(nothingNew ? [NOTHING_NEW] : []),
+    ...changed.flat(),
+    ...partialLines(tally),
+    ...absentLines(tally, () => true),
+    ...unverified.flat(),
+    ...stale.flat(),
+    ...failedLines(tally),
+  ];
 }
+
+/** Of the reasons those that made it one. */
+function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): string[] {
+  return [
+    ...(nothingNew ? [NOTHING_NEW] : []),
+    ...(strict ? partialLines(tally) : []),
+    ...absentLines(tally, (reason) => nothingNew || (strict && reason === 'hole')),
+    ...failedLines(tally),
+  ];
+}
+
+function partialLines(tally: Tally): string[] {
+  const { partial } = tally.outcomes;
+  return partial > 0 ? named(tally, 'partial, fewer rows than the period has', 'partial', partial) : [];
+}
+
+function absentLines(tally: Tally, isTold: (reason: AbsenceReason) => boolean): string[] {
+  return (Object.entries(tally.absentBy) as [AbsenceReason, number][])
+    .filter(([reason]) => isTold(reason))
+    .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count));
+}
+
+function failedLines(tally: Tally): string[] {
+  const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
+    if (code === 'time-over') return [`  ${number(count)} ${TIME_OVER}`];
+    const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
+    const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
+    return listed(`failed, ${code}${may}`, shown, count);
+  });
+  const { dropped } = tally.records;
+  const untold = dropped > 0 ? [`  ${number(dropped)} of the failures are told in the report only`] : [];
+  return [...failed, ...untold];
+}
+
+const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
+/** Their keys say nothing: the report has them all. */
+const TIME_OVER = 'failed, time-over: --max-duration was over before they were done (retrying may help)';
 
 /** Routine absences say their number; what a person should look at is shown by example. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);

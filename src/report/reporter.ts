@@ -26,11 +26,16 @@ export interface ReporterOptions {
 
 /** Waits shorter than this are not worth a line. */
 const LONG_WAIT_MS = 5000;
+/** Kept back with --quiet; the log has them all. */
+const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
   readonly #options: ReporterOptions;
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
+  /** Kept back by --quiet. */
+  readonly #warnings: string[] = [];
+  #untold = 0;
   #saidWaitAt = Number.NEGATIVE_INFINITY;
   #isTitled = false;
 
@@ -43,13 +48,25 @@ export class Reporter implements Observer {
     if (!this.#options.quiet) this.#print(lines);
   }
 
-  /** Lines that also --quiet shows. */
+  /** Lines that also --quiet shows, after the warnings that it kept back. */
   alarm(lines: readonly string[]): void {
-    this.#print(lines);
+    const more = this.#untold === 0 ? [] : [`… and ${this.#untold} more warnings`];
+    this.#print([...this.#warnings.splice(0), ...more, ...lines]);
+    this.#untold = 0;
   }
 
+  waiting(message: string): void {
+    this.say([message]);
+    this.event('waiting', { message });
+    this.#options.log.logger.info(message);
+  }
+
+  /** With --quiet only told of a run that does not end well. */
   warn(message: string): void {
-    this.#print([`warning: ${message}`]);
+    const line = `warning: ${message}`;
+    if (!this.#options.quiet) this.#print([line]);
+    else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
+    else this.#untold += 1;
     this.event('warning', { message });
     this.#options.log.logger.warn(message);
   }

@@ -38,9 +38,9 @@ export function retryBudget(options: BudgetOptions): Layer {
     const { host } = new URL(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);
     budgets.set(host, budget);
-    const { again, signal } = context;
+    const { again, signal, patience = signal } = context;
     const cost = again === 'retry' ? RETRY_COST : 0;
-    const release = again === undefined ? undefined : await budget.take(signal, cost);
+    const release = again === undefined ? undefined : await budget.take(patience, cost);
     try {
       const response = await next(request, context);
       budget.onSuccess(cost);

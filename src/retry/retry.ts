@@ -74,31 +74,52 @@ class Tries {
 
   async run(next: Fetch): Promise<FetchResponse> {
     let again: FetchContext['again'];
+    let refused: CryptodlError | undefined;
     for (;;) {
-      let refused: CryptodlError;
       this.#sent += 1;
       try {
         return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
-        if (!isRetried(error)) throw error;
+        if (!isRetried(error)) throw this.#endedWaiting(error, refused);
         refused = error;
       }
       refused.attempts = this.#attempt;
       const delayMs = this.#delayAfter(refused);
       this.#tell(refused, delayMs);
-      await this.#sleep(delayMs, refused.over);
+      await this.#sleep(delayMs, refused);
       again = WAITS.has(refused.code) ? 'waited' : 'retry';
     }
   }
 
   /** Shorter, when the reason to wait is over sooner. */
-  async #sleep(delayMs: number, over: AbortSignal | undefined): Promise<void> {
-    const { signal } = this.#context;
+  async #sleep(delayMs: number, refused: CryptodlError): Promise<void> {
+    const { over } = refused;
+    const { signal, patience = signal } = this.#context;
     try {
-      await this.#options.clock.sleep(delayMs, over === undefined ? signal : AbortSignal.any([signal, over]));
+      await this.#options.clock.sleep(
+        delayMs,
+        over === undefined ? patience : AbortSignal.any([patience, over]),
+      );
     } catch (error) {
-      if (signal.aborted || over?.aborted !== true) throw error;
+      if (patience.aborted) throw this.#endedWaiting(patience.reason, refused);
+      if (over?.aborted !== true) throw error;
     }
+  }
+
+  /** Of a wait that patience has ended: also what it was for. */
+  #endedWaiting(reason: unknown, refused: CryptodlError | undefined): unknown {
+    const { signal, patience } = this.#context;
+    const isOurs = reason === patience?.reason && !signal.aborted;
+    if (!isOurs || refused === undefined || !(reason instanceof CryptodlError)) return reason;
+    const over = new CryptodlError(
+      reason.code,
+      `${reason.message}, and it still waited: ${refused.message}`,
+      {
+        cause: refused,
+      },
+    );
+    over.attempts = refused.attempts;
+    return over;
   }
 
   /** Extra tries so far. */
@@ -171,10 +192,11 @@ class Tries {
   }
 }
 
+/** What says by itself that nothing more is to be waited for. */
+const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
+
 function isRetried(error: unknown): error is CryptodlError {
-  return (
-    error instanceof CryptodlError && error.retryable && error.code !== 'wait-too-long' && !error.isGivenUp
-  );
+  return error instanceof CryptodlError && error.retryable && !FINAL.has(error.code) && !error.isGivenUp;
 }
 
 function givenUp(error: CryptodlError): CryptodlError {

@@ -47,6 +47,8 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
       holes: tally.absentBy.hole ?? 0,
       partial: tally.outcomes.partial,
       strict: options.strict === true,
+      written: tally.outcomes.ok + tally.outcomes.partial,
+      nothingIsError: options['error-on-nothing'] === true,
     },
     tally,
     network: session.network(),

@@ -99,6 +99,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       downloads: session.concurrency.places,
       writers: Math.max(1, cores),
       stop: session.stop,
+      refusal: session.deadline.refusal,
       createSpool: deferredSpools(folder),
       beforeRound: (round) => beforeRound(session, round),
     },
@@ -190,9 +191,9 @@ function deferredSpools(folder: string): () => PlanSpool {
 
 /** Longer each time: a host that was down for a moment gets it. */
 async function beforeRound(session: Session, round: number): Promise<void> {
-  const delayMs = backoffOf(session.options).baseDelayMs * 10 * 4 ** (round - 1);
+  const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
-  await session.clock.sleep(Math.min(delayMs, 30_000), session.stop.signal);
+  await session.deadline.sleep(Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000));
 }
 
 async function writeObjects(

@@ -5,6 +5,7 @@ import type { Lock } from '../lake/lock.js';
 import { finishCommits } from '../lake/redo.js';
 import type { Session } from './session.js';
 import { shownPath } from '../shown-path.js';
+import { durationText } from '../units.js';
 
 /**
  * Takes the lake's lock, finishes what a killed run had begun to commit, and clears what it left in the spool. Rejects
@@ -13,7 +14,7 @@ import { shownPath } from '../shown-path.js';
 export async function openLake(session: Session, command: string): Promise<Lock> {
   const { own, root, staging } = session.paths;
   await writable(root, '--out', () => mkdir(own, { recursive: true }));
-  const lock = await acquireLock(own, { command, now: session.clock.now() });
+  const lock = await takeLock(session, command);
   try {
     await finishCommits(session.paths);
     await rm(staging, { recursive: true, force: true });
@@ -25,6 +26,50 @@ export async function openLake(session: Session, command: string): Promise<Lock>
     await lock.release();
     throw error;
   }
+}
+
+/** Whether the other run has ended is looked up this often. */
+const POLL_MS = 1000;
+
+/** Waits as long as --wait-lock allows. */
+async function takeLock(session: Session, command: string): Promise<Lock> {
+  const { clock, options, observer, paths } = session;
+  const allowedMs = options['wait-lock'];
+  const begunAt = clock.monotonic();
+  let told: string | undefined;
+  for (;;) {
+    try {
+      return await acquireLock(paths.own, { command, now: clock.now() });
+    } catch (error) {
+      if (!(error instanceof CryptodlError) || error.code !== 'locked' || allowedMs === undefined)
+        throw error;
+      const leftMs = begunAt + allowedMs - clock.monotonic();
+      if (leftMs <= 0) throw afterWaiting(error, allowedMs);
+      // Whoever comes next is somebody else.
+      if (error.message !== told)
+        observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
+      told = error.message;
+      await sleepUnlessOver(session, Math.min(leftMs, POLL_MS), error);
+    }
+  }
+}
+
+/** When --max-duration ends the wait, it is still the other run that was in the way. */
+async function sleepUnlessOver(
+  { clock, stop, deadline }: Session,
+  delayMs: number,
+  locked: CryptodlError,
+): Promise<void> {
+  try {
+    await clock.sleep(delayMs, stop.signal);
+  } catch (error) {
+    throw deadline.isEarly ? locked : error;
+  }
+}
+
+function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): CryptodlError {
+  const told = `${message}; waited ${durationText(waitedMs)} for it (--wait-lock)`;
+  return new CryptodlError('locked', told, hint === undefined ? {} : { hint });
 }
 
 async function writable(path: string, flag: string, act: () => Promise<unknown>): Promise<void> {

@@ -61,8 +61,8 @@ function reportName(verb: string, nowMs: number): string {
 }
 
 function headerOf(session: Session, texts: RawValues, verb: RunHeader['verb']): RunHeader {
-  // Reports are passed on; a proxy is nobody else's business, and may hold a password.
-  const told = Object.entries(texts).filter(([name]) => name !== 'proxy');
+  // Reports are passed on; a proxy is nobody else's business, and may hold a password, like an address that is pinged.
+  const told = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
   const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
   // Places, whatever the next working directory is.
   options['out'] = [session.paths.root];

@@ -11,6 +11,7 @@ import type { ReadList } from '../plan/symbols.js';
 import type { ShareReport } from '../report/failure-report.js';
 import { shownPath } from '../shown-path.js';
 import type { PartitionPlan } from '../task.js';
+import { durationText } from '../units.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
 import { executePlan } from './execute-plan.js';
@@ -24,6 +25,7 @@ import { openSession } from './session.js';
 import { wantFailures } from './want-failures.js';
 import type { PastFailures } from './want-failures.js';
 import { wantMetrics } from './want-metrics.js';
+import { waitForPublication } from './wait-for-publication.js';
 import { wantSeries } from './want-series.js';
 import type { Wanted } from './wanted.js';
 
@@ -94,18 +96,31 @@ export function startRun(request: RunRequest): Run {
 
 async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
   const signal = AbortSignal.any([request.signal, stop.signal]);
+  await beginLater(request, signal);
   const session = openSession({ ...request, signal, tell: (outcome) => channel.push(outcome) });
   try {
     await session.refuseBanned(request.verb);
     return await workIn(session, request);
+  } catch (error) {
+    throw session.deadline.asEarlyEnd(error);
   } finally {
     await session.close();
   }
 }
 
+/** --jitter: runs of many machines do not all begin in the same second. */
+async function beginLater({ resolved, clock, observer }: RunRequest, signal: AbortSignal): Promise<void> {
+  const { jitter = 0 } = resolved.options;
+  if (jitter === 0) return;
+  const delayMs = Math.floor(clock.random() * jitter);
+  observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitter)})`);
+  await clock.sleep(delayMs, signal);
+}
+
 async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   const wanted = await want(session, request);
   await refuseBadReport(session.options.failures);
+  await waitForPublication(session, wanted);
   const lock = await openLake(session, `cryptodl ${wanted.verb}`);
   try {
     const plan = await planRun(session, wanted);
@@ -115,6 +130,7 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
       session.observer.announce(announcement(session, wanted, plan));
       const report = openReport(session, request, wanted.verb);
       const { totals, spool } = plan;
+      session.deadline.beginWork();
       return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
     } finally {
       await plan.spool.close();
@@ -150,6 +166,8 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
     } finally {
       await plan.spool.close();
     }
+  } catch (error) {
+    throw session.deadline.asEarlyEnd(error);
   } finally {
     await session.close();
   }

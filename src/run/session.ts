@@ -1,11 +1,11 @@
 /** Composition root of a run: one request stack, one tally, one stop switch. */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
-import type { Expectation, Fetch } from '../fetch.js';
+import type { Fetch } from '../fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Observer } from '../observer.js';
@@ -18,8 +18,6 @@ import { taskOutcome } from '../outcome.js';
 import { absolutePath } from '../shown-path.js';
 import { createListing } from '../plan/listing.js';
 import type { Listing } from '../plan/listing.js';
-import { parseListing } from '../plan/listing-xml.js';
-import type { ListingPage } from '../plan/listing-xml.js';
 import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
@@ -32,8 +30,10 @@ import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
 import type { PoolUse } from '../transport/pool.js';
 import { openRest, restPlaces } from './rest-session.js';
 import type { Rest } from './rest-session.js';
+import { getListing, listingUrl, probeSidecar } from './ask-archive.js';
+import { Deadline } from './deadline.js';
 import { createStack } from './stack.js';
-import { keyPath, SIDECAR } from '../venue/keys.js';
+import type { StackOptions } from './stack.js';
 import { loadVenue } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
 
@@ -59,10 +59,13 @@ export interface Session {
   readonly refuseBanned: (verb: Verb) => Promise<void>;
   readonly concurrency: Concurrency;
   readonly stop: AbortController;
+  /** From when on nothing new is begun. */
+  readonly deadline: Deadline;
+  /** `nowMs`, and what has passed since the run began. */
+  readonly currentMs: () => number;
   close(): Promise<void>;
 }
 
-const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 /** Where `--concurrency auto` begins: 30 to 50 objects in flight suit the archive (facts, mechanism Z11). */
 const ARCHIVE_START = 30;
 /** What `auto` does not exceed unless told to. */
@@ -98,11 +101,23 @@ export function openSession(request: SessionRequest): Session {
   const stop = stopWith(request.signal);
   const tally = new Tally();
   const listing = listingUrl(options, venue);
-  const wire = openWire(request, venue, listing, stop.signal);
+  const deadline = new Deadline({
+    clock,
+    maxDurationMs: options['max-duration'],
+    stop,
+    onOver: () => {
+      observer.event('time-over', {});
+    },
+  });
+  const wire = openWire(request, venue, listing, { signal: stop.signal, patience: deadline.patience });
+  const nowMs = options.now ?? clock.now();
+  const openedAt = clock.monotonic();
+  const asks = { fetch: wire.fetch, options, signal: stop.signal };
   const session: Session = {
     options,
     clock,
-    nowMs: options.now ?? clock.now(),
+    nowMs,
+    currentMs: () => nowMs + clock.monotonic() - openedAt,
     venue,
     paths,
     runFolder: runFolder(options, paths, home),
@@ -114,8 +129,8 @@ export function openSession(request: SessionRequest): Session {
       return request.tell(taskOutcome(plan.series, object, outcome));
     },
     fetch: wire.fetch,
-    listing: createListing((query) => getListing(session, listing, query)),
-    probe: (key) => probeSidecar(session, key),
+    listing: createListing((query) => getListing(asks, listing, query)),
+    probe: (key) => probeSidecar(asks, key),
     rest: openRest({
       options,
       venue,
@@ -132,7 +147,9 @@ export function openSession(request: SessionRequest): Session {
       ),
     concurrency: wire.concurrency,
     stop,
+    deadline,
     close: async () => {
+      deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
       await wire.close();
     },
@@ -150,7 +167,12 @@ interface Wire {
   close(): Promise<void>;
 }
 
-function openWire(request: SessionRequest, venue: Venue, listing: string, signal: AbortSignal): Wire {
+function openWire(
+  request: SessionRequest,
+  venue: Venue,
+  listing: string,
+  signals: Pick<StackOptions, 'signal' | 'patience'>,
+): Wire {
   const { clock, observer, surroundings } = request;
   const { options } = request.resolved;
   warnOfMany(options, observer);
@@ -170,7 +192,7 @@ function openWire(request: SessionRequest, venue: Venue, listing: string, signal
     figures,
     concurrency,
     bans,
-    signal,
+    ...signals,
     listingUrl: listing,
     proxies: proxiesOf(options.proxy, surroundings),
     wire: request.wire,
@@ -219,68 +241,6 @@ function stopWith(signal: AbortSignal): AbortController {
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true, signal: stop.signal });
   return stop;
-}
-
-/** A page that cannot be read is asked for again like any other failure. */
-async function getListing(
-  { fetch, options, stop }: Session,
-  base: string,
-  query: string,
-): Promise<ListingPage> {
-  let page: ListingPage | undefined;
-  const expect: Expectation = {
-    zip: false,
-    check: ({ status, body }) => {
-      if (status === 404 || body.kind === 'file')
-        throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-      page = parseListing(body.bytes);
-    },
-  };
-  const request = {
-    url: `${base}/?${query}`,
-    bucket: 'listing',
-    maxBytes: LISTING_MAX_BYTES,
-    spoolAboveBytes: LISTING_MAX_BYTES,
-    expect,
-    priority: options.priority,
-  };
-  await fetch(request, { signal: stop.signal, traceId: randomUUID() });
-  if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');
-  return page;
-}
-
-/** Where somebody moved the archive, the listing is asked at the same place. */
-function listingUrl(options: Options, { hosts }: Venue): string {
-  return (
-    options['listing-url'] ??
-    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
-  );
-}
-
-const NO_CONNECTION: ReadonlySet<string> = new Set([
-  'connect-failed',
-  'dns-failed',
-  'host-unknown',
-  'connect-timeout',
-]);
-
-/** Resolves with true when nobody can say: the download then gives the object a named outcome. */
-async function probeSidecar({ fetch, options, stop }: Session, key: string): Promise<boolean> {
-  const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
-  try {
-    const response = await fetch(
-      { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },
-      { signal: stop.signal, traceId: randomUUID() },
-    );
-    return response.status === 200;
-  } catch (error) {
-    if (!(error instanceof CryptodlError) || error.fatal) throw error;
-    if (!NO_CONNECTION.has(error.code)) return true;
-    throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
-      cause: error,
-      hint: 'check the network and --archive-url',
-    });
-  }
 }
 
 function stateFolder(options: Options, { home, stateHome }: Surroundings): string {

@@ -13,6 +13,7 @@ import { breaker } from '../retry/breaker.js';
 import { retryBudget } from '../retry/budget.js';
 import { elsewhere } from '../retry/elsewhere.js';
 import type { Twin } from '../retry/elsewhere.js';
+import { patience } from '../retry/patience.js';
 import { retry } from '../retry/retry.js';
 import { bannedWith } from './rest-session.js';
 import { placeOf } from '../state/bans.js';
@@ -45,6 +46,8 @@ export interface StackOptions {
   /** This process comes late to its own work. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
+  /** Aborts when nothing is waited for any more. */
+  readonly patience?: AbortSignal | undefined;
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch | undefined;
 }
@@ -60,7 +63,7 @@ const SPARE_SOCKETS = 8;
 /** Retries of one host at once, however low the concurrency is (mechanism A3). */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: retry, verify, retryBudget, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
+/** Outermost first: patience (when there is a last moment), retry, verify, retryBudget, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
@@ -108,7 +111,8 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     },
   });
   const tried = retryLayer(stack);
-  return { throttle, fetch: tried(verify(budgeted(elsewhere(twin)(broken(once))))) };
+  const fetch = tried(verify(budgeted(elsewhere(twin)(broken(once)))));
+  return { throttle, fetch: stack.patience === undefined ? fetch : patience(stack.patience)(fetch) };
 }
 
 function retryLayer({ options, clock, observer, figures, concurrency }: StackOptions): Layer {
@@ -151,7 +155,7 @@ function poolOptions({ options, clock, proxies }: StackOptions): Parameters<type
   };
 }
 
-function authoritiesOf(file: string | undefined): string | undefined {
+export function authoritiesOf(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   let text: string;
   try {

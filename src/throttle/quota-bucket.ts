@@ -46,8 +46,11 @@ export class QuotaBucket {
     this.#options = options;
   }
 
-  /** Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits. */
-  async take(permit: Permit, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits.
+   * `patience` ends a wait only: a permit that is there is given.
+   */
+  async take(permit: Permit, signal: AbortSignal, patience = signal): Promise<void> {
     const { clock, meter, name } = this.#options;
     signal.throwIfAborted();
     if (permit.weight > meter.most) {
@@ -59,9 +62,10 @@ export class QuotaBucket {
     this.#refuseLongPause();
     const now = clock.monotonic();
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && meter.take(permit.weight, now) === 0) return;
+    patience.throwIfAborted();
     this.waits += 1;
     try {
-      await this.#wait(permit, signal);
+      await this.#wait(permit, patience);
     } finally {
       this.waitedMs += clock.monotonic() - now;
     }

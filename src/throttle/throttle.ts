@@ -73,7 +73,7 @@ export class Throttle {
     const { weight = 1, priority = 'normal' } = request;
     const banMs = (await this.#options.banLeftMs?.(request)) ?? 0;
     if (banMs > 0) bucket.pause(banMs);
-    await bucket.take({ weight, priority }, context.signal);
+    await bucket.take({ weight, priority }, context.signal, context.patience);
     if (context.signal.aborted) {
       bucket.giveBack(weight);
       context.signal.throwIfAborted();

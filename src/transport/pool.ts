@@ -32,7 +32,7 @@ export interface PoolUse {
 }
 
 export interface Pools {
-  of(origin: string): Pick<Dispatcher, 'dispatch'>;
+  of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
   /** Of direct connections: what a proxy agent holds, undici does not tell. */
   use(): PoolUse;
   close(): Promise<void>;

@@ -15,7 +15,7 @@ const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 /** Answers that are not the object asked for are read this far, for the message. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
-const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
+export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
 
 export interface TransportOptions {
   readonly pools: Pools;

@@ -57,7 +57,12 @@ type Changes = Partial<Omit<QueueWork<string>, 'download'>> & {
 };
 
 /** A queue whose downloads say their own key, unless the test gives other work; everything told is written down. */
-export function queueOf({ download, ...changes }: Changes = {}, downloads = 4, writers = 2) {
+export function queueOf(
+  { download, ...changes }: Changes = {},
+  downloads = 4,
+  writers = 2,
+  refusal: () => CryptodlError | undefined = () => undefined,
+) {
   const writes: Write[] = [];
   const failed: [string, ErrorCode][] = [];
   const settled: [string, string][] = [];
@@ -90,6 +95,7 @@ export function queueOf({ download, ...changes }: Changes = {}, downloads = 4, w
     downloads,
     writers,
     stop,
+    refusal,
     createSpool: () => {
       const spool = new MemorySpool();
       spools.push(spool);

@@ -11,6 +11,8 @@ const CLEAN: RunStatus = {
   holes: 0,
   partial: 0,
   strict: false,
+  written: 0,
+  nothingIsError: false,
 };
 
 /** In the order of the design: each applies whatever follows it. */
@@ -20,11 +22,13 @@ const RULES: readonly (readonly [string, Partial<RunStatus>, number])[] = [
   ['wrong usage', { ended: 'usage' }, 2],
   ['a held lock', { ended: 'locked' }, 6],
   ['a wait that is too long for the run', { ended: 'wait-too-long' }, 7],
+  ['--max-duration, before the work began', { ended: 'time-over' }, 3],
   ['a bug', { ended: 'bug' }, 1],
   ['tasks that waited too long', { waitedTooLong: 1 }, 7],
   ['failures of which one may succeed later', { failedRetryable: 1 }, 3],
   ['permanent failures', { failedPermanent: 1 }, 4],
   ['holes, with --strict', { strict: true, holes: 1 }, 4],
+  ['nothing new, with --error-on-nothing', { nothingIsError: true }, 5],
   ['nothing', {}, 0],
 ];
 
@@ -41,6 +45,10 @@ it('of two rules that apply the first decides', () => {
 it('anything else that ended the run is fatal', () => {
   for (const ended of ['disk-full', 'disk', 'unreachable', 'manifest-damaged'] as const)
     expect(exitCode({ ...CLEAN, ended, failedRetryable: 9 })).toBe(1);
+});
+
+it('something new is enough for --error-on-nothing', () => {
+  expect(exitCode({ ...CLEAN, nothingIsError: true, written: 1 })).toBe(0);
 });
 
 it('holes and partial objects are fine, except with --strict', () => {

@@ -94,6 +94,8 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   at: ['09:30', 570],
   every: ['6h', '6h'],
   kind: ['cron', 'cron'],
+  'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
+  ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],
   now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
   format: ['csv', 'csv'],
   partition: ['day', 'day'],

@@ -42,6 +42,7 @@ function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
     quarantinePath: undefined,
     undone: 0,
     next: undefined,
+    trouble: { strict: false, nothingNew: false },
     ...rest,
   });
 }

@@ -1,0 +1,92 @@
+/** Which series wait for the archive: they go on, and their newest wanted period is not published yet. */
+import { dayPeriod, monthOf, monthPeriod } from '../calendar.js';
+import type { Period, Series } from '../task.js';
+import { findDataset, rowSeconds } from '../venue/venue.js';
+import type { Venue } from '../venue/venue.js';
+import { mapOrdered } from './ordered.js';
+import type { PlanContext, SeriesRequest } from './plan-series.js';
+import { absenceReason } from './series-listing.js';
+
+/** One series, and the newest of its wanted periods that can be published by now. */
+export interface Awaited {
+  readonly series: Series;
+  readonly period: Period;
+}
+
+export interface PublicationContext {
+  readonly venue: Venue;
+  readonly today: number;
+  readonly listSeries: PlanContext['listSeries'];
+}
+
+const SERIES_AT_ONCE = 16;
+
+/** Of series that the archive has: what only REST has is not published, and bars longer than a day have no day to wait for. */
+export function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
+  return requests.flatMap(({ series, cadences, ranges, rest }) => {
+    const last = ranges.at(-1);
+    if (rest?.mode === 'only' || last === undefined || isOpenOnSomeDays(venue, series)) return [];
+    const day = Math.min(last.to, today) - 1;
+    const period = cadences.includes('daily') ? dayPeriod(day) : lastWholeMonth(day, today);
+    const isWanted = period.to > (last.from ?? 0) && cadences.length > 0;
+    return isWanted ? [{ series, period }] : [];
+  });
+}
+
+/** The month of the day, or the one before while that month goes on. */
+function lastWholeMonth(day: number, today: number): Period {
+  const period = monthPeriod(monthOf(day));
+  return period.to <= today ? period : monthPeriod(monthOf(day) - 1);
+}
+
+function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
+  const spec = findDataset(venue, market, dataset);
+  return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
+}
+
+/**
+ * Those that are not published yet and will be: a series that had stopped before the others of its dataset is not
+ * waited for, else every delisted symbol would cost the whole wait for two weeks.
+ */
+export async function unpublished(
+  context: PublicationContext,
+  awaited: readonly Awaited[],
+): Promise<Awaited[]> {
+  const looks: Look[] = [];
+  for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
+    looks.push(look);
+  const front = new Map<string, number>();
+  for (const { awaited: one, before } of looks)
+    front.set(groupOf(one), Math.max(front.get(groupOf(one)) ?? before, before));
+  return looks
+    .filter(({ awaited: one, isMissing, before }) => isMissing && before === front.get(groupOf(one)))
+    .map(({ awaited: one }) => one);
+}
+
+interface Look {
+  readonly awaited: Awaited;
+  /** Not published yet, as far as the series itself tells. */
+  readonly isMissing: boolean;
+  /** First day of the last period that is published before the awaited one. */
+  readonly before: number;
+}
+
+function groupOf({ series: { market, dataset, interval }, period }: Awaited): string {
+  return [market, dataset, interval ?? '', period.from].join(' ');
+}
+
+async function lookAt({ venue, today, listSeries }: PublicationContext, awaited: Awaited): Promise<Look> {
+  const { series, period } = awaited;
+  // The period before it as well: whether the series goes on is seen by it, also where only sidecars can be asked for.
+  const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
+  const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
+  const span = findDataset(venue, series.market, series.dataset)?.spans[period.cadence];
+  const earlier = [...listing.objects.keys()].filter((from) => from < period.from);
+  return {
+    awaited,
+    isMissing:
+      !listing.objects.has(period.from) &&
+      absenceReason(listing, period, { today, span }) === 'not-published-yet',
+    before: Math.max(Number.NEGATIVE_INFINITY, ...earlier),
+  };
+}

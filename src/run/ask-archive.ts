@@ -1,0 +1,79 @@
+/** What the archive is asked besides its objects: pages of its listing, and whether a sidecar is there. */
+import { randomUUID } from 'node:crypto';
+import { CryptodlError } from '../errors.js';
+import type { Expectation, Fetch } from '../fetch.js';
+import type { Options } from '../options/flags.js';
+import { parseListing } from '../plan/listing-xml.js';
+import type { ListingPage } from '../plan/listing-xml.js';
+import { keyPath, SIDECAR } from '../venue/keys.js';
+import type { Venue } from '../venue/venue.js';
+
+export interface Asks {
+  readonly fetch: Fetch;
+  readonly options: Options;
+  readonly signal: AbortSignal;
+}
+
+const LISTING_MAX_BYTES = 16 * 1024 * 1024;
+
+/** A page that cannot be read is asked for again like any other failure. */
+export async function getListing(
+  { fetch, options, signal }: Asks,
+  base: string,
+  query: string,
+): Promise<ListingPage> {
+  let page: ListingPage | undefined;
+  const expect: Expectation = {
+    zip: false,
+    check: ({ status, body }) => {
+      if (status === 404 || body.kind === 'file')
+        throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
+      page = parseListing(body.bytes);
+    },
+  };
+  const request = {
+    url: `${base}/?${query}`,
+    bucket: 'listing',
+    maxBytes: LISTING_MAX_BYTES,
+    spoolAboveBytes: LISTING_MAX_BYTES,
+    expect,
+    priority: options.priority,
+  };
+  await fetch(request, { signal, traceId: randomUUID() });
+  if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');
+  return page;
+}
+
+/** Where somebody moved the archive, the listing is asked at the same place. */
+export function listingUrl(options: Options, { hosts }: Venue): string {
+  return (
+    options['listing-url'] ??
+    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
+  );
+}
+
+const NO_CONNECTION: ReadonlySet<string> = new Set([
+  'connect-failed',
+  'dns-failed',
+  'host-unknown',
+  'connect-timeout',
+]);
+
+/** Resolves with true when nobody can say: the download then gives the object a named outcome. */
+export async function probeSidecar({ fetch, options, signal }: Asks, key: string): Promise<boolean> {
+  const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
+  try {
+    const response = await fetch(
+      { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },
+      { signal, traceId: randomUUID() },
+    );
+    return response.status === 200;
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.fatal) throw error;
+    if (!NO_CONNECTION.has(error.code)) return true;
+    throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
+      cause: error,
+      hint: 'check the network and --archive-url',
+    });
+  }
+}

@@ -1,0 +1,553 @@
+/** The flags for runs that nobody watches, through the real binary in an environment like cron's. */
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliOptions, CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+const NOW = '2026-11-21T08:00:00Z';
+const DAYS = ['2026-11-16', '2026-11-17', '2026-11-18', '2026-11-19', '2026-11-20'];
+const scratch = scratchFolder();
+const folder = join(scratch, 'archive');
+let archive: TestArchive;
+let lakes = 0;
+let out = '';
+
+beforeAll(async () => {
+  makeArchive(folder, {
+    market: 'um',
+    dataset: 'metrics',
+    symbols: ['BTCUSDT', 'ETHUSDT', 'XRPUSDT'],
+    from: '2026-11-10',
+    to: '2026-11-20',
+    cadence: 'daily',
+  });
+  archive = await startArchive(folder);
+});
+afterAll(() => archive.close());
+beforeEach(() => {
+  lakes += 1;
+  out = join(scratch, `lake-${lakes}`);
+});
+afterEach(() => {
+  archive.fault = undefined;
+  archive.requests.length = 0;
+});
+
+function words(...more: readonly string[]): string[] {
+  return [
+    'vision',
+    ...(more.includes('--symbols') ? [] : ['--symbols', 'BTCUSDT,ETHUSDT']),
+    '--dataset=metrics',
+    '--days=5',
+    `--now=${NOW}`,
+    `--archive-url=${archive.url}`,
+    `--out=${out}`,
+    ...FAST,
+    ...more,
+  ];
+}
+
+const vision = (more: readonly string[], options?: CliOptions): Promise<CliResult> =>
+  cryptodl(words(...more), options);
+
+/** Keys that the lake says it holds. */
+function heldKeys(): string[] {
+  return filesBelow(out)
+    .filter((path) => path.endsWith('_manifest.jsonl'))
+    .flatMap((path) => readFileSync(join(out, path), 'utf8').trimEnd().split('\n'))
+    .map((line) => (JSON.parse(line) as { key: string }).key);
+}
+
+function reportLines(): Record<string, unknown>[] {
+  const [report] = filesBelow(out).filter((path) => path.startsWith('failures'));
+  const lines = readFileSync(join(out, report ?? 'none'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  return lines.slice(1).map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** Holds back the answers to the paths that fit; resolves with the first of them. */
+function holdBack(fits: (path: string) => boolean): { first: Promise<void>; release: () => void } {
+  const held: (() => void)[] = [];
+  let tell: () => void = () => undefined;
+  const first = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  archive.fault = (path, request, response) => {
+    if (!fits(path)) return false;
+    held.push(() => {
+      archive.serve(request, response);
+    });
+    tell();
+    return true;
+  };
+  return {
+    first,
+    release: () => {
+      archive.fault = undefined;
+      for (const answer of held) answer();
+    },
+  };
+}
+
+/** Resolves when the program has said it. */
+function saying(text: string): { onSpawn: (child: ChildProcess) => void; said: Promise<ChildProcess> } {
+  let tell: (child: ChildProcess) => void = () => undefined;
+  const said = new Promise<ChildProcess>((resolve) => {
+    tell = resolve;
+  });
+  return {
+    said,
+    onSpawn: (child) => {
+      for (const stream of [child.stdout, child.stderr]) {
+        let all = '';
+        stream?.on('data', (chunk: Buffer) => {
+          all += chunk.toString('utf8');
+          if (all.includes(text)) tell(child);
+        });
+      }
+    },
+  };
+}
+
+describe('--wait-lock', () => {
+  const isZip = (path: string): boolean => path.endsWith('BTCUSDT-metrics-2026-11-18.zip');
+
+  it('waits for the other run, says which one, and then does its own work', async () => {
+    const holding = holdBack(isZip);
+    let holder: ChildProcess | undefined;
+    const first = vision(['--symbols', 'BTCUSDT'], { onSpawn: (child) => (holder = child) });
+    await holding.first;
+    const waiting = saying('(--wait-lock)');
+    const second = vision(['--symbols', 'ETHUSDT', '--wait-lock', '30s'], waiting);
+    await waiting.said;
+    holding.release();
+    expect((await first).code).toBe(0);
+    const { code, stderr } = await second;
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      /^waiting up to (30|29\.\d)s \(--wait-lock\): another run is writing this lake: pid \d+/m,
+    );
+    expect(stderr).toContain(`pid ${holder?.pid} on`);
+    expect(stderr.match(/--wait-lock/g)).toHaveLength(1);
+    expect(heldKeys()).toHaveLength(10);
+  });
+
+  it('ends with 6 when the other run takes longer, and says how long it has waited', async () => {
+    const holding = holdBack(isZip);
+    const first = vision([]);
+    await holding.first;
+    const { code, stderr } = await vision(['--wait-lock', '300ms', '--quiet']);
+    expect(code).toBe(6);
+    expect(stderr).toMatch(
+      /^cryptodl: another run is writing .*; waited 300ms for it \(--wait-lock\)\n {2}wait for/,
+    );
+    holding.release();
+    expect((await first).code).toBe(0);
+  });
+
+  it.each([
+    { signal: 'SIGINT', code: 130 },
+    { signal: 'SIGTERM', code: 143 },
+  ] as const)('$signal ends the wait with $code, and the other run goes on', async ({ signal, code }) => {
+    const holding = holdBack(isZip);
+    const first = vision([]);
+    await holding.first;
+    const waiting = saying('(--wait-lock)');
+    const second = vision(['--wait-lock', '1h'], waiting);
+    (await waiting.said).kill(signal);
+    expect((await second).code).toBe(code);
+    holding.release();
+    expect((await first).code).toBe(0);
+  });
+
+  it('--max-duration ends the wait too: it is still the other run that is in the way', async () => {
+    const holding = holdBack(isZip);
+    const first = vision([]);
+    await holding.first;
+    expect((await vision(['--wait-lock', '1h', '--max-duration', '8s'])).code).toBe(6);
+    holding.release();
+    expect((await first).code).toBe(0);
+  });
+});
+
+describe('--max-duration', () => {
+  it('finishes and commits what is under way, reports the rest as time-over, ends with 3; retry does the rest', async () => {
+    const isSlow = (path: string): boolean => path.endsWith('.zip');
+    const holding = holdBack(isSlow);
+    const over = saying('"event":"time-over"');
+    const running = vision(['--max-duration', '8s', '--concurrency', '2', '--json'], over);
+    await holding.first;
+    await over.said;
+    holding.release();
+    const { code, stderr, events } = await running;
+    expect(code).toBe(3);
+    const asked = archive.objectRequests().filter((path) => path.endsWith('.zip'));
+    expect(asked).toHaveLength(2);
+    expect(
+      heldKeys()
+        .map((key) => `/${key}`)
+        .sort(),
+    ).toEqual(asked.sort());
+    expect(stderr).toContain(
+      '  8 failed, time-over: --max-duration was over before they were done (retrying may help)',
+    );
+    const [next = ''] = /^ {2}next {7}cryptodl retry .*$/m.exec(stderr) ?? [];
+    expect(next).not.toBe('');
+    expect(events.at(-1)).toMatchObject({ exitCode: 3, failed: { 'time-over': 8 }, undone: 0 });
+    expect(reportLines()).toHaveLength(8);
+    expect(reportLines()[0]).toMatchObject({
+      code: 'time-over',
+      retryable: true,
+      attempts: 0,
+      message: '--max-duration 8s was over before it was begun',
+    });
+    const again = await cryptodl([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('8 ok')]);
+    expect(heldKeys()).toHaveLength(10);
+  });
+
+  it('ends with 0 when everything was done in time, or was under way', async () => {
+    expect((await vision(['--max-duration', '1h'])).code).toBe(0);
+  });
+
+  it.each([
+    ['a limit that the archive set', 429, { 'retry-after': '600' }],
+    ['a ban', 418, { 'retry-after': '600' }],
+  ])('ends a long wait: %s', async (_, status, headers) => {
+    archive.fault = (path, _request, response: ServerResponse) => {
+      if (!path.endsWith('.zip')) return false;
+      response.writeHead(status, headers).end();
+      return true;
+    };
+    const args = ['--max-duration', '8s', '--max-wait', '1h'];
+    const { code, stderr } = await vision(args);
+    expect(code).toBe(3);
+    expect(stderr).toContain('10 failed, time-over');
+    const messages = reportLines().map(({ message }) => message);
+    expect(messages).toContainEqual(
+      expect.stringMatching(`^--max-duration 8s was over, .* answered ${status}`),
+    );
+  });
+
+  it('ends the planning, before anything is begun: 3, and what to do', async () => {
+    const holding = holdBack((path) => path.includes('prefix='));
+    const { code, stderr } = await vision(['--max-duration', '1s']);
+    holding.release();
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /^cryptodl: --max-duration 1s was over before anything was begun\n {2}run the same command again, or with a longer --max-duration$/m,
+    );
+    expect(existsSync(join(out, 'failures'))).toBe(false);
+  });
+});
+
+describe('--jitter', () => {
+  it('begins after a random time, and says so unless it is to be quiet', async () => {
+    const { code, stderr } = await vision(['--jitter', '20ms']);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^beginning in \d+ms \(--jitter 20ms\)\n/);
+    expect((await vision(['--jitter', '20ms', '--quiet'])).stderr).toBe('');
+  });
+
+  it('Ctrl-C ends the wait', async () => {
+    const waiting = saying('(--jitter 1000h');
+    const running = vision(['--jitter', '1000h'], waiting);
+    (await waiting.said).kill('SIGINT');
+    const { code, stderr } = await running;
+    expect(code).toBe(130);
+    expect(stderr).toContain('ended by SIGINT before the work began');
+    expect(archive.requests).toEqual([]);
+  });
+});
+
+describe('--wait-for-publication', () => {
+  /** Takes the newest day of a symbol out of the archive; the returned function publishes it. */
+  function unpublish(symbol: string, days = 1): () => void {
+    const names = DAYS.slice(-days).flatMap((day) => ['', '.CHECKSUM'].map((end) => `${day}.zip${end}`));
+    const places = names.map((name) => ({
+      there: join(folder, `data/futures/um/daily/metrics/${symbol}/${symbol}-metrics-${name}`),
+      away: join(scratch, 'unpublished', `${symbol}-${name}`),
+    }));
+    mkdirSync(dirname(places[0]?.away ?? scratch), { recursive: true });
+    for (const { there, away } of places) renameSync(there, away);
+    let isAway = true;
+    return () => {
+      if (isAway) for (const { there, away } of places) renameSync(away, there);
+      isAway = false;
+    };
+  }
+
+  it('goes on at once when the newest day is there', async () => {
+    const { code, stderr } = await vision(['--wait-for-publication', '23:59']);
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('--wait-for-publication');
+  });
+
+  it.each(['1500ms', '2026-11-21T08:00:02Z'])(
+    'waits until %s at the latest, and then goes on with what is there',
+    async (until) => {
+      const publish = unpublish('BTCUSDT');
+      const { code, stderr } = await vision(['--symbols', 'BTCUSDT', '--wait-for-publication', until]);
+      publish();
+      expect(code).toBe(0);
+      expect(stderr).toMatch(
+        /^waiting until 2026-11-21 08:00 UTC at the latest \(--wait-for-publication\): the archive has no um metrics BTCUSDT 2026-11-20 yet\nnot published by 2026-11-21 08:00 UTC: um metrics BTCUSDT 2026-11-20; going on without\n/,
+      );
+      expect(stderr).toContain('4 ok, 1 absent');
+      expect(stderr).toContain('1 absent, not-published-yet');
+    },
+  );
+
+  it('fetches what was published meanwhile', async () => {
+    const publish = unpublish('BTCUSDT');
+    const waiting = saying('(--wait-for-publication)');
+    const running = vision(['--symbols', 'BTCUSDT', '--wait-for-publication', '2s'], waiting);
+    await waiting.said;
+    publish();
+    const { code, stderr } = await running;
+    expect([code, stderr]).toEqual([0, expect.stringContaining('5 ok in')]);
+  });
+
+  it('does not wait when the time of day has passed, nor for a symbol that had stopped before the others', async () => {
+    const publishBoth = [unpublish('BTCUSDT'), unpublish('ETHUSDT')];
+    const late = await vision(['--wait-for-publication', '07:59']);
+    expect([late.code, late.stderr]).toEqual([0, expect.stringContaining('going on without')]);
+    for (const publish of publishBoth) publish();
+    const publish = unpublish('XRPUSDT', 3);
+    const stopped = await vision(['--symbols', 'BTCUSDT,XRPUSDT', '--wait-for-publication', '23:59']);
+    publish();
+    expect([stopped.code, stopped.stderr]).toEqual([
+      0,
+      expect.stringContaining('3 absent, not-published-yet'),
+    ]);
+  });
+
+  it('Ctrl-C and --max-duration end the wait', async () => {
+    const publish = unpublish('BTCUSDT');
+    const over = await vision(['--wait-for-publication', '12h', '--max-duration', '1s']);
+    expect([over.code, over.stderr]).toEqual([
+      3,
+      expect.stringContaining('was over before anything was begun'),
+    ]);
+    const waiting = saying('(--wait-for-publication)');
+    const running = vision(['--wait-for-publication', '20:30'], waiting);
+    (await waiting.said).kill('SIGTERM');
+    publish();
+    expect((await running).code).toBe(143);
+  });
+});
+
+describe('--error-on-nothing', () => {
+  it('is 0 while there is something new, then 5, which says so', async () => {
+    expect((await vision(['--error-on-nothing'])).code).toBe(0);
+    const again = await vision(['--error-on-nothing', '--json']);
+    expect(again.code).toBe(5);
+    expect(again.stderr).toContain('  nothing new was written (--error-on-nothing)\n');
+    expect(again.events.at(-1)).toMatchObject({ event: 'summary', exitCode: 5, outcomes: { skipped: 10 } });
+    expect((await vision([])).code).toBe(0);
+  });
+
+  it('leaves a failure its own code', async () => {
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      response
+        .writeHead(403, { 'content-type': 'application/xml' })
+        .end('<Error><Code>AccessDenied</Code></Error>');
+      return true;
+    };
+    expect((await vision(['--error-on-nothing'])).code).toBe(4);
+  });
+});
+
+describe('--quiet', () => {
+  it.each([[[]], [['--jitter', '5ms', '--concurrency', '200']]])(
+    'says nothing at all when all is well: %j',
+    async (more) => {
+      const { code, stdout, stderr } = await vision(['--quiet', ...more]);
+      expect([code, stdout, stderr]).toEqual([0, '', '']);
+      const again = await vision(['--quiet', ...more]);
+      expect([again.code, again.stdout, again.stderr]).toEqual([0, '', '']);
+    },
+  );
+
+  it('of a run that fails it says what went wrong and what to do, and no more', async () => {
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('ETHUSDT-metrics-2026-11-18.zip')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const { code, stdout, stderr } = await vision([
+      '--quiet',
+      '--retry-strategy',
+      'fixed',
+      '--symbols',
+      'ETHUSDT',
+    ]);
+    expect([code, stdout]).toEqual([3, '']);
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toHaveLength(5);
+    expect(lines[0]).toMatch(/^4 ok, 1 failed in /);
+    expect(lines[1]).toBe('  1 failed, http-server-error (retrying may help)');
+    expect(lines[2]).toContain('ETHUSDT-metrics-2026-11-18.zip: ');
+    expect(lines[3]).toMatch(/^ {2}failures {3}\S/);
+    expect(lines[4]).toMatch(/^ {2}next {7}cryptodl retry \S/);
+  });
+
+  it('says warnings only of a run that does not end well', async () => {
+    const noListing: TestArchive['fault'] = (path, _request, response) => {
+      if (!path.includes('prefix=')) return false;
+      response.writeHead(403).end();
+      return true;
+    };
+    archive.fault = noListing;
+    const well = await vision(['--quiet']);
+    expect([well.code, well.stderr]).toEqual([0, '']);
+    const nothing = await vision(['--quiet', '--error-on-nothing']);
+    expect(nothing.code).toBe(5);
+    expect(nothing.stderr).toMatch(/^warning: /);
+  });
+});
+
+describe('--ping', () => {
+  interface Watcher {
+    readonly url: string;
+    readonly asked: string[];
+    close(): Promise<void>;
+  }
+
+  async function watcher(status: (path: string) => number | undefined = () => 200): Promise<Watcher> {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      const path = request.url ?? '';
+      asked.push(`${request.method} ${path}`);
+      const code = status(path);
+      if (code !== undefined) response.writeHead(code).end('OK');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return {
+      url: `http://127.0.0.1:${port}`,
+      asked,
+      close: () =>
+        new Promise((resolve) => {
+          server.close(() => {
+            resolve();
+          });
+          server.closeAllConnections();
+        }),
+    };
+  }
+
+  async function watched(more: readonly string[], path = '/uuid', status?: Parameters<typeof watcher>[0]) {
+    const service = await watcher(status);
+    const result = await vision(['--ping', `${service.url}${path}`, ...more]);
+    await service.close();
+    return { ...result, asked: service.asked };
+  }
+
+  it('tells the beginning and the success', async () => {
+    const { code, asked, stderr } = await watched(['--quiet'], '/uuid', (path) =>
+      path === '/uuid' ? 201 : 200,
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    expect(asked).toEqual(['GET /uuid/start', 'GET /uuid']);
+  });
+
+  it('tells the failure, also of a run that could not begin; a query stays where it is', async () => {
+    const nothing = await watched(['--symbols', 'NOPEUSDT'], '/uuid/?rid=1&x=a%20b');
+    expect(nothing.code).toBe(2);
+    expect(nothing.asked).toEqual(['GET /uuid/start?rid=1&x=a%20b', 'GET /uuid/fail?rid=1&x=a%20b']);
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('11-18.zip')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const failed = await watched(['--retries', '0']);
+    expect([failed.code, failed.asked.at(-1)]).toEqual([3, 'GET /uuid/fail']);
+  });
+
+  it.each([
+    ['answers 500', 500, 'answered 500'],
+    ['answers nothing', undefined, 'no answer within 5s'],
+  ])('a watcher that %s is one warning, and changes nothing', async (_, status, said) => {
+    const { code, stderr, asked } = await watched([], '/secret', () => status);
+    expect(code).toBe(0);
+    expect(asked).toEqual(['GET /secret/start', 'GET /secret']);
+    expect(stderr.match(/^warning: .*$/gm)).toEqual([
+      expect.stringMatching(new RegExp(`^warning: --ping: .*${said}$`)),
+    ]);
+    expect(stderr).not.toContain('secret');
+  });
+
+  it('a watcher that is not there is one warning', async () => {
+    const { code, stderr } = await vision(['--ping', 'http://127.0.0.1:9/secret']);
+    expect(code).toBe(0);
+    expect(stderr.match(/^warning: .*$/gm)).toHaveLength(1);
+    expect(stderr).not.toContain('secret');
+  });
+
+  it('goes through the proxy, is not in the failure report, and a dry run is not told of', async () => {
+    const proxy = await watcher();
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('11-18.zip')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const through = { HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' };
+    const { code } = await vision(['--ping', 'http://watcher.test/secret', '--retries', '0'], {
+      env: through,
+    });
+    expect(code).toBe(3);
+    expect(proxy.asked).toEqual([
+      'GET http://watcher.test/secret/start',
+      'GET http://watcher.test/secret/fail',
+    ]);
+    const [report = ''] = filesBelow(out).filter((path) => path.startsWith('failures'));
+    expect(readFileSync(join(out, report), 'utf8')).not.toContain('secret');
+    await cryptodlOk(words('--ping', `${proxy.url}/dry`, '--dry-run'));
+    await proxy.close();
+    expect(proxy.asked).toHaveLength(2);
+  });
+});
+
+describe('what is typed wrong is answered with one line that says what, and a line that works', () => {
+  it.each([
+    [
+      ['--wait-for-publication', '8:30'],
+      '"8:30" is not a time of day in UTC, an instant or a duration',
+      '08:30',
+    ],
+    [['--wait-for-publication', '0830'], '"0830" is not a time of day in UTC', '08:30'],
+    [['--wait-for-publication', '08:30Z'], '"08:30Z" is not a time of day in UTC', '08:30'],
+    [['--wait-for-publication', '25:00'], '"25:00" is not a time of day in UTC', '08:30'],
+    [['--wait-for-publication', '90'], '"90" is not a time of day in UTC', '90m'],
+    [['--wait-for-publication', '2026-11-21 08:30'], 'is not an instant in UTC', '2026-11-21T08:00:00Z'],
+    [['--max-duration', '2 hours'], '--max-duration: "2 hours" is not a duration', '30s'],
+    [['--jitter', '10'], '--jitter: "10" is not a duration', '10s'],
+    [['--wait-lock', 'yes'], '--wait-lock: "yes" is not a duration', '30s'],
+  ])('%j', async (typed, says, value) => {
+    const { code, stderr } = await vision(typed);
+    expect(code).toBe(2);
+    expect(stderr).toContain(says);
+    expect(stderr).toContain(` ${typed[0]} ${value}`);
+    expect(archive.requests).toEqual([]);
+  });
+
+  it('--ping without its scheme', async () => {
+    const { code, stderr } = await vision(['--ping', 'hc-ping.com/uuid']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--ping: "hc-ping.com/uuid" is not an http(s) address');
+    expect(stderr).toContain(' --ping https://hc-ping.com/uuid');
+  });
+});

@@ -1,0 +1,214 @@
+/** --max-duration: what is begun, what goes on, and which waits end. */
+import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
+import type { Fetch } from '../../src/fetch.js';
+import { patience } from '../../src/retry/patience.js';
+import { retry } from '../../src/retry/retry.js';
+import { Deadline } from '../../src/run/deadline.js';
+import { RateMeter } from '../../src/throttle/meter.js';
+import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import { answer } from '../helpers/requests.js';
+import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+function deadlineAfter(maxDurationMs: number | undefined) {
+  const clock = new VirtualClock();
+  const stop = new AbortController();
+  const deadline = new Deadline({ clock, maxDurationMs, stop });
+  return { clock, stop, deadline };
+}
+
+/** What became of it: a value, or the code and the message of the error. */
+async function become(work: Promise<unknown>): Promise<unknown> {
+  try {
+    return await work;
+  } catch (error) {
+    return error instanceof CryptodlError ? [error.code, error.message] : error;
+  }
+}
+
+/** Which of those that were never begun is told first is not said. */
+function sorted(failed: readonly (readonly [string, string])[]): (readonly [string, string])[] {
+  return [...failed].sort(([a], [b]) => a.localeCompare(b));
+}
+
+describe('before the work', () => {
+  it('ends the run, as time-over', async () => {
+    const { clock, stop, deadline } = deadlineAfter(1000);
+    await clock.advance(999);
+    expect(stop.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(stop.signal.reason).toMatchObject({ code: 'interrupted' });
+    expect(deadline.isEarly).toBe(true);
+    expect(deadline.asEarlyEnd(stop.signal.reason)).toMatchObject({
+      code: 'time-over',
+      message: '--max-duration 1s was over before anything was begun',
+    });
+  });
+
+  it('another error, and another end, stay what they are', async () => {
+    const { clock, stop, deadline } = deadlineAfter(1000);
+    const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
+    stop.abort(interrupted);
+    await clock.advance(5000);
+    expect(deadline.asEarlyEnd(interrupted)).toBe(interrupted);
+    const early = deadlineAfter(10);
+    await early.clock.advance(10);
+    const usage = new CryptodlError('usage', 'no');
+    expect(early.deadline.asEarlyEnd(usage)).toBe(usage);
+  });
+
+  it('without a last moment there is none', async () => {
+    const { clock, stop, deadline } = deadlineAfter(undefined);
+    await clock.advance(1e9);
+    expect([stop.signal.aborted, deadline.patience, deadline.refusal()]).toEqual([
+      false,
+      undefined,
+      undefined,
+    ]);
+    expect(clock.timersSet).toBe(0);
+  });
+});
+
+describe('during the work', () => {
+  it('begins no object, finishes those under way, commits what is there, and fails the rest', async () => {
+    const { clock, stop, deadline } = deadlineAfter(1000);
+    deadline.beginWork();
+    const asked: string[] = [];
+    const prepared: string[] = [];
+    const { run, writes, failed, settled, rounds } = queueOf(
+      {
+        prepare: (wanted) => {
+          prepared.push(wanted.label);
+          return Promise.resolve(wanted);
+        },
+        download: async (_, { object: { key } }) => {
+          asked.push(key);
+          await clock.sleep(600);
+          return key;
+        },
+      },
+      1,
+      1,
+      deadline.refusal,
+    );
+    const running = run([
+      plan('2024-01', [task('a'), task('b'), task('c')]),
+      plan('2024-02', [task('d'), task('held', 'skip')]),
+      plan('2024-03', [task('e')]),
+    ]);
+    await clock.advance(5000);
+    await running;
+    expect(asked).toEqual(['a', 'b']);
+    expect(writes).toMatchObject([{ label: '2024-01', received: ['a', 'b'] }]);
+    expect(sorted(failed)).toEqual([
+      ['c', 'time-over'],
+      ['d', 'time-over'],
+      ['e', 'time-over'],
+    ]);
+    expect(settled).toEqual([['held', 'skip']]);
+    expect([prepared.includes('2024-03'), rounds, stop.signal.aborted]).toEqual([false, [], false]);
+    expect(deadline.refusal()).toMatchObject({ attempts: 0, retryable: true });
+  });
+
+  it('what waits for a further round keeps the reason of its failure', async () => {
+    const { clock, deadline } = deadlineAfter(1000);
+    deadline.beginWork();
+    const asked: string[] = [];
+    const { run, failed, rounds } = queueOf(
+      {
+        download: async (_, { object: { key } }) => {
+          asked.push(key);
+          await clock.sleep(400);
+          throw fails('http-server-error');
+        },
+      },
+      1,
+      1,
+      deadline.refusal,
+    );
+    const running = run([plan('2024-01', [task('a')]), plan('2024-02', [task('b')])]);
+    await clock.advance(5000);
+    await running;
+    expect(rounds).toEqual([1]);
+    expect(asked).toEqual(['a', 'b', 'a']);
+    expect(sorted(failed)).toEqual([
+      ['a', 'http-server-error'],
+      ['b', 'http-server-error'],
+    ]);
+  });
+
+  it('wakes a sleep between rounds, which is no error; an end of the run is one', async () => {
+    const { clock, deadline } = deadlineAfter(1000);
+    deadline.beginWork();
+    const sleeping = become(deadline.sleep(30_000));
+    await clock.advance(1000);
+    expect(await sleeping).toBe(undefined);
+    const other = deadlineAfter(1000);
+    other.deadline.beginWork();
+    const ended = become(other.deadline.sleep(30_000));
+    other.stop.abort(new CryptodlError('interrupted', 'ended'));
+    expect(await ended).toEqual(['interrupted', 'ended']);
+  });
+});
+
+describe('waits of requests', () => {
+  function bucketOf(clock: VirtualClock): QuotaBucket {
+    const meter = new RateMeter({ permitsPerSecond: 1, burst: 1 }, clock.monotonic());
+    return new QuotaBucket({ clock, name: 'archive', meter, maxWaitMs: 3_600_000 });
+  }
+
+  it('for a permit end a moment later, while a free permit is still given', async () => {
+    const { clock, stop, deadline } = deadlineAfter(1000);
+    deadline.beginWork();
+    const bucket = bucketOf(clock);
+    const take = (): Promise<unknown> =>
+      become(bucket.take({ weight: 1, priority: 'normal' }, stop.signal, deadline.patience));
+    await take();
+    bucket.pause(600_000);
+    const waiting = take();
+    await clock.advance(2999);
+    const order = await Promise.race([waiting, Promise.resolve('waits')]);
+    expect(order).toBe('waits');
+    await clock.advance(1);
+    expect(await waiting).toEqual(['time-over', '--max-duration 1s was over']);
+    expect(await take()).toEqual(['time-over', '--max-duration 1s was over']);
+    await clock.advance(700_000);
+    expect(await take()).toBe(undefined);
+  });
+
+  it('for a retry end, and say what they waited for; an answer that is under way still counts', async () => {
+    const { clock, stop, deadline } = deadlineAfter(1000);
+    deadline.beginWork();
+    const wire: Fetch = async ({ url }) => {
+      if (url.endsWith('slow')) {
+        await clock.sleep(60_000);
+        return answer('there');
+      }
+      throw new CryptodlError('http-server-error', 'host answered 503');
+    };
+    const tries = retry({
+      clock,
+      retries: 5,
+      baseDelayMs: 600_000,
+      maxDelayMs: 600_000,
+      factor: 1,
+      strategy: 'fixed',
+      maxWaitMs: 3_600_000,
+    });
+    const fetch = patience(deadline.patience ?? stop.signal)(tries(wire));
+    const ask = (name: string): Promise<unknown> =>
+      become(
+        fetch({ url: `http://host/${name}`, bucket: 'archive' }, { signal: stop.signal, traceId: name }),
+      );
+    const slow = ask('slow');
+    const failing = ask('failing');
+    await clock.advance(3000);
+    expect(await failing).toEqual([
+      'time-over',
+      '--max-duration 1s was over, and it still waited: host answered 503',
+    ]);
+    await clock.advance(60_000);
+    expect(await slow).toMatchObject({ status: 200 });
+  });
+});
