@@ -2,7 +2,7 @@
 import type { Settings } from '../task.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { quoteName, quoteText } from './sql.js';
+import { quoteName, quoteText } from '../sql.js';
 
 /** Epoch values that can be told apart: 13 digits are milliseconds, 16 are microseconds. */
 export const MS_RANGE = [1e12, 1e13] as const;

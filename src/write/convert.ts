@@ -5,7 +5,7 @@ import type { ObjectLine } from '../lake/manifest.js';
 import { firstWrongLine } from './check-rows.js';
 import { receivedColumns, rowLines } from './csv-input.js';
 import type { Conversion } from './conversion.js';
-import type { Row, Session } from './duckdb.js';
+import type { Row, Session } from '../duckdb.js';
 import { expectedRows, findGaps, isoInstant } from './gaps.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';

@@ -6,8 +6,8 @@ import type { DatasetSpec } from '../venue/venue.js';
 import { rowSeconds } from '../venue/venue.js';
 import { instantOf } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { Row, Session } from './duckdb.js';
-import { quoteName } from './sql.js';
+import type { Row, Session } from '../duckdb.js';
+import { quoteName } from '../sql.js';
 
 /** Rows that a period must have; undefined where that is not fixed, and for what is not over yet. */
 export function expectedRows(

@@ -6,7 +6,7 @@ import { bodySize } from '../fetch.js';
 import type { Conversion } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
 import type { Inspected, ReceivedObject } from './csv-input.js';
-import type { Session } from './duckdb.js';
+import type { Session } from '../duckdb.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 

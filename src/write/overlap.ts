@@ -6,8 +6,8 @@ import type { DatasetSpec } from '../venue/venue.js';
 import { rowSeconds } from '../venue/venue.js';
 import { instantOf, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { Session } from './duckdb.js';
-import { quoteName, quoteText } from './sql.js';
+import type { Session } from '../duckdb.js';
+import { quoteName, quoteText } from '../sql.js';
 import { readHeld } from './statements.js';
 
 /** Numbers that differ by less say the same: REST rounds ratios to four digits (facts of the REST interface, section 6). */

@@ -16,7 +16,7 @@ import type { MadeFile } from './commit.js';
 import { convert } from './convert.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
-import type { Session } from './duckdb.js';
+import type { Session } from '../duckdb.js';
 import { expectedRows } from './gaps.js';
 import { heldFile, overlaps, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';

@@ -12,7 +12,7 @@ import {
   sortable,
   writtenColumns,
 } from './columns.js';
-import { quoteName, quoteText } from './sql.js';
+import { quoteName, quoteText } from '../sql.js';
 
 const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');

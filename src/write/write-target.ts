@@ -1,7 +1,7 @@
 /** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
 import { rename } from 'node:fs/promises';
 import type { Conversion } from './conversion.js';
-import type { Session } from './duckdb.js';
+import type { Session } from '../duckdb.js';
 import {
   copySorted,
   copyStatement,

@@ -7,7 +7,7 @@ import type { PartitionPlan, Revision } from '../task.js';
 import type { Venue } from '../venue/venue.js';
 import type { ObjectFacts } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
-import type { Engine } from './duckdb.js';
+import type { Engine } from '../duckdb.js';
 import type { Overlap } from './overlap.js';
 
 export interface WriterContext {

@@ -10,8 +10,8 @@ import { findDataset, loadVenue } from '../../src/venue/venue.js';
 import { convert } from '../../src/write/convert.js';
 import type { ConversionResult } from '../../src/write/convert.js';
 import type { ReceivedObject } from '../../src/write/csv-input.js';
-import { createEngine } from '../../src/write/duckdb.js';
-import type { Engine } from '../../src/write/duckdb.js';
+import { createEngine } from '../../src/duckdb.js';
+import type { Engine } from '../../src/duckdb.js';
 
 export const SETTINGS: Settings = {
   format: 'parquet',

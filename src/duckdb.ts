@@ -1,5 +1,5 @@
 /** Owner of DuckDB: loaded when the first partition is converted, bounded in memory, cut off from any download. */
-import { CryptodlError } from '../errors.js';
+import { CryptodlError } from './errors.js';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 
 export interface EngineOptions {
