@@ -1,6 +1,13 @@
-/** Owner of DuckDB: loaded when the first partition is converted, bounded in memory, cut off from any download. */
+/** Owner of DuckDB: loaded when it is first needed, bounded in memory, cut off from any download. */
 import { CryptodlError } from './errors.js';
-import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type * as Values from '@duckdb/node-api';
+import type {
+  DuckDBConnection,
+  DuckDBInstance,
+  DuckDBResult,
+  DuckDBTypeId,
+  DuckDBValueConverter,
+} from '@duckdb/node-api';
 
 export interface EngineOptions {
   readonly threads: number;
@@ -11,10 +18,28 @@ export interface EngineOptions {
 
 export type Row = Readonly<Record<string, unknown>>;
 
+/** A value that has lost nothing: whole numbers of 64 bits and more are bigint, decimals and times text (UTC, to the microsecond). */
+export type Cell =
+  null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
+
+export interface Column {
+  /** Another one's name with a number behind it when they would be the same. */
+  readonly name: string;
+  readonly isNumber: boolean;
+}
+
+export interface Answer {
+  readonly columns: readonly Column[];
+  /** Rows as they are made, some at a time. */
+  readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
+}
+
 export interface Session {
   run(sql: string): Promise<void>;
   /** Rows with JSON-like values: integers beyond 2^53 and times are text. */
   rows(sql: string): Promise<Row[]>;
+  /** Undefined unless DuckDB says that it is one statement, and a SELECT. Errors are DuckDB's own. */
+  select(sql: string): Promise<Answer | undefined>;
   close(): void;
 }
 
@@ -74,11 +99,68 @@ function sessionOf(connection: DuckDBConnection, onClose: () => void): Session {
       await mapped(() => connection.run(sql));
     },
     rows: async (sql) => (await mapped(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
+    select: (sql) => select(connection, sql),
     close: () => {
       onClose();
       connection.closeSync();
     },
   };
+}
+
+async function select(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
+  const values = await import('@duckdb/node-api');
+  const { DuckDBTypeId: types, StatementType } = values;
+  const statements = await connection.extractStatements(sql);
+  if (statements.count !== 1) return undefined;
+  const statement = await statements.prepare(0);
+  if (statement.statementType !== StatementType.SELECT) return undefined;
+  const result = await statement.stream();
+  const numbers = new Set<DuckDBTypeId>(
+    [
+      [types.TINYINT, types.SMALLINT, types.INTEGER, types.BIGINT, types.HUGEINT, types.BIGNUM],
+      [types.UTINYINT, types.USMALLINT, types.UINTEGER, types.UBIGINT, types.UHUGEINT],
+      [types.FLOAT, types.DOUBLE, types.DECIMAL],
+    ].flat(),
+  );
+  return {
+    columns: result
+      .deduplicatedColumnNames()
+      .map((name, at) => ({ name, isNumber: numbers.has(result.columnTypeId(at)) })),
+    // It hands parts of a value to the converter that it is given, whatever that makes of them.
+    batches: batchesOf(result, cellOf(values, values.JsonDuckDBValueConverter as unknown as ToCell)),
+  };
+}
+
+type ToCell = DuckDBValueConverter<Exclude<Cell, null>>;
+
+async function* batchesOf(
+  result: DuckDBResult,
+  converter: ToCell,
+): AsyncGenerator<readonly (readonly Cell[])[]> {
+  for await (const rows of result.yieldConvertedRows(converter)) yield rows;
+}
+
+/** Like the client's own values for JSON, but for whole numbers and instants. */
+function cellOf(
+  { DuckDBTypeId: types, DuckDBTimestampValue: Instant, DuckDBTimestampTZValue: Zoned }: typeof Values,
+  otherwise: ToCell,
+): ToCell {
+  const { TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS } = types;
+  const instants = new Set<DuckDBTypeId>([TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS]);
+  return (value, type, converter) => {
+    if (typeof value === 'bigint') return value;
+    if (value instanceof Zoned) return instantText(String(new Instant(value.micros)));
+    if (instants.has(type.typeId) && value !== null) return instantText(String(value));
+    return otherwise(value, type, converter);
+  };
+}
+
+/** `2024-01-15 08:00:00.5` → `2024-01-15T08:00:00.500000Z`; what has no such form stays as it is (`infinity`). */
+function instantText(text: string): string {
+  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?$/.exec(text);
+  if (match === null) return text;
+  const [, day = '', time = '', fraction = ''] = match;
+  return `${day}T${time}.${fraction.padEnd(6, '0')}Z`;
 }
 
 /** DuckDB has no error codes, only texts: those that are not about the data are told apart here, once. */

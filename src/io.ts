@@ -1,6 +1,7 @@
 /** The world outside, as the program gets it: streams, environment, signals. */
 export interface Io {
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  /** `columns`: how wide a terminal is. */
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   /** False once the reader of stdout has gone away (`| head`). */
   readonly isRead: () => boolean;

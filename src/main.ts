@@ -46,6 +46,10 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
       const { schema } = await import('./cli/schema.js');
       return schema(operand, resolved, io);
     }
+    case 'sql': {
+      const { sql } = await import('./cli/sql.js');
+      return sql(operand, { resolved, io, typed });
+    }
     case 'serve': {
       const { serve } = await import('./cli/serve.js');
       return serve(operand ?? '', resolved.options, io);

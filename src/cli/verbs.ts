@@ -78,6 +78,16 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     examples: ['cryptodl schema metrics --market um', 'cryptodl schema klines --market cm --json'],
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
+  sql: {
+    operand: '[query]',
+    doc: 'ask the lake in SQL: one SELECT over a view per market and dataset; - or @FILE reads it from stdin or a file',
+    examples: [
+      "cryptodl sql 'SHOW TABLES'",
+      "cryptodl sql 'SELECT symbol, max(high) AS high FROM um_klines GROUP BY symbol'",
+      'cryptodl sql --views > views.sql',
+    ],
+    aka: ['query', 'select', 'duckdb', 'ask'],
+  },
   serve: {
     operand: '<directory>',
     doc: "serve a folder of archive keys in the archive's own protocol",

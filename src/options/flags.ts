@@ -13,6 +13,7 @@ export const VERBS = [
   'schedule',
   'list',
   'schema',
+  'sql',
   'serve',
   'completion',
 ] as const;
@@ -247,7 +248,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'sql'],
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -324,9 +325,9 @@ const FLAGS = {
   }),
   'temp-dir': optional({
     group: 'Output',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'sql'],
     value: 'DIR',
-    doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp)',
+    doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp; sql: the folder of the system)',
     parse: parse.text,
     example: '/tmp/spool',
   }),
@@ -344,6 +345,19 @@ const FLAGS = {
     group: 'Output',
     verbs: ['list'],
     doc: 'symbols with first and last period, objects and bytes (a few requests each)',
+    parse: parse.flag,
+  }),
+
+  views: optional({
+    group: 'Output',
+    verbs: ['sql'],
+    doc: 'print the CREATE VIEW statements of the whole lake, for DuckDB; made anew they know what came since',
+    parse: parse.flag,
+  }),
+  csv: optional({
+    group: 'Output',
+    verbs: ['sql'],
+    doc: 'all rows as CSV, also on a terminal, which else gets a table of the first 40',
     parse: parse.flag,
   }),
 
@@ -642,8 +656,8 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema'],
-    doc: 'NDJSON on stdout: of a run its events, the summary last',
+    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'sql'],
+    doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text',
     parse: parse.flag,
   }),
   progress: defaulted({
@@ -656,7 +670,7 @@ const FLAGS = {
   }),
   quiet: optional({
     group: 'Messages',
-    verbs: ONLINE_AND_JOBS,
+    verbs: [...ONLINE_AND_JOBS, 'sql'],
     doc: 'say nothing when all is well',
     parse: parse.flag,
     aka: ['q', 'silent'],
@@ -689,7 +703,7 @@ const FLAGS = {
 
   config: optional({
     group: 'Options',
-    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'serve'],
+    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'sql', 'serve'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -697,7 +711,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'serve'],
+    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'sql', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),

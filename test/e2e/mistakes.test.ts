@@ -405,6 +405,14 @@ const MISTAKES: readonly Mistake[] = [
   },
   { typed: ['list', 'symbol'], says: 'list: "symbol" is not one of', line: 'cryptodl list symbols' },
   { typed: ['schema', 'ohlcv'], says: 'no market has a dataset "ohlcv"', line: 'cryptodl schema klines' },
+  { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'" },
+  { typed: ['sql', '--csv', '--json', 'SELECT 1'], says: '--csv and --json are two kinds of output' },
+  { typed: ['query', 'SELECT 1'], says: '"query" is no command', line: "cryptodl sql 'SELECT 1'" },
+  {
+    typed: ['sql', 'SELECT * FROM um_klines'],
+    says: 'the lake data is empty',
+    line: 'cryptodl vision --symbols BTCUSDT --days 1',
+  },
   { typed: ['completion', 'powershell'], says: 'no script for "powershell"' },
 ];
 

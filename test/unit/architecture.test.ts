@@ -41,6 +41,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   unpack: REQUEST,
   write: [...list('duckdb lake sql venue'), ...NOUNS],
 
+  // behind everything: what the lake says when it is asked
+  query: [...list('duckdb lake sql venue'), ...NOUNS],
+
   // pages above the inner ring
   rest: ['venue', ...NOUNS],
 
@@ -51,11 +54,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: list('shell-word'),
 
   // composition
-  cli: [...list('main options plan report run schedule serve venue'), ...NOUNS],
+  cli: [...list('duckdb main options plan report run schedule serve venue'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
-    ...list('duckdb lake options plan queue report rest retry state throttle transport unpack venue write'),
+    ...list(
+      'duckdb lake options plan query queue report rest retry state throttle transport unpack venue write',
+    ),
     ...NOUNS,
   ],
 

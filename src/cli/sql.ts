@@ -1,0 +1,95 @@
+/** `cryptodl sql`: a question to the lake; the answer as a table for people, else as CSV or NDJSON. */
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import type { Answer } from '../duckdb.js';
+import { errnoOf, toCryptodlError, usage } from '../errors.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import type { Resolved } from '../options/resolve.js';
+import { absolutePath } from '../shown-path.js';
+import { lakeViews, queryLake } from '../run/query-lake.js';
+import type { QueriedLake } from '../run/query-lake.js';
+import { loadVenue } from '../venue/venue.js';
+import { csvLine, jsonLine } from './cell-text.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { printTable } from './print-table.js';
+import { watchSignals } from './watch-signals.js';
+import { writeData } from './write-data.js';
+
+export interface SqlRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+export async function sql(operand: string | undefined, run: SqlRun): Promise<ExitCode> {
+  const { io, typed, resolved } = run;
+  const { options } = resolved;
+  if (options.csv === true && options.json === true)
+    throw usage('--csv and --json are two kinds of output', 'keep one', { flags: { csv: null } });
+  const home = io.environment['HOME'];
+  const lake: QueriedLake = {
+    venue: loadVenue(),
+    root: absolutePath(options.out, home),
+    warn: (message) => {
+      io.stderr.write(`warning: ${message}\n`);
+    },
+  };
+  if (options.views === true) return printViews(lake, operand, io);
+  const text = await readQuery(operand, io);
+  const signals = watchSignals(io);
+  const tempFolder = options['temp-dir'] === undefined ? undefined : absolutePath(options['temp-dir'], home);
+  try {
+    const rows = await queryLake({ ...lake, text, tempFolder, signal: signals.signal }, (answer) =>
+      print(run, answer),
+    );
+    if (rows !== undefined && options.quiet !== true)
+      io.stderr.write(`${rows.toLocaleString('en-US')} ${rows === 1 ? 'row' : 'rows'}\n`);
+    return 0;
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+  }
+}
+
+async function printViews(lake: QueriedLake, operand: string | undefined, io: Io): Promise<ExitCode> {
+  if (operand !== undefined)
+    throw usage('--views prints all views and takes no query', undefined, { flags: { views: null } });
+  for await (const statement of lakeViews(lake)) if (!(await writeData(io, statement))) break;
+  return 0;
+}
+
+async function readQuery(operand: string | undefined, io: Io): Promise<string> {
+  if (operand === undefined)
+    throw usage('sql needs a query', '- reads it from stdin, @FILE from a file', {
+      command: ['sql', 'SHOW TABLES'],
+    });
+  if (operand === '-') return readAll(io.stdin);
+  if (!operand.startsWith('@')) return operand;
+  const path = operand.slice(1);
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw usage(`sql: cannot read ${path} (${errnoOf(error)})`, 'write @FILE for a query in a file');
+  }
+}
+
+/** How many rows there are; undefined when the reader has seen enough. */
+async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number | undefined> {
+  const { options } = resolved;
+  if (options.json !== true && options.csv !== true && io.stdout.isTTY === true)
+    return printTable(io, answer);
+  const names = answer.columns.map(({ name }) => name);
+  const lineOf = options.json === true ? jsonLine(names) : csvLine;
+  if (options.json !== true && !(await writeData(io, csvLine(names)))) return undefined;
+  let number = 0;
+  for await (const rows of answer.batches) {
+    number += rows.length;
+    if (!(await writeData(io, rows.map(lineOf).join('')))) return undefined;
+  }
+  return number;
+}

@@ -1,0 +1,119 @@
+/** What of a lake can be queried: per market and dataset the files that the manifests name, no row twice. */
+import { join } from 'node:path';
+import { parsePeriod } from '../calendar.js';
+import { seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
+import type { Held, Manifest, ObjectLine } from '../lake/manifest.js';
+import { fileSize } from '../lake/publish.js';
+import type { Market, Series, Settings } from '../task.js';
+
+export interface LakeFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly settings: Settings;
+}
+
+export interface LakeTable {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly hasInterval: boolean;
+  readonly files: readonly LakeFile[];
+}
+
+/** Files of committed rows that a query does not see, and why. */
+export interface LeftOut {
+  /** Gone, or not of the size that was committed. */
+  readonly unsound: string[];
+  /** CSV beside Parquet of some of the same days. */
+  readonly overlapping: string[];
+}
+
+/** `um_klines` */
+export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string {
+  return `${market}_${dataset}`;
+}
+
+/** Tables by name, ascending; those without a file to read are not there. Rejects for a damaged manifest. */
+export async function readTables(
+  root: string,
+  venue: string,
+  series: readonly Series[],
+): Promise<{ tables: LakeTable[]; leftOut: LeftOut }> {
+  const leftOut: LeftOut = { unsound: [], overlapping: [] };
+  const filesOf = new Map<string, { first: Series; files: LakeFile[] }>();
+  for (let from = 0; from < series.length; from += AT_ONCE) {
+    const some = series.slice(from, from + AT_ONCE);
+    const read = await Promise.all(some.map((one) => readSeries(join(root, seriesFolder(venue, one)))));
+    for (const [at, { files, unsound, overlapping }] of read.entries()) {
+      leftOut.unsound.push(...unsound);
+      leftOut.overlapping.push(...overlapping);
+      const first = some[at];
+      if (first === undefined || files.length === 0) continue;
+      const table = filesOf.get(tableName(first)) ?? { first, files: [] };
+      table.files.push(...files);
+      filesOf.set(tableName(first), table);
+    }
+  }
+  const tables = [...filesOf.values()].map(({ first, files }) => ({
+    market: first.market,
+    dataset: first.dataset,
+    hasInterval: first.interval !== undefined,
+    files,
+  }));
+  return { tables: tables.sort((a, b) => (tableName(a) < tableName(b) ? -1 : 1)), leftOut };
+}
+
+/** Manifests that are read at a time. */
+const AT_ONCE = 32;
+
+async function readSeries(folder: string): Promise<LeftOut & { files: LakeFile[] }> {
+  const first = await soundFiles(folder, await readManifest(folder));
+  if (first.unsound.length === 0) return first;
+  // A run may have put a file there whose lines follow at once.
+  return soundFiles(folder, await readManifest(folder));
+}
+
+async function soundFiles(folder: string, manifest: Manifest): Promise<LeftOut & { files: LakeFile[] }> {
+  const { lines, overlapping } = chooseFiles(manifest);
+  const sizes = await Promise.all(lines.map(({ file }) => fileSize(join(folder, file))));
+  const isSound = (line: ObjectLine, at: number): boolean =>
+    sizes[at] === lastCommit(manifest, line)?.fileBytes;
+  return {
+    files: lines.filter(isSound).map(({ file, settings }) => ({ path: join(folder, file), settings })),
+    unsound: lines.filter((line, at) => !isSound(line, at)).map(({ file }) => join(folder, file)),
+    overlapping: overlapping.map((file) => join(folder, file)),
+  };
+}
+
+function lastCommit(manifest: Manifest, { file, settings }: ObjectLine): ObjectLine | undefined {
+  return manifest[settings.format].lastOfFile(file);
+}
+
+/** One line per file, in period order: Parquet, and CSV of days that no Parquet has. */
+function chooseFiles({ parquet, csv }: Manifest): { lines: ObjectLine[]; overlapping: string[] } {
+  const chosen = [...byFile(parquet).values()].flatMap(([line]) => line ?? []);
+  const days = new Set(parquet.lines().flatMap(daysOf));
+  const overlapping: string[] = [];
+  for (const [file, lines] of byFile(csv)) {
+    const own = lines.flatMap(daysOf);
+    const both = own.filter((day) => days.has(day)).length;
+    if (both === 0) chosen.push(...lines.slice(0, 1));
+    else if (both < own.length) overlapping.push(file);
+  }
+  return { lines: chosen, overlapping };
+}
+
+function byFile(held: Held): Map<string, ObjectLine[]> {
+  const files = new Map<string, ObjectLine[]>();
+  for (const line of held.lines()) {
+    const lines = files.get(line.file);
+    if (lines === undefined) files.set(line.file, [line]);
+    else lines.push(line);
+  }
+  return files;
+}
+
+function daysOf({ cadence, period }: ObjectLine): number[] {
+  const { from = 0, to = 0 } = parsePeriod(cadence, period) ?? {};
+  return Array.from({ length: to - from }, (_, at) => from + at);
+}

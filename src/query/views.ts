@@ -1,0 +1,158 @@
+/** The view of a table, in DuckDB's SQL: its files by name, the same columns whatever each file has. */
+import { open } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { quoteName, quoteText } from '../sql.js';
+import type { ColumnSpec } from '../venue/facts.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import type { LakeFile, LakeTable } from './lake-tables.js';
+import { tableName } from './lake-tables.js';
+
+/** With `isShown` one file per line, for people. Rejects with a system error for a CSV that cannot be read. */
+export async function viewOf(
+  table: LakeTable,
+  spec: DatasetSpec | undefined,
+  isShown = false,
+): Promise<string> {
+  const of = (format: string): LakeFile[] => table.files.filter((file) => file.settings.format === format);
+  const columns = columnsOf(table, spec);
+  const parts = [
+    ...(of('parquet').length === 0 ? [] : [parquetPart(of('parquet'), columns)]),
+    ...[...(await byShape(of('csv'))).values()].map((files) => csvPart(files, columns)),
+  ];
+  const layers = layersOf(table.hasInterval);
+  const selects = parts.map(
+    ({ values, reader, files }) =>
+      `SELECT ${[...layers, ...values].join(', ')} FROM ${reader(`[${files.join(isShown ? ',\n    ' : ', ')}]`)}`,
+  );
+  return `CREATE OR REPLACE VIEW ${quoteName(tableName(table))} AS\n  ${selects.join('\n  UNION ALL BY NAME ')}`;
+}
+
+interface Part {
+  readonly values: readonly string[];
+  readonly files: readonly string[];
+  readonly reader: (list: string) => string;
+}
+
+interface ViewColumn {
+  readonly name: string;
+  readonly isTime: boolean;
+  readonly type: string;
+}
+
+/** The symbol and the interval come from the path: DuckDB's own layers would take those above the lake as well. */
+function layersOf(hasInterval: boolean): string[] {
+  const symbol = String.raw`regexp_extract(filename, '/symbol=([^/]*)/[^/]*$', 1)`;
+  const interval = String.raw`regexp_extract(filename, '/interval=([^/]*)/[^/]*/[^/]*$', 1)`;
+  return [
+    `url_decode(${symbol}) AS symbol`,
+    ...(hasInterval ? [`url_decode(${interval}) AS "interval"`] : []),
+  ];
+}
+
+/** Undefined for a dataset that this version does not know: the files say what they have. */
+function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewColumn[] | undefined {
+  const isText = files.every(
+    ({ settings }) => settings.format === 'parquet' && settings.numbers === 'string',
+  );
+  return spec?.columns.flatMap((column) =>
+    column.type === 'symbol'
+      ? []
+      : [
+          {
+            name: column.name,
+            isTime: column.type === 'time' || column.type === 'datetime',
+            type: typeOf(column, isText),
+          },
+        ],
+  );
+}
+
+function typeOf({ type }: ColumnSpec, isText: boolean): string {
+  switch (type) {
+    case 'time':
+    case 'datetime':
+      return 'TIMESTAMP';
+    case 'date':
+      return 'DATE';
+    case 'hour':
+    case 'integer':
+      return 'BIGINT';
+    case 'flag':
+      return 'BOOLEAN';
+    case 'number':
+      return isText ? 'VARCHAR' : 'DOUBLE';
+    case 'text':
+    case 'symbol':
+      return 'VARCHAR';
+  }
+}
+
+/** The declared schema spares a look into every file: thousands of them are a query in no time. */
+function parquetPart(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part {
+  const fields = columns?.map(
+    ({ name, type }) =>
+      `${quoteText(name)}: {name: ${quoteText(name)}, type: ${quoteText(type)}, default_value: NULL}`,
+  );
+  const shape = fields === undefined ? 'union_by_name = true' : `schema = MAP {${fields.join(', ')}}`;
+  return {
+    values: columns?.map(({ name }) => quoteName(name)) ?? ['* EXCLUDE (filename)'],
+    files: files.map(({ path }) => quoteText(path.split(sep).join('/'))),
+    reader: (list) => `read_parquet(${list}, ${shape}, filename = true, hive_partitioning = false)`,
+  };
+}
+
+interface CsvShape {
+  readonly header: readonly string[];
+  readonly files: LakeFile[];
+  readonly timestamps: LakeFile['settings']['timestamps'];
+}
+
+/** Files of a series that is older than one of its columns are not as wide as the others. */
+async function byShape(files: readonly LakeFile[]): Promise<Map<string, CsvShape>> {
+  const shapes = new Map<string, CsvShape>();
+  for (const file of files) {
+    const header = await readHeader(file.path);
+    const { timestamps } = file.settings;
+    const id = `${timestamps} ${header}`;
+    const shape = shapes.get(id) ?? { header: header.split(','), files: [], timestamps };
+    shape.files.push(file);
+    shapes.set(id, shape);
+  }
+  return shapes;
+}
+
+async function readHeader(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0);
+    return buffer.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
+  } finally {
+    await file.close();
+  }
+}
+
+function csvPart({ header, files, timestamps }: CsvShape, columns: readonly ViewColumn[] | undefined): Part {
+  const known = new Map(columns?.map((column) => [column.name, column]));
+  const read = header.map((name) => {
+    const column = known.get(name);
+    const type = column?.isTime === true && timestamps !== 'iso' ? 'BIGINT' : (column?.type ?? 'VARCHAR');
+    return `${quoteText(name)}: ${quoteText(column?.isTime === true && timestamps === 'iso' ? 'VARCHAR' : type)}`;
+  });
+  const values = header.map((name) =>
+    known.get(name)?.isTime === true
+      ? `${instant(quoteName(name), timestamps)} AS ${quoteName(name)}`
+      : quoteName(name),
+  );
+  return {
+    values,
+    files: files.map(({ path }) => quoteText(path.split(sep).join('/'))),
+    reader: (list) =>
+      `read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${read.join(', ')}}, filename = true, hive_partitioning = false)`,
+  };
+}
+
+/** The inverse of how a CSV renders times. */
+function instant(name: string, timestamps: CsvShape['timestamps']): string {
+  if (timestamps === 'us') return `make_timestamp(${name})`;
+  return timestamps === 'ms' ? `make_timestamp(${name} * 1000)` : `CAST(rtrim(${name}, 'Z') AS TIMESTAMP)`;
+}
