@@ -189,13 +189,13 @@ describe('src', () => {
     expect(pathsWhere((file) => file.readsEnvironment)).toEqual(READS_ENVIRONMENT);
   });
 
-  it('ARCHITECTURE.md names every file of src, in at most 120 lines', () => {
+  it('ARCHITECTURE.md names every file of src, in at most 140 lines', () => {
     const map = readFileSync(join(SRC, '../ARCHITECTURE.md'), 'utf8');
     const unnamed = files
       .map(({ path }) => path.slice(path.lastIndexOf('/') + 1))
       .filter((name) => !map.includes(name));
     expect(unnamed).toEqual([]);
-    expect(map.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+    expect(map.trimEnd().split('\n').length).toBeLessThanOrEqual(140);
   });
 });
 
