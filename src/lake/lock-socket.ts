@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 
 /** The kernel's word on a directory: `taken` by another, `unknown` where there are no abstract sockets, or ours. */
 export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
@@ -14,10 +14,30 @@ const NAME_BYTES = 107;
  */
 export async function bindSocket(directory: string): Promise<SocketLock> {
   if (process.platform !== 'linux') return 'unknown';
-  // By identity, so that a symlink or a second spelling of the path is the same lake.
+  return listenOn(await socketName(directory));
+}
+
+/** Whether somebody else has bound it, found out without binding it; false where there are no abstract sockets. */
+export async function isSocketTaken(directory: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const path = await socketName(directory);
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => {
+      resolve(false);
+    });
+  });
+}
+
+/** By identity, so that a symlink or a second spelling of the path is the same lake. */
+async function socketName(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
-  return listenOn(`\0${`cryptodl-${digest}`.padEnd(NAME_BYTES, '-')}`);
+  return `\0${`cryptodl-${digest}`.padEnd(NAME_BYTES, '-')}`;
 }
 
 function listenOn(path: string): Promise<SocketLock> {

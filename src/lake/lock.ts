@@ -1,10 +1,10 @@
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, errnoOf } from '../errors.js';
 import { withClaim } from './lock-claim.js';
 import { describeThisProcess, parseHolder, stateOf, type LockHolder } from './lock-holder.js';
-import { bindSocket, type SocketLock } from './lock-socket.js';
+import { bindSocket, isSocketTaken, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
   /** Frees the lake; a second call does nothing. */
@@ -48,6 +48,25 @@ export async function acquireLock(
       }
     },
   };
+}
+
+/**
+ * Rejects with `locked`, as `acquireLock` would, while another run writes the lake of `directory`. Takes nothing and writes
+ * nothing; a directory that is not there is not locked.
+ */
+export async function refuseWriter(directory: string): Promise<void> {
+  const path = join(directory, 'lock.json');
+  try {
+    if (await isSocketTaken(directory)) throw heldBy(await waitForHolder(path));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  const holder = await readHolder(path);
+  if (typeof holder !== 'object') return;
+  const state = await stateOf(holder, await describeThisProcess('', 0));
+  if (state === 'here') throw heldBy(holder);
+  if (state === 'elsewhere') throw heldElsewhere(holder, path);
 }
 
 /** Makes the claim the lock, unless the lock belongs to somebody who may be alive. Only under a claim. */

@@ -57,13 +57,15 @@ export interface ObjectLine {
 /** More gaps than these within one object are not remembered one by one. */
 export const MOST_GAPS = 100;
 
-/** An object whose rows are no longer in its file. */
-interface DroppedLine {
+/** An object whose rows are no longer in its file; `repair` asks for what is not held since. */
+export interface DroppedLine {
   readonly v: 1;
   readonly kind: 'dropped';
   readonly key: string;
   readonly format: Format;
   readonly at: string;
+  /** How it was written, where no other line of the series may tell. */
+  readonly settings?: Settings;
 }
 
 export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
@@ -152,14 +154,13 @@ export interface Manifest extends Readonly<Record<Format, Held>> {
   readonly absences: Absences;
 }
 
+export function emptyManifest(): Manifest {
+  return { parquet: new Held(), csv: new Held(), zip: new Held(), absences: new Absences() };
+}
+
 /** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
 export async function readManifest(seriesFolder: string): Promise<Manifest> {
-  const manifest: Manifest = {
-    parquet: new Held(),
-    csv: new Held(),
-    zip: new Held(),
-    absences: new Absences(),
-  };
+  const manifest = emptyManifest();
   const file = join(seriesFolder, MANIFEST);
   let text: string;
   try {
@@ -172,7 +173,7 @@ export async function readManifest(seriesFolder: string): Promise<Manifest> {
   lines.pop();
   for (const [index, line] of lines.entries()) {
     try {
-      apply(manifest, JSON.parse(line) as ManifestLine);
+      applyLine(manifest, JSON.parse(line) as ManifestLine);
     } catch (error) {
       throw refusedLine(`${file} line ${index + 1}`, error);
     }
@@ -181,7 +182,7 @@ export async function readManifest(seriesFolder: string): Promise<Manifest> {
 }
 
 /** Thrown with the version that a later cryptodl wrote. */
-class NewerVersion extends Error {}
+export class NewerVersion extends Error {}
 
 function refusedLine(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
@@ -193,11 +194,13 @@ function refusedLine(where: string, cause: unknown): CryptodlError {
   }
   return new CryptodlError('manifest-damaged', `${where} is damaged`, {
     cause,
-    hint: 'restore the file, or delete that line: its object is then fetched again',
+    hint: 'restore the file; or set the line aside with cryptodl verify --fix, and fetch its object again with cryptodl repair',
+    correction: { command: ['verify', '--fix'] },
   });
 }
 
-function apply(manifest: Manifest, line: ManifestLine): void {
+/** Throws when the line makes no sense, and `NewerVersion`. */
+export function applyLine(manifest: Manifest, line: ManifestLine): void {
   const version: unknown = line.v;
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
   if (version !== 1) throw new TypeError('unknown version');

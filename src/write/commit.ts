@@ -11,6 +11,7 @@ import type { PartitionPlan, Revision } from '../task.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { HeldFile } from './held-file.js';
+import { keepUnknown } from './keep-unknown.js';
 import type { WriterContext } from './writer.js';
 
 /** One file that is ready to appear. */
@@ -35,9 +36,11 @@ export interface Commit {
 /** The manifest comes last: nothing is held without being there. Answers for the staged files from here on. */
 export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
   const { held, made, dead } = commitment;
+  const files = made.map(({ file }) => file);
+  const unknown = await keepUnknown(context, plan, held, { received: commitment.received, files });
   await keepLost(context, commitment);
   const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
-  const lines = linesOf(context, plan, commitment);
+  const lines = [...unknown, ...linesOf(context, plan, commitment)];
   // A file that is not what its manifest says is made anew from its objects: what REST had may be gone by then.
   const isLast =
     held.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');

@@ -20,6 +20,7 @@ export function provenance(
     tool: `cryptodl ${context.tool}`,
     venue: context.venue.name,
     ...plan.series,
+    settings: plan.settings,
     period: label,
     timeZone: 'UTC',
     columns: Object.fromEntries(

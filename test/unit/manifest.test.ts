@@ -72,7 +72,7 @@ describe('damage', () => {
     await expect(reading).rejects.toMatchObject({ code: 'manifest-damaged', fatal: true });
     await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
     await expect(reading).rejects.toMatchObject({
-      hint: expect.stringContaining('delete that line') as string,
+      hint: expect.stringContaining('verify --fix') as string,
     });
   });
 

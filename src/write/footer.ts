@@ -1,0 +1,48 @@
+/** What a Parquet file says of itself, without its rows. */
+import type { Settings } from '../task.js';
+import type { Session } from './duckdb.js';
+import { quoteText } from './sql.js';
+import { rowsInParquet } from './statements.js';
+
+export interface Footer {
+  readonly rows: number;
+  /** Names of the columns with their physical types. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Where its rows are from; undefined for a file that is not ours. */
+  readonly provenance?: {
+    readonly keys: readonly string[];
+    /** Older files do not say. */
+    readonly settings?: Settings;
+  };
+}
+
+/** Rejects when it is no Parquet file, or not to its end. */
+export async function readFooter(session: Session, file: string): Promise<Footer> {
+  const [count] = await session.rows(rowsInParquet(file));
+  const schema = await session.rows(
+    `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,
+  );
+  const [told] = await session.rows(
+    `SELECT decode(value) AS text FROM parquet_kv_metadata(${quoteText(file)}) WHERE decode(key) = 'cryptodl'`,
+  );
+  return {
+    rows: Number(count?.['rows']),
+    columns: new Map(schema.map(({ name, type }) => [String(name), String(type)])),
+    ...provenanceIn(told?.['text']),
+  };
+}
+
+function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
+  if (typeof text !== 'string') return {};
+  try {
+    const { objects, settings } = JSON.parse(text) as {
+      objects?: readonly { key: string }[];
+      settings?: Settings;
+    };
+    const keys = (objects ?? []).map(({ key }) => key).filter((key) => typeof key === 'string');
+    return { provenance: { keys, ...(settings === undefined ? {} : { settings }) } };
+  } catch {
+    // Somebody else's word of the same name.
+    return {};
+  }
+}
