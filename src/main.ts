@@ -34,9 +34,14 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
   switch (verb) {
     case 'vision':
-    case 'metrics': {
+    case 'metrics':
+    case 'repair': {
       const { download } = await import('./cli/download.js');
       return download({ resolved, io, typed, verb });
+    }
+    case 'verify': {
+      const { verify } = await import('./cli/verify.js');
+      return verify({ resolved, io, typed });
     }
     case 'list': {
       const { list } = await import('./cli/list.js');

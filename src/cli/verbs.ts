@@ -61,6 +61,24 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
   },
+  verify: {
+    doc: "look at what the lake holds: files against manifests, files that are nobody's, what killed runs left; --fix puts it aside",
+    examples: [
+      'cryptodl verify',
+      'cryptodl verify --deep --market um --dataset klines --json',
+      'cryptodl verify --fix',
+    ],
+    aka: ['check', 'fsck', 'validate', 'test', 'integrity', 'audit'],
+  },
+  repair: {
+    doc: 'fetch again what is damaged or missing between the first and the last held day, from the archive or REST',
+    examples: [
+      'cryptodl repair',
+      'cryptodl repair --dry-run',
+      'cryptodl repair --dataset klines --symbols BTCUSDT',
+    ],
+    aka: ['fix', 'heal', 'fill', 'backfill', 'gaps'],
+  },
   list: {
     operand: '[what]',
     choices: LISTS,

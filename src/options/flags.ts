@@ -10,6 +10,8 @@ export const VERBS = [
   'metrics',
   'run',
   'retry',
+  'verify',
+  'repair',
   'schedule',
   'list',
   'schema',
@@ -60,13 +62,15 @@ function presetText(name: (typeof PRESETS)[number]): string {
   const { retries, baseDelayMs } = presets[name];
   return `${name} ${retries} × ${durationText(baseDelayMs)}`;
 }
-const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry'];
-const ONLINE: readonly Verb[] = ['vision', 'metrics', 'retry', 'list'];
+const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
+const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list'];
 /** Flags of `run`: they say the same of every job. */
 const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list'];
 const WRITING: readonly Verb[] = ['vision', 'metrics'];
+/** What looks at the lake chooses among what it holds. */
+const HELD: readonly Verb[] = ['verify', 'repair'];
 
 /** What `metrics` downloads when nobody says otherwise. */
 const METRICS = [
@@ -102,7 +106,7 @@ const FLAGS = {
   }),
   market: defaulted({
     group: 'What',
-    verbs: ['vision', 'metrics', 'list', 'schema'],
+    verbs: [...CHOOSING, 'schema', ...HELD],
     value: 'MARKET',
     doc: 'spot, um, cm or option',
     ...oneOf(MARKETS),
@@ -111,7 +115,7 @@ const FLAGS = {
   }),
   dataset: defaultedList({
     group: 'What',
-    verbs: CHOOSING,
+    verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'comma',
     doc: 'datasets, with commas; cryptodl list datasets shows them',
@@ -123,7 +127,7 @@ const FLAGS = {
   }),
   interval: defaultedList({
     group: 'What',
-    verbs: CHOOSING,
+    verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'comma',
     doc: 'intervals of klines and of REST statistics, with commas',
@@ -135,7 +139,7 @@ const FLAGS = {
   }),
   symbols: optionalList({
     group: 'What',
-    verbs: CHOOSING,
+    verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'repeat',
     doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without it the series that the lake holds are continued",
@@ -145,7 +149,7 @@ const FLAGS = {
   }),
   quote: optionalList({
     group: 'What',
-    verbs: CHOOSING,
+    verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'comma',
     doc: 'keep symbols with one of these quote assets',
@@ -248,7 +252,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'sql'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql'],
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -257,7 +261,7 @@ const FLAGS = {
   }),
   format: defaulted({
     group: 'Output',
-    verbs: WRITING,
+    verbs: [...WRITING, ...HELD],
     value: 'FORMAT',
     doc: "parquet, csv or zip (the archive's own files)",
     ...oneOf(['parquet', 'csv', 'zip']),
@@ -383,9 +387,27 @@ const FLAGS = {
     parse: parse.text,
     example: '/var/lib/cryptodl',
   }),
+  deep: optional({
+    group: 'Safety',
+    verbs: HELD,
+    doc: 'read every row again: values, times, order, counts per object',
+    parse: parse.flag,
+  }),
+  upstream: optional({
+    group: 'Safety',
+    verbs: HELD,
+    doc: 'compare held objects with the listing and the sidecars of the archive: one request per object',
+    parse: parse.flag,
+  }),
+  fix: optional({
+    group: 'Safety',
+    verbs: ['verify'],
+    doc: 'put what is wrong into OUT/quarantine and remove leftovers; cryptodl repair then fetches what is missing',
+    parse: parse.flag,
+  }),
   verify: defaulted({
     group: 'Safety',
-    verbs: ['vision', 'retry'],
+    verbs: ['vision', 'retry', 'repair'],
     value: 'HOW',
     doc: 'sha256 (sidecar), etag (MD5 from the listing) or none',
     ...oneOf(['sha256', 'etag', 'none']),
@@ -409,7 +431,7 @@ const FLAGS = {
   }),
   'stale-checksum': defaulted({
     group: 'Safety',
-    verbs: ['vision', 'retry'],
+    verbs: ['vision', 'retry', 'repair'],
     value: 'WHAT',
     doc: 'an object that its sidecar contradicts, while size and ETag are the listed ones: fail, or warn and take it',
     ...oneOf(['fail', 'warn']),
@@ -656,7 +678,7 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'sql'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql'],
     doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text',
     parse: parse.flag,
   }),
@@ -703,7 +725,7 @@ const FLAGS = {
 
   config: optional({
     group: 'Options',
-    verbs: ['vision', 'metrics', 'retry', 'list', 'schema', 'sql', 'serve'],
+    verbs: [...ONLINE, 'schema', 'sql', 'serve'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -711,7 +733,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: ['vision', 'metrics', 'run', 'retry', 'list', 'schema', 'sql', 'serve'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),

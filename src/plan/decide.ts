@@ -15,6 +15,8 @@ export interface DecideContext {
   readonly folder: string;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only';
+  /** Files that are known not to be what was committed. */
+  readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;
 }
 
@@ -137,7 +139,9 @@ async function intactFiles(context: DecideContext, lines: readonly ObjectLine[])
   return new Set(
     files.filter(
       (file, index) =>
-        sizes[index] !== undefined && sizes[index] === context.held.lastOfFile(file)?.fileBytes,
+        context.broken?.has(file) !== true &&
+        sizes[index] !== undefined &&
+        sizes[index] === context.held.lastOfFile(file)?.fileBytes,
     ),
   );
 }

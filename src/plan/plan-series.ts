@@ -29,6 +29,10 @@ export interface SeriesRequest {
   readonly ranges: readonly DayRange[];
   /** What REST is asked for; undefined: nothing. */
   readonly rest?: RestOffer;
+  /** Files of the series that are known not to be what was committed. */
+  readonly broken?: ReadonlySet<string>;
+  /** What nobody had a while ago is asked for all the same. */
+  readonly asksAgain?: true;
 }
 
 export interface PlanContext {
@@ -69,6 +73,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     folder: settings.format === 'zip' ? context.root : folder,
     force: context.force,
     revisions: context.revisions,
+    ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
   };
   const whole = differences.length > 0 ? splitMonths(partitions, held, settings) : [];
@@ -98,13 +103,13 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: str
 /** By label. `held` decides between objects, `known` is what there is. */
 async function chosenPeriods(
   context: PlanContext,
-  { series, settings, cadences, rest }: SeriesRequest,
+  { series, settings, cadences, rest, asksAgain }: SeriesRequest,
   ranges: readonly DayRange[],
   { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
   // What nobody had a while ago is not asked for at each run.
   const isDoubtful = (period: Period): boolean => {
-    const absence = context.force ? undefined : absences.of(period);
+    const absence = context.force || asksAgain === true ? undefined : absences.of(period);
     return absence !== undefined && !isDue(absence, context.nowMs);
   };
   const fromRest =

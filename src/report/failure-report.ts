@@ -18,7 +18,7 @@ export interface FailureReport {
 
 /** What a run says of itself. */
 export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
-  readonly verb: 'vision' | 'metrics' | 'retry';
+  readonly verb: 'vision' | 'metrics' | 'retry' | 'repair';
 };
 
 /** The file is made with the first failure; holes are named in it, but do not make one. */

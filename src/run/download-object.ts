@@ -185,7 +185,7 @@ function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
 }
 
 /** `<64 hex>  <file name>`, with or without a final newline (facts, section 2). */
-function parseSidecar(text: string, name: string): string | undefined {
+export function parseSidecar(text: string, name: string): string | undefined {
   // Trimmed first: one expression for both ends would take seconds over 64 KiB of spaces.
   const match = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(text.trimEnd());
   return match?.[2] === name ? match[1]?.toLowerCase() : undefined;

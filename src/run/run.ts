@@ -26,8 +26,9 @@ import { wantFailures } from './want-failures.js';
 import type { PastFailures } from './want-failures.js';
 import { wantMetrics } from './want-metrics.js';
 import { waitForPublication } from './wait-for-publication.js';
+import { wantRepairs } from './want-repairs.js';
 import { wantSeries } from './want-series.js';
-import type { Wanted } from './wanted.js';
+import type { RunVerb, Wanted } from './wanted.js';
 
 export interface RunRequest {
   readonly resolved: Resolved;
@@ -38,7 +39,7 @@ export interface RunRequest {
   /** Ends the run: what is committed stays, the rest is told as not done. */
   readonly signal: AbortSignal;
   /** What the options are flags of; of a failure report, that of its run. */
-  readonly verb: 'vision' | 'metrics';
+  readonly verb: RunVerb;
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
   /** For a run that shares its report with others; its own when nothing is said. */
@@ -118,25 +119,38 @@ async function beginLater({ resolved, clock, observer }: RunRequest, signal: Abo
 }
 
 async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
+  if (request.verb === 'repair' && request.failures === undefined) {
+    // What is wrong with a lake can only be told while nobody else writes it.
+    await refuseBadReport(session.options.failures);
+    return locked(session, 'repair', async () => execute(session, request, await want(session, request)));
+  }
   const wanted = await want(session, request);
   await refuseBadReport(session.options.failures);
   await waitForPublication(session, wanted);
-  const lock = await openLake(session, `cryptodl ${wanted.verb}`);
+  return locked(session, wanted.verb, () => execute(session, request, wanted));
+}
+
+async function locked<T>(session: Session, verb: Wanted['verb'], act: () => Promise<T>): Promise<T> {
+  const lock = await openLake(session, `cryptodl ${verb}`);
   try {
-    const plan = await planRun(session, wanted);
-    try {
-      refuseAllEnded(session.venue, wanted.ended, plan.totals);
-      refuseLargePlan(session, plan);
-      session.observer.announce(announcement(session, wanted, plan));
-      const report = openReport(session, request, wanted.verb);
-      const { totals, spool } = plan;
-      session.deadline.beginWork();
-      return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
-    } finally {
-      await plan.spool.close();
-    }
+    return await act();
   } finally {
     await lock.release();
+  }
+}
+
+async function execute(session: Session, request: RunRequest, wanted: Wanted): Promise<RunEnd> {
+  const plan = await planRun(session, wanted);
+  try {
+    refuseAllEnded(session.venue, wanted.ended, plan.totals);
+    refuseLargePlan(session, plan);
+    session.observer.announce(announcement(session, wanted, plan));
+    const report = openReport(session, request, wanted.verb);
+    const { totals, spool } = plan;
+    session.deadline.beginWork();
+    return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
+  } finally {
+    await plan.spool.close();
   }
 }
 
@@ -148,6 +162,7 @@ function announcement(session: Session, { what, range, notes }: Wanted, { totals
 
 function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
   if (failures !== undefined) return Promise.resolve(wantFailures(session, failures));
+  if (verb === 'repair') return wantRepairs(session, resolved, read);
   return verb === 'metrics' ? wantMetrics(session, resolved, read) : wantSeries(session, resolved, read);
 }
 

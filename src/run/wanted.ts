@@ -13,9 +13,12 @@ export interface Asked {
   readonly datasets: readonly ChosenDataset[];
 }
 
+/** What a run's options are flags of. */
+export type RunVerb = 'vision' | 'metrics' | 'repair';
+
 /** What somebody asks for, made out but not yet planned. */
 export interface Wanted {
-  readonly verb: 'vision' | 'metrics' | 'retry';
+  readonly verb: RunVerb | 'retry';
   readonly requests: readonly SeriesRequest[];
   /** False when it is already known that the listing cannot be had. */
   readonly hasListing: boolean;

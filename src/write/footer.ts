@@ -1,7 +1,7 @@
 /** What a Parquet file says of itself, without its rows. */
 import type { Settings } from '../task.js';
-import type { Session } from './duckdb.js';
-import { quoteText } from './sql.js';
+import type { Session } from '../duckdb.js';
+import { quoteText } from '../sql.js';
 import { rowsInParquet } from './statements.js';
 
 export interface Footer {

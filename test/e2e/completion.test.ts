@@ -125,7 +125,7 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
   it.skipIf(!isThere)('offers the verbs first, and no flag of theirs', async () => {
     const words = await offered(shell, 'cryptodl ');
     expect(words.filter((word) => !word.startsWith('-')).sort()).toEqual([...VERBS].sort());
-    expect(await offered(shell, 'cryptodl v')).toEqual(['vision']);
+    expect(await offered(shell, 'cryptodl vi')).toEqual(['vision']);
     expect((await offered(shell, 'cryptodl --')).sort()).toEqual(['--help', '--version']);
   });
 

@@ -44,6 +44,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // behind everything: what the lake says when it is asked
   query: [...list('duckdb lake sql venue'), ...NOUNS],
 
+  // a look at what is there
+  verify: ['lake', 'venue', ...NOUNS],
+
   // pages above the inner ring
   rest: ['venue', ...NOUNS],
 
@@ -54,12 +57,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: list('shell-word'),
 
   // composition
-  cli: [...list('duckdb main options plan report run schedule serve venue'), ...NOUNS],
+  cli: [...list('duckdb main options plan report run schedule serve venue verify'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
     ...list(
-      'duckdb lake options plan query queue report rest retry state throttle transport unpack venue write',
+      'duckdb lake options plan query queue report rest retry state throttle transport unpack venue verify write',
     ),
     ...NOUNS,
   ],

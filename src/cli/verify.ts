@@ -1,0 +1,105 @@
+/** `cryptodl verify`: one finding per line on stdout, what it comes to on stderr. */
+import { systemClock } from '../clock.js';
+import { toCryptodlError } from '../errors.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import { SILENT } from '../observer.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/surroundings.js';
+import { openSession } from '../run/session.js';
+import { verifyLake } from '../run/verify-lake.js';
+import type { Progress, VerifySummary, VerifyTeller } from '../run/verify-lake.js';
+import { shownPath } from '../shown-path.js';
+import { bytesText } from '../units.js';
+import type { Finding } from '../verify/finding.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { readLists } from './read-lists.js';
+import { watchSignals } from './watch-signals.js';
+import { writeData } from './write-data.js';
+
+export interface VerifyRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+export async function verify({ resolved, io, typed }: VerifyRun): Promise<ExitCode> {
+  const { options } = resolved;
+  const signals = watchSignals(io);
+  const observer = {
+    ...SILENT,
+    warn: (message: string) => {
+      io.stderr.write(`warning: ${message}\n`);
+    },
+  };
+  const session = openSession({
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    observer,
+    clock: systemClock,
+    signal: signals.signal,
+    tell: () => Promise.resolve(),
+  });
+  try {
+    const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
+    if (summary === undefined) return 0;
+    if (options.json === true) await writeData(io, `${JSON.stringify({ event: 'summary', ...summary })}\n`);
+    const isWell = summary.exitCode === 0;
+    if (options.quiet !== true || !isWell) io.stderr.write(closing(summary, shownPath(session.paths.root)));
+    return summary.exitCode;
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+    await session.close();
+  }
+}
+
+const PROGRESS_EVERY_MS = 10_000;
+
+function teller({ options }: Resolved, io: Io): VerifyTeller {
+  let saidAt = systemClock.monotonic();
+  return {
+    finding: (finding) =>
+      writeData(
+        io,
+        options.json === true ? `${JSON.stringify({ event: 'finding', ...finding })}\n` : lineOf(finding),
+      ),
+    progress: (progress) => {
+      const now = systemClock.monotonic();
+      if (options.quiet === true || now - saidAt < PROGRESS_EVERY_MS) return;
+      saidAt = now;
+      io.stderr.write(`${seen(progress)} so far\n`);
+    },
+  };
+}
+
+function lineOf({ kind, path, line, text, done }: Finding): string {
+  const place = line === undefined ? path : `${path}:${line}`;
+  return `${kind}\t${place}\t${text}${done === undefined ? '' : ` (${done})`}\n`;
+}
+
+function seen({ series, files, bytes }: Progress): string {
+  const number = files.toLocaleString('en-US');
+  return `${series.toLocaleString('en-US')} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
+}
+
+function closing(summary: VerifySummary, out: string): string {
+  const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
+  if (parts.length === 0) return `${seen(summary)}: all sound\n`;
+  const { fix, repair, 'nothing-known': others } = summary.left;
+  const isUpstream = (summary.findings.revised ?? 0) > 0;
+  const lines = [
+    `${seen(summary)}: ${parts.join(', ')}`,
+    ...(others > 0 ? [`${others} of them are only told: nothing here puts them right`] : []),
+    ...(fix > 0 ? [`next: cryptodl verify --fix --out ${out}`] : []),
+    ...(repair > 0 && fix === 0
+      ? [`next: cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
+      : []),
+    ...(fix + repair + others === 0 ? ['all of it is put right'] : []),
+  ];
+  return `${lines.join('\n')}\n`;
+}

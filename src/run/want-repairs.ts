@@ -1,0 +1,147 @@
+/** `cryptodl repair`: what is wrong is put aside; that and what is missing in between is planned like any other run. */
+import { join } from 'node:path';
+import { dayOf } from '../calendar.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { DroppedLine, Held } from '../lake/manifest.js';
+import type { Resolved } from '../options/resolve.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import type { ReadList } from '../plan/symbols.js';
+import type { Format, Period, Series, Settings } from '../task.js';
+import { FORMATS } from '../verify/check-series.js';
+import type { FindingKind } from '../verify/finding.js';
+import { isHeld, periodOf } from '../verify/lost-objects.js';
+import { missingDays } from '../verify/missing-days.js';
+import { cadencesOf } from '../venue/keys.js';
+import { findDataset, isArchived } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { checkLake } from './check-lake.js';
+import type { Checked } from './check-lake.js';
+import { chooseHeld, nothingHeld } from './choose-held.js';
+import { givenFlags } from './describe-wanted.js';
+import { restOffer } from './rest-offer.js';
+import type { Session } from './session.js';
+import type { Wanted } from './wanted.js';
+
+/** A dry run looks and plans; otherwise only under the lake's lock. Throws usage errors. */
+export async function wantRepairs(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+  const { options, paths, venue } = session;
+  const given = givenFlags(resolved);
+  const selection = await chooseHeld(session, given, read);
+  const requests: SeriesRequest[] = [];
+  const found: Partial<Record<FindingKind, number>> = {};
+  let series = 0;
+  let hasEvidence = false;
+  const how = { deep: options.deep === true, upstream: options.upstream === true };
+  const mode = options['dry-run'] === true ? 'plan' : 'fix';
+  for await (const checked of checkLake(session, { selection, ...how, mode })) {
+    for (const finding of checked.findings) {
+      found[finding.kind] = (found[finding.kind] ?? 0) + 1;
+      hasEvidence ||= finding.done !== undefined;
+      session.observer.event('finding', finding);
+    }
+    if (checked.check === undefined) continue;
+    series += 1;
+    requests.push(...requestsOf(session, checked, selection.format));
+  }
+  if (series === 0) throw nothingHeld(options.out, !selection.isWhole);
+  const days = requests.reduce(
+    (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
+    0,
+  );
+  return {
+    verb: 'repair',
+    requests,
+    hasListing: true,
+    what: `repair of ${options.out}`,
+    range: `${count(days, 'day')} of ${count(requests.length, 'series')}, of ${series} held`,
+    notes: foundNotes(found, hasEvidence),
+    ended: [],
+    dataPath: join(paths.root, venue.name),
+    query: undefined,
+  };
+}
+
+function count(number: number, what: string): string {
+  const plural = what.endsWith('s') || number === 1 ? what : `${what}s`;
+  return `${number.toLocaleString('en-US')} ${plural}`;
+}
+
+function foundNotes(found: Partial<Record<FindingKind, number>>, hasEvidence: boolean): string[] {
+  const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);
+  if (parts.length === 0) return [];
+  return [`found      ${parts.join(', ')}${hasEvidence ? ': evidence is kept in quarantine' : ''}`];
+}
+
+function requestsOf(session: Session, checked: Checked, format: Format | undefined): SeriesRequest[] {
+  const { check } = checked;
+  if (check === undefined) return [];
+  const { series } = check.folder;
+  const spec = findDataset(session.venue, series.market, series.dataset);
+  if (spec === undefined) return [];
+  const formats = FORMATS.filter((name) => format === undefined || name === format);
+  return formats.flatMap((name) => requestOf(session, checked, spec, name) ?? []);
+}
+
+/** Undefined when nothing is missing. */
+function requestOf(
+  session: Session,
+  { check, findings, dropped: now }: Checked,
+  spec: DatasetSpec,
+  format: Format,
+): SeriesRequest | undefined {
+  if (check === undefined) return undefined;
+  const { series } = check.folder;
+  const { manifest, dropped: before } = check.inspected;
+  const held = manifest[format];
+  const dropped = [...before, ...now].filter((line) => line.format === format);
+  const settings = held.lines().at(-1)?.settings ?? settingsIn(dropped);
+  if (settings === undefined) return undefined;
+  const revised = findings.filter((finding) => finding.kind === 'revised').map(({ path }) => path);
+  const broken = check.broken.filter((line) => line.settings.format === format);
+  const ranges = missingDays({
+    held,
+    absences: manifest.absences,
+    broken,
+    others: [
+      ...periodsIn(
+        session,
+        series,
+        dropped.map(({ key }) => key),
+      ).filter((period) => !isHeld(held, period)),
+      ...periodsIn(session, series, revised).filter((period) => isHeld(held, period)),
+    ],
+    today: dayOf(session.nowMs),
+  });
+  if (ranges.length === 0) return undefined;
+  return {
+    series,
+    settings,
+    cadences: cadencesOf(spec, series.interval, settings.cadence),
+    ranges,
+    broken: new Set(broken.map(({ file }) => file)),
+    asksAgain: true,
+    ...restOf(session, series, spec, { held, format }),
+  };
+}
+
+function settingsIn(dropped: readonly DroppedLine[]): Settings | undefined {
+  return dropped.findLast(({ settings }) => settings !== undefined)?.settings;
+}
+
+function periodsIn({ venue }: Session, series: Series, keys: readonly string[]): Period[] {
+  return keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
+}
+
+/** What is only from REST stays so; elsewhere REST fills what the archive has not got. */
+function restOf(
+  { venue, nowMs }: Session,
+  series: Series,
+  spec: DatasetSpec,
+  { held, format }: { readonly held: Held; readonly format: Format },
+): Pick<SeriesRequest, 'rest'> {
+  if (format === 'zip') return {};
+  const isRestOnly = held.size > 0 && held.lines().every(isFromRest);
+  const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
+  const rest = restOffer(series, { venue, nowMs, mode, includeToday: false });
+  return rest === undefined ? {} : { rest };
+}

@@ -1,0 +1,528 @@
+/** `verify` finds whatever happened to a lake, and `verify --fix` and `repair` make it what it was. */
+import {
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
+import { MISSING, readOnly } from '../helpers/local-faults.js';
+import { sql } from '../helpers/sql.js';
+
+const NOW = '2026-10-06T08:00:00Z';
+const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+const MANIFEST = `${SERIES}/_manifest.jsonl`;
+const OCTOBER = `${SERIES}/2026-10.parquet`;
+const SEPTEMBER = `${SERIES}/2026-09.parquet`;
+
+const scratch = scratchFolder();
+const folder = join(scratch, 'archive');
+const sound = join(scratch, 'sound');
+let archive: TestArchive;
+let digests: string[];
+let lakes = 0;
+
+const klines = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
+beforeAll(async () => {
+  makeArchive(folder, { ...klines, symbols: ['BTCUSDT'], from: '2026-09-28', to: '2026-10-05' });
+  archive = await startArchive(folder);
+  await cryptodlOk([...vision(sound), '--from', '2026-09-28']);
+  digests = await parquetDigests(sound);
+});
+afterAll(() => archive.close());
+afterEach(() => {
+  archive.fault = undefined;
+});
+
+function vision(lake: string): string[] {
+  return ['vision', '--interval', '1h', '--symbols', 'BTCUSDT', ...places(lake)];
+}
+
+function places(lake: string): string[] {
+  return ['--out', lake, '--now', NOW, '--archive-url', archive.url, ...FAST];
+}
+
+/** A copy of the sound lake to be harmed. */
+function copy(): string {
+  lakes += 1;
+  const lake = join(scratch, `lake-${lakes}`);
+  cpSync(sound, lake, { recursive: true });
+  return lake;
+}
+
+const NO_PROGRESS = FAST.slice(0, -2);
+
+function verify(lake: string, ...flags: string[]): Promise<CliResult> {
+  const where = ['--out', lake, '--now', NOW, '--archive-url', archive.url, ...NO_PROGRESS];
+  return cryptodl(['verify', ...where, '--json', ...flags]);
+}
+
+function repair(lake: string, ...flags: string[]): Promise<CliResult> {
+  return cryptodl(['repair', ...places(lake), '--json', ...flags]);
+}
+
+/** `damaged binance/…` per finding. */
+function found({ events }: CliResult): string[] {
+  return events
+    .filter(({ event }) => event === 'finding')
+    .map(({ kind, path }) => `${String(kind)} ${String(path)}`)
+    .sort();
+}
+
+function flipBit(file: string, at: number): void {
+  const bytes = readFileSync(file);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(file, bytes);
+}
+
+async function rewrite(file: string, select: string): Promise<void> {
+  const aside = `${file}.made`;
+  await sql(`COPY (${select.replaceAll('$FILE', `read_parquet('${file}')`)}) TO '${aside}' (FORMAT parquet)`);
+  renameSync(aside, file);
+}
+
+function editLines(lake: string, edit: (lines: string[]) => string[]): void {
+  const file = join(lake, MANIFEST);
+  writeFileSync(file, `${edit(readFileSync(file, 'utf8').trimEnd().split('\n')).join('\n')}\n`);
+}
+
+/** Whatever it is, `--fix` and `repair` heal it: verify is clean then, and the rows are those of the sound lake. */
+async function heals(lake: string): Promise<void> {
+  await verify(lake, '--fix');
+  const repaired = await repair(lake);
+  expect([repaired.code, repaired.stderr]).toEqual([0, expect.any(String)]);
+  const after = await verify(lake, '--deep');
+  expect([after.code, found(after)]).toEqual([0, []]);
+  expect(await parquetDigests(lake)).toEqual(digests);
+}
+
+interface Harm {
+  readonly what: string;
+  readonly harm: (lake: string) => unknown;
+  readonly finds: readonly string[];
+}
+
+const HARMS: readonly Harm[] = [
+  {
+    what: 'a partition that was deleted',
+    harm: (lake) => {
+      rmSync(join(lake, SEPTEMBER));
+    },
+    finds: [`missing ${SEPTEMBER}`],
+  },
+  {
+    what: 'a truncated partition',
+    harm: (lake) => {
+      truncateSync(join(lake, OCTOBER), 3000);
+    },
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: 'one flipped bit',
+    harm: (lake) => {
+      flipBit(join(lake, OCTOBER), 700);
+    },
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: "another month's partition in its place",
+    harm: (lake) => {
+      copyFileSync(join(lake, SEPTEMBER), join(lake, OCTOBER));
+    },
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: 'rows that were removed',
+    harm: (lake) => rewrite(join(lake, OCTOBER), 'SELECT * FROM $FILE LIMIT 100'),
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: 'rows that were doubled',
+    harm: (lake) => rewrite(join(lake, OCTOBER), 'SELECT * FROM $FILE UNION ALL SELECT * FROM $FILE'),
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: 'damaged manifest lines, each of them',
+    harm: (lake) => {
+      editLines(lake, (lines) =>
+        lines.map((line) => (/2026-09-29|2026-10-03/.test(line) ? line.replace('"v":1', '"v":1;') : line)),
+      );
+    },
+    finds: [
+      `damaged ${SEPTEMBER}`,
+      `damaged ${OCTOBER}`,
+      `line-damaged ${MANIFEST}`,
+      `line-damaged ${MANIFEST}`,
+    ],
+  },
+  {
+    what: 'a manifest line that makes no sense',
+    harm: (lake) => {
+      editLines(lake, (lines) =>
+        lines.map((line) =>
+          line.includes('2026-10-04') ? line.replace('2026-10.parquet', '../../2026-10.parquet') : line,
+        ),
+      );
+    },
+    finds: [`damaged ${OCTOBER}`, `line-damaged ${MANIFEST}`],
+  },
+  {
+    what: 'a manifest line that is missing',
+    harm: (lake) => {
+      editLines(lake, (lines) => lines.filter((line) => !line.includes('2026-10-02')));
+    },
+    finds: [`damaged ${OCTOBER}`],
+  },
+  {
+    what: 'all lines of a file that are missing',
+    harm: (lake) => {
+      editLines(lake, (lines) => lines.filter((line) => !line.includes('2026-10.parquet')));
+    },
+    finds: [`unlisted ${OCTOBER}`],
+  },
+  {
+    what: 'a manifest that is missing',
+    harm: (lake) => {
+      rmSync(join(lake, MANIFEST));
+    },
+    finds: [`no-manifest ${SERIES}`, `unlisted ${SEPTEMBER}`, `unlisted ${OCTOBER}`],
+  },
+  {
+    what: 'a manifest without its last line feed',
+    harm: (lake) => {
+      truncateSync(join(lake, MANIFEST), readFileSync(join(lake, MANIFEST)).length - 1);
+    },
+    finds: [`damaged ${OCTOBER}`, `line-damaged ${MANIFEST}`],
+  },
+  {
+    what: 'strangers',
+    harm: (lake) => {
+      writeFileSync(join(lake, SERIES, 'notes.txt'), 'mine');
+      mkdirSync(join(lake, 'binance/um/klines/old/deep'), { recursive: true });
+      writeFileSync(join(lake, 'binance/um/klines/old/deep/2026-10.parquet'), 'mine');
+    },
+    finds: [`stranger ${SERIES}/notes.txt`, 'stranger binance/um/klines/old/deep/2026-10.parquet'],
+  },
+  {
+    what: 'what a killed run left',
+    harm: (lake) => {
+      mkdirSync(join(lake, '.cryptodl/tmp/run-1'), { recursive: true });
+      writeFileSync(join(lake, '.cryptodl/tmp/a.partial'), 'half');
+      writeFileSync(join(lake, '.cryptodl/tmp/run-1/b.zip'), 'half');
+    },
+    finds: ['leftover .cryptodl/tmp/a.partial', 'leftover .cryptodl/tmp/run-1/b.zip'],
+  },
+];
+
+describe('verify', () => {
+  it('says that a lake is sound, also after every row was read and the archive was asked', async () => {
+    const result = await verify(sound, '--deep', '--upstream');
+    expect([result.code, found(result)]).toEqual([0, []]);
+    expect(result.events.at(-1)).toMatchObject({ event: 'summary', series: 1, files: 2, exitCode: 0 });
+    expect((await verify(sound, '--quiet')).stderr).toBe('');
+  });
+
+  it.each(HARMS)('finds $what, and --fix and repair heal it', async ({ harm, finds }) => {
+    const lake = copy();
+    await harm(lake);
+    const before = filesBelow(lake);
+    const result = await verify(lake);
+    expect([result.code, found(result)]).toEqual([4, finds]);
+    expect(filesBelow(lake)).toEqual(before);
+    await heals(lake);
+  });
+
+  it('finds the line of a missing file; repair fetches what it told of', async () => {
+    const lake = copy();
+    makeArchive(folder, { ...klines, symbols: ['BTCUSDT'], from: '2026-09-27', to: '2026-09-27' });
+    editLines(lake, (lines) => {
+      const line = lines.find((text) => text.includes('2026-09-28')) ?? '';
+      return [
+        line.replaceAll('2026-09-28', '2026-09-27').replaceAll('2026-09.parquet', '2026-08.parquet'),
+        ...lines,
+      ];
+    });
+    const result = await verify(lake);
+    expect([result.code, found(result)]).toEqual([4, [`missing ${SERIES}/2026-08.parquet`]]);
+    expect((await repair(lake)).code).toBe(0);
+    expect(found(await verify(lake, '--deep'))).toEqual([]);
+    const [september, october] = await parquetDigests(lake);
+    expect([september, october]).toEqual([expect.stringContaining('"rows":"96"'), digests[1]]);
+  });
+
+  it('names damaged lines by file and number, and vision names them with what helps', async () => {
+    const lake = copy();
+    editLines(lake, (lines) => lines.map((line, at) => (at === 3 ? line.slice(5) : line)));
+    const looked = await cryptodl(['verify', '--out', lake]);
+    expect(looked.stdout).toContain(`line-damaged\t${MANIFEST}:4\t`);
+    expect(looked.stderr).toContain(`next: cryptodl verify --fix --out ${lake}`);
+    const run = await cryptodl([...vision(lake), '--days', '1']);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining(`${join(lake, MANIFEST)} line 4 is damaged`),
+    ]);
+    expect(run.stderr).toContain(`cryptodl verify --fix --out ${lake}`);
+    const fixed = await verify(lake, '--fix');
+    expect(fixed.code).toBe(4);
+    const kept = filesBelow(join(lake, 'quarantine'), '.jsonl');
+    expect(kept).toHaveLength(1);
+    expect(readFileSync(join(lake, 'quarantine', kept[0] ?? ''), 'utf8')).not.toContain('"v":1,"kind"');
+    expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
+  });
+
+  it('leaves a series alone of which a later cryptodl wrote', async () => {
+    const lake = copy();
+    editLines(lake, (lines) =>
+      lines.map((line) => (line.includes('2026-10-02') ? line.replace('"v":1', '"v":2') : line)),
+    );
+    const before = filesBelow(lake);
+    const fixed = await verify(lake, '--fix');
+    expect([fixed.code, found(fixed), filesBelow(lake)]).toEqual([4, [`line-newer ${MANIFEST}`], before]);
+  });
+
+  it('--fix keeps everything that it takes away', async () => {
+    const lake = copy();
+    flipBit(join(lake, OCTOBER), 700);
+    writeFileSync(join(lake, SERIES, 'notes.txt'), 'mine');
+    const damaged = readFileSync(join(lake, OCTOBER));
+    await verify(lake, '--fix');
+    writeFileSync(join(lake, SERIES, 'notes.txt'), 'mine too');
+    await verify(lake, '--fix');
+    const kept = filesBelow(join(lake, 'quarantine'))
+      .filter((path) => !path.endsWith('.cause'))
+      .map((path) => readFileSync(join(lake, 'quarantine', path)));
+    expect(kept.map(String).sort()).toEqual([String(damaged), 'mine', 'mine too'].sort());
+  });
+
+  it('a day that is downloaded while the manifest is gone takes no other day of the month away', async () => {
+    const lake = copy();
+    rmSync(join(lake, MANIFEST));
+    expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
+    const repaired = await repair(lake);
+    expect(repaired.code).toBe(0);
+    expect(await parquetDigests(lake)).toEqual(digests);
+    expect(found(await verify(lake, '--deep'))).toEqual([]);
+  });
+
+  it.each([
+    ['--format', 'csv'],
+    ['--numbers', 'string'],
+    ['--partition', 'day'],
+    ['--format', 'zip'],
+  ])('finds and heals a series of %s %s, also without its manifest', async (...flags) => {
+    lakes += 1;
+    const lake = join(scratch, `lake-${lakes}`);
+    await cryptodlOk([...vision(lake), '--from', '2026-10-01', ...flags]);
+    const ending = flags[1] === 'csv' ? '.csv' : flags[1] === 'zip' ? '.zip' : '.parquet';
+    const content = (): string[] =>
+      filesBelow(lake, ending)
+        .filter((path) => !path.startsWith('quarantine'))
+        .map((path) => `${path} ${readFileSync(join(lake, path)).toString('base64')}`);
+    const before = content();
+    expect(found(await verify(lake, '--deep'))).toEqual([]);
+    const [file = ''] = filesBelow(lake, ending);
+    flipBit(join(lake, file), 60);
+    const result = await verify(lake);
+    expect([result.code, found(result)]).toEqual([4, [`damaged ${file.replaceAll('\\', '/')}`]]);
+    expect((await repair(lake)).code).toBe(0);
+    expect(content()).toEqual(before);
+    if (ending === '.zip') return;
+    rmSync(join(lake, MANIFEST));
+    expect((await verify(lake, '--fix')).code).toBe(4);
+    expect((await repair(lake)).code).toBe(0);
+    expect([content(), found(await verify(lake, '--deep'))]).toEqual([before, []]);
+  });
+
+  it('--deep finds rows that are not those of the manifest, though the manifest vouches for the file', async () => {
+    const lake = copy();
+    const file = join(lake, OCTOBER);
+    await rewrite(file, 'SELECT * FROM $FILE ORDER BY open_time DESC');
+    const { createHash } = await import('node:crypto');
+    const bytes = readFileSync(file);
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    editLines(lake, (lines) =>
+      lines.map((line) => {
+        const fields = JSON.parse(line) as Record<string, unknown>;
+        if (fields['file'] !== '2026-10.parquet') return line;
+        return JSON.stringify({ ...fields, fileBytes: bytes.length, fileSha256: digest });
+      }),
+    );
+    expect(found(await verify(lake))).toEqual([]);
+    const deep = await verify(lake, '--deep');
+    expect([deep.code, found(deep)]).toEqual([4, [`damaged ${OCTOBER}`]]);
+    expect(deep.stdout).toContain('out of the order of open_time');
+  });
+
+  it('looks at what flags choose, and says when that is nothing', async () => {
+    const lake = copy();
+    flipBit(join(lake, OCTOBER), 700);
+    writeFileSync(join(lake, 'binance', 'note'), '');
+    expect((await verify(lake, '--format', 'csv')).code).toBe(0);
+    expect(found(await verify(lake, '--symbols', 'BTC*'))).toEqual([`damaged ${OCTOBER}`]);
+    expect((await verify(lake, '--market', 'spot')).code).toBe(2);
+    const typo = await verify(lake, '--symbols', 'BTCUSD');
+    expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('did you mean BTCUSDT?')]);
+    expect((await verify(join(scratch, 'nowhere'))).code).toBe(2);
+  });
+});
+
+describe('verify --upstream', () => {
+  const PREFIX = 'data/futures/um/daily/klines/BTCUSDT/1h';
+  const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-1h-${day}.zip`;
+
+  it('finds a revised, a withdrawn and a doubtful object; repair --upstream takes the revision in', async () => {
+    const other = join(scratch, 'revised');
+    cpSync(folder, other, { recursive: true });
+    const day = { from: '2026-10-02', to: '2026-10-02' };
+    makeArchive(other, { ...klines, symbols: ['BTCUSDT'], ...day, seed: 7 });
+    for (const ending of ['', '.CHECKSUM']) rmSync(join(other, keyOf('2026-10-03') + ending));
+    const sidecar = join(other, `${keyOf('2026-10-04')}.CHECKSUM`);
+    writeFileSync(
+      sidecar,
+      readFileSync(sidecar, 'utf8').replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+    );
+    const changed = await startArchive(other);
+    const lake = copy();
+    const at = ['--archive-url', changed.url];
+    try {
+      const result = await verify(lake, '--upstream', ...at);
+      expect([result.code, found(result)]).toEqual([
+        4,
+        [
+          `revised ${keyOf('2026-10-02')}`,
+          `stale-digest ${keyOf('2026-10-04')}`,
+          `withdrawn ${keyOf('2026-10-03')}`,
+        ],
+      ]);
+      rmSync(sidecar);
+      for (const ending of ['', '.CHECKSUM'])
+        copyFileSync(join(folder, keyOf('2026-10-03') + ending), join(other, keyOf('2026-10-03') + ending));
+      expect((await repair(lake, '--upstream', ...at)).code).toBe(0);
+      expect(found(await verify(lake, '--upstream', '--deep', ...at))).toEqual([]);
+      lakes += 1;
+      const fresh = join(scratch, `lake-${lakes}`);
+      await cryptodlOk([...vision(fresh), '--from', '2026-09-28', ...at]);
+      expect(await parquetDigests(lake)).toEqual(await parquetDigests(fresh));
+    } finally {
+      await changed.close();
+    }
+  });
+});
+
+describe('repair', () => {
+  it('fetches what is missing between the first and the last held day, once', async () => {
+    lakes += 1;
+    const lake = join(scratch, `lake-${lakes}`);
+    await cryptodlOk([...vision(lake), '--from', '2026-09-28', '--to', '2026-09-28']);
+    await cryptodlOk([...vision(lake), '--from', '2026-10-05', '--to', '2026-10-05']);
+    const planned = await cryptodl(['repair', ...places(lake), '--dry-run']);
+    expect(planned.stdout.match(/^fetch\t/gm)).toHaveLength(6);
+    expect((await repair(lake)).events.at(-1)).toMatchObject({ outcomes: { ok: 6 }, exitCode: 0 });
+    expect(await parquetDigests(lake)).toEqual(digests);
+    const again = await repair(lake);
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 0 }, exitCode: 0 });
+  });
+
+  it('plans the same without touching anything with --dry-run', async () => {
+    const lake = copy();
+    flipBit(join(lake, OCTOBER), 700);
+    const before = filesBelow(lake);
+    const planned = await cryptodl(['repair', ...places(lake), '--dry-run']);
+    expect([planned.code, planned.stdout.match(/^fetch\t.*2026-10-0[1-5]/gm)?.length]).toEqual([0, 5]);
+    expect(filesBelow(lake)).toEqual(before);
+  });
+
+  it('names a hole that nobody fills, and keeps the rest', async () => {
+    lakes += 1;
+    const lake = join(scratch, `lake-${lakes}`);
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('2026-10-02')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    await cryptodl([...vision(lake), '--from', '2026-10-01']);
+    const result = await repair(lake, '--fapi-url', 'http://127.0.0.1:9', '--strict');
+    expect(result.code).not.toBe(0);
+    archive.fault = undefined;
+    expect((await repair(lake)).code).toBe(0);
+    expect(await parquetDigests(lake)).toEqual([digests[1]]);
+  });
+});
+
+describe('a lake', () => {
+  it('that was copied elsewhere is sound, whatever its path and times', async () => {
+    const lake = join(scratch, 'other place', 'deeper', 'ünïcode');
+    mkdirSync(dirname(lake), { recursive: true });
+    cpSync(sound, lake, { recursive: true });
+    for (const file of filesBelow(lake)) utimesSync(join(lake, file), 1, 1);
+    const result = await verify(lake, '--deep');
+    expect([result.code, found(result)]).toEqual([0, []]);
+    const run = await cryptodl([...vision(lake), '--from', '2026-09-28', '--json']);
+    expect(run.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 8 } });
+  });
+
+  it.skipIf(MISSING.mount !== undefined)(
+    'that cannot be written is verified; --fix says why it cannot',
+    async () => {
+      const lake = copy();
+      flipBit(join(lake, OCTOBER), 700);
+      readOnly(lake);
+      expect(found(await verify(lake, '--deep'))).toEqual([`damaged ${OCTOBER}`]);
+      const refused = await verify(lake, '--fix');
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/EROFS/)]);
+    },
+  );
+
+  it('is neither doubted nor shortened when the clock is set back', async () => {
+    const lake = copy();
+    const then = ['--now', '2026-09-30T08:00:00Z'];
+    expect(found(await verify(lake, '--deep', '--upstream', ...then))).toEqual([]);
+    expect((await repair(lake, ...then)).code).toBe(0);
+    expect((await cryptodl(['vision', ...places(lake), ...then])).code).toBe(0);
+    expect(await parquetDigests(lake)).toEqual(digests);
+    expect(manifestLines(join(lake, SERIES))).toHaveLength(8);
+  });
+
+  it('that is being written is left to its writer (exit 6), whose files are no leftovers', async () => {
+    const lake = copy();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const asked = new Promise<void>((resolve) => {
+      archive.fault = (path, request, response) => {
+        if (!path.endsWith('2026-10-05.zip')) return false;
+        resolve();
+        void held.then(() => {
+          archive.serve(request, response);
+        });
+        return true;
+      };
+    });
+    rmSync(join(lake, OCTOBER));
+    const writing = cryptodl([...vision(lake), '--from', '2026-10-01']);
+    await asked;
+    const [looked, fixed] = [await verify(lake), await verify(lake, '--fix')];
+    release();
+    expect([looked.code, found(looked), fixed.code]).toEqual([6, [], 6]);
+    expect((await writing).code).toBe(0);
+    expect(existsSync(join(lake, OCTOBER))).toBe(true);
+    appendFileSync(join(lake, 'note'), 'the root is not ours');
+    expect((await verify(lake)).code).toBe(0);
+  });
+});
