@@ -31,8 +31,8 @@ export interface SeriesRequest {
   readonly rest?: RestOffer;
   /** Files of the series that are known not to be what was committed. */
   readonly broken?: ReadonlySet<string>;
-  /** What nobody had a while ago is asked for all the same. */
-  readonly asksAgain?: true;
+  /** These days and no others, also what nobody had a while ago. */
+  readonly exact?: true;
 }
 
 export interface PlanContext {
@@ -60,7 +60,9 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const ranges =
     differences.length > 0
       ? withHeldDays(request.ranges, held)
-      : withRecheckedDays(context, request.ranges, held, manifest.absences);
+      : request.exact === true
+        ? request.ranges
+        : withRecheckedDays(context, request.ranges, held, manifest.absences);
   // A series that is rewritten with other settings chooses its objects as if it held none.
   const kept = differences.length > 0 ? new Held() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
@@ -103,13 +105,13 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: str
 /** By label. `held` decides between objects, `known` is what there is. */
 async function chosenPeriods(
   context: PlanContext,
-  { series, settings, cadences, rest, asksAgain }: SeriesRequest,
+  { series, settings, cadences, rest, exact }: SeriesRequest,
   ranges: readonly DayRange[],
   { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
   // What nobody had a while ago is not asked for at each run.
   const isDoubtful = (period: Period): boolean => {
-    const absence = context.force || asksAgain === true ? undefined : absences.of(period);
+    const absence = context.force || exact === true ? undefined : absences.of(period);
     return absence !== undefined && !isDue(absence, context.nowMs);
   };
   const fromRest =

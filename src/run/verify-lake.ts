@@ -119,6 +119,8 @@ class Count {
       holes: 0,
       partial: 0,
       strict: false,
+      written: 0,
+      nothingIsError: false,
     });
     return { series, files, bytes, findings: { ...this.#findings }, left: { ...this.#left }, exitCode: code };
   }

@@ -119,7 +119,7 @@ function requestOf(
     cadences: cadencesOf(spec, series.interval, settings.cadence),
     ranges,
     broken: new Set(broken.map(({ file }) => file)),
-    asksAgain: true,
+    exact: true,
     ...restOf(session, series, spec, { held, format }),
   };
 }

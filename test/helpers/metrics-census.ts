@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fundingEvents, statisticWriter } from './rest-venue-rows.js';
 import { endOf, firstOf } from './rest-venue-types.js';
 import type { VenueSymbol } from './rest-venue-types.js';
-import { sql } from '../sql.js';
+import { sql } from './sql.js';
 
 interface StatisticColumns {
   readonly dataset: string;
