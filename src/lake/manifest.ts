@@ -2,15 +2,16 @@
  * The memory of the lake: one append-only JSON Lines file per series, beside its data. Each line tells of one source
  * object and of the partition file that it went into; later lines supersede earlier ones.
  */
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
-import { CryptodlError, errnoOf, ofFile } from '../errors.js';
+import { CryptodlError, ofFile } from '../errors.js';
 import type { ArchiveObject, Cadence, Format, Period, Revision, Settings } from '../task.js';
 import { Absences } from './absences.js';
 import type { AbsentLine } from './absences.js';
 import { MANIFEST } from './layout.js';
 import { syncDirectory } from './publish.js';
+import { lengthOfWholeLines, wholeLines } from './whole-lines.js';
 
 export interface ObjectLine {
   readonly v: 1;
@@ -161,24 +162,39 @@ export function emptyManifest(): Manifest {
 /** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
 export async function readManifest(seriesFolder: string): Promise<Manifest> {
   const manifest = emptyManifest();
-  const file = join(seriesFolder, MANIFEST);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return manifest;
-    throw error;
-  }
-  const lines = text.split('\n');
-  lines.pop();
-  for (const [index, line] of lines.entries()) {
-    try {
-      applyLine(manifest, JSON.parse(line) as ManifestLine);
-    } catch (error) {
-      throw refusedLine(`${file} line ${index + 1}`, error);
+  for await (const lines of manifestLines(seriesFolder)) {
+    for (const line of lines) {
+      const refused = line instanceof CryptodlError ? line : remember(manifest, line);
+      if (refused !== undefined) throw refused;
     }
   }
   return manifest;
+}
+
+/** One whole line, and where it is. */
+interface ReadLine {
+  readonly where: string;
+  readonly line: ManifestLine;
+}
+
+/**
+ * Every whole line, some at a time: what it says, or why it is refused, in which case the others still come. An absent
+ * file has none; a torn last line is left out.
+ */
+export async function* manifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
+  const file = join(seriesFolder, MANIFEST);
+  let number = 0;
+  for await (const texts of wholeLines(file)) {
+    yield texts.map((text) => {
+      number += 1;
+      const where = `${file} line ${number}`;
+      try {
+        return { where, line: knownLine(JSON.parse(text)) };
+      } catch (error) {
+        return refusedLine(where, error);
+      }
+    });
+  }
 }
 
 /** Thrown with the version that a later cryptodl wrote. */
@@ -200,13 +216,28 @@ function refusedLine(where: string, cause: unknown): CryptodlError {
 }
 
 /** Throws when the line makes no sense, and `NewerVersion`. */
-export function applyLine(manifest: Manifest, line: ManifestLine): void {
-  const version: unknown = line.v;
-  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
-  if (version !== 1) throw new TypeError('unknown version');
+export function applyLine(manifest: Manifest, given: unknown): void {
+  const line = knownLine(given);
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else manifest[line.settings.format].add(line);
+}
+
+function knownLine(line: unknown): ManifestLine {
+  const { v: version } = line as { v: unknown };
+  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
+  if (version !== 1) throw new TypeError('unknown version');
+  return line as ManifestLine;
+}
+
+/** Puts a line on top of those before it. Returns why it cannot be: nothing of it is remembered then. */
+export function remember(manifest: Manifest, { where, line }: ReadLine): CryptodlError | undefined {
+  try {
+    applyLine(manifest, line);
+    return undefined;
+  } catch (error) {
+    return refusedLine(where, error);
+  }
 }
 
 /** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
@@ -225,19 +256,4 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
   } finally {
     await file.close();
   }
-}
-
-const TAIL_BYTES = 64 * 1024;
-
-async function lengthOfWholeLines(file: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
-  let end = size;
-  while (end > 0) {
-    const start = Math.max(0, end - TAIL_BYTES);
-    const buffer = Buffer.alloc(end - start);
-    await file.read(buffer, 0, buffer.length, start);
-    const newline = buffer.lastIndexOf(0x0a);
-    if (newline >= 0) return start + newline + 1;
-    end = start;
-  }
-  return 0;
 }

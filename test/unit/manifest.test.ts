@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { monthOf } from '../../src/calendar.js';
+import { CryptodlError } from '../../src/errors.js';
 import { MANIFEST } from '../../src/lake/layout.js';
-import { appendManifest, Held, readManifest } from '../../src/lake/manifest.js';
+import { appendManifest, Held, manifestLines, readManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest.js';
 import { day, objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -84,6 +85,21 @@ describe('damage', () => {
       message: `${join(folder, MANIFEST)} line 1 is of version 2, this cryptodl knows version 1`,
       hint: expect.stringContaining('newer cryptodl') as string,
     });
+  });
+
+  it('of some lines is told of each, with all the others between them', async () => {
+    const folder = await newFolder();
+    const whole = LINES.map((text) => JSON.stringify(text));
+    // More than is read at once, so that the numbers go on from one part to the next.
+    const many = Array.from({ length: 2000 }, () => whole[2]);
+    writeFileSync(join(folder, MANIFEST), [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'));
+    const read = [];
+    for await (const lines of manifestLines(folder)) read.push(...lines);
+    const messages = read.flatMap((line) => (line instanceof CryptodlError ? [line.message] : []));
+    const file = join(folder, MANIFEST);
+    expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
+    expect(read.length).toBe(2005);
+    expect(read.at(-1)).toMatchObject({ where: `${file} line 2005`, line: LINES[1] });
   });
 
   it('is not what an absent manifest is: that holds nothing', async () => {

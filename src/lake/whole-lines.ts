@@ -1,0 +1,48 @@
+/** Files that grow by lines: a crash may leave a part of the last one. */
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { errnoOf, ofFile } from '../errors.js';
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** Lines that end with a newline, as many at once as are read at once; an absent file has none, a torn last one is left out. */
+export async function* wholeLines(path: string): AsyncGenerator<string[]> {
+  let file;
+  try {
+    file = await open(path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  try {
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES));
+      if (bytesRead === 0) return;
+      const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      const end = bytes.lastIndexOf(0x0a) + 1;
+      rest = bytes.subarray(end);
+      if (end > 0) yield bytes.toString('utf8', 0, end - 1).split('\n');
+    }
+  } catch (error) {
+    throw ofFile(error, path);
+  } finally {
+    await file.close();
+  }
+}
+
+const TAIL_BYTES = 64 * 1024;
+
+/** Bytes up to the last newline. */
+export async function lengthOfWholeLines(file: FileHandle, size: number): Promise<number> {
+  let end = size;
+  while (end > 0) {
+    const start = Math.max(0, end - TAIL_BYTES);
+    const buffer = Buffer.alloc(end - start);
+    await file.read(buffer, 0, buffer.length, start);
+    const newline = buffer.lastIndexOf(0x0a);
+    if (newline >= 0) return start + newline + 1;
+    end = start;
+  }
+  return 0;
+}
