@@ -14,11 +14,12 @@ export function dayText(day: number): string {
 /** `2024-02-29` → day number; undefined for anything that is not a real date in this form. */
 export function parseDay(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
-  const epochMs = Date.parse(`${text}T00:00:00Z`);
-  if (Number.isNaN(epochMs)) return undefined;
-  const day = dayOf(epochMs);
-  // Date.parse accepts 2023-02-30 in some engines by rolling over.
-  return dayText(day) === text ? day : undefined;
+  const [year, month, date] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))];
+  // Every line of a large manifest comes by here: no text is made to compare with.
+  const found = new Date(0);
+  found.setUTCFullYear(year, month - 1, date);
+  // What is no date rolls over into another month.
+  return found.getUTCMonth() === month - 1 && date > 0 ? dayOf(found.getTime()) : undefined;
 }
 
 export function monthOf(day: number): number {

@@ -15,14 +15,18 @@ export async function* wholeLines(path: string): AsyncGenerator<string[]> {
     throw error;
   }
   try {
-    let rest = Buffer.alloc(0);
+    let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    /** Bytes of a line that is not over. */
+    let kept = 0;
     for (;;) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES));
+      if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
+      const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
       if (bytesRead === 0) return;
-      const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-      const end = bytes.lastIndexOf(0x0a) + 1;
-      rest = bytes.subarray(end);
-      if (end > 0) yield bytes.toString('utf8', 0, end - 1).split('\n');
+      const filled = kept + bytesRead;
+      const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
+      if (end > 0) yield buffer.toString('utf8', 0, end - 1).split('\n');
+      buffer.copyWithin(0, end, filled);
+      kept = filled - end;
     }
   } catch (error) {
     throw ofFile(error, path);
