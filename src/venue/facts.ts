@@ -1,4 +1,7 @@
-/** Owner of the venue's schemas: config/binance.json (where and since when) and config/binance-datasets.json (what). */
+/**
+ * Owner of the venue's schemas: config/binance.json (where and since when), config/binance-datasets.json (what) and
+ * config/halts.json (when a market stood still).
+ */
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 
@@ -154,6 +157,25 @@ const RetryPreset = v.strictObject({
 });
 const RetryPresets = v.strictObject(v.entriesFromList(PRESETS, RetryPreset));
 
+const Instant = v.pipe(
+  v.string(),
+  v.isoTimestamp(),
+  v.check((text) => text.endsWith('Z'), 'not UTC'),
+);
+
+/** `[from, to)`: nothing was traded in the whole market. `source`: where that was written. */
+const Halt = v.pipe(
+  v.strictObject({
+    market: v.picklist(['spot', 'um', 'cm', 'option']),
+    from: Instant,
+    to: Instant,
+    source: v.pipe(v.string(), v.nonEmpty()),
+  }),
+  v.check(({ from, to }) => Date.parse(from) < Date.parse(to), 'ends before it begins'),
+);
+
+export type HaltFacts = v.InferOutput<typeof Halt>;
+
 export type RouteSpec = v.InferOutput<typeof Route>;
 export type JoinSpec = v.InferOutput<typeof Join>;
 export type ColumnSpec = v.InferOutput<typeof Column>;
@@ -174,6 +196,15 @@ export function readVenueFacts(): VenueFacts {
 
 export function readDatasetFacts(): Readonly<Record<string, DatasetFacts>> {
   return v.parse(v.record(v.string(), Dataset), readConfig('binance-datasets.json'));
+}
+
+/** Throws for a line without a source, and for one that ends before it begins. */
+export function parseHalts(content: unknown): HaltFacts[] {
+  return v.parse(v.array(Halt), content);
+}
+
+export function readHalts(): HaltFacts[] {
+  return parseHalts(readConfig('halts.json'));
 }
 
 export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
