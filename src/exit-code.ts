@@ -36,6 +36,18 @@ export function codeOfRefusal(code: ErrorCode): ExitCode {
   });
 }
 
+/** Of a lake that was looked at: `below`: series with less than --min; `refused`: lines that could not be read. */
+export function codeOfCoverage({
+  below,
+  refused,
+}: {
+  readonly below: number;
+  readonly refused: number;
+}): ExitCode {
+  if (refused > 0) return codeOfRefusal('manifest-damaged');
+  return below > 0 ? 4 : 0;
+}
+
 /** The first that applies, in the order of the design, section 4. The only place that decides. */
 export function exitCode(end: RunStatus): ExitCode {
   if (end.signal === 'SIGINT') return 130;

@@ -55,6 +55,10 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
       const { sql } = await import('./cli/sql.js');
       return sql(operand, { resolved, io, typed });
     }
+    case 'coverage': {
+      const { coverage } = await import('./cli/coverage.js');
+      return coverage({ resolved, io });
+    }
     case 'serve': {
       const { serve } = await import('./cli/serve.js');
       return serve(operand ?? '', resolved.options, io);

@@ -129,8 +129,8 @@ function rightValue(name: FlagName, typed: string, value: string | undefined): s
 
 function excessWords(verb: Verb, words: readonly Word[]): Error {
   const operands = words.filter(({ kind }) => kind === 'operand');
-  if (verb === 'vision')
-    return usage(`vision takes no operand, "${operands[0]?.text ?? ''}" is one too many`, undefined, {
+  if (FOLDING.includes(verb))
+    return usage(`${verb} takes no operand, "${operands[0]?.text ?? ''}" is one too many`, undefined, {
       argv: folded(textsOf(words), verb),
     });
   const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
@@ -144,14 +144,18 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
   );
 }
 
-/** Words of `vision` without a flag find theirs: markets, datasets, intervals; the rest are symbols. */
+/** Their words without a flag are what others give flags for. */
+const FOLDING: readonly Verb[] = ['vision', 'coverage'];
+
+/** They find theirs: markets, datasets, intervals, of a lake its folder; the rest are symbols. */
 function folded(argv: readonly string[], verb: Verb): string[] {
   const words = wordsOf(argv, verb);
-  const loose = verb === 'vision' ? words.filter(({ kind }) => kind === 'operand') : [];
+  const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
   if (loose.length === 0) return [...argv];
   const venue = loadVenue();
   const datasets = MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets));
   const flagOf = (text: string): FlagName => {
+    if (verb === 'coverage' && /[./]/.test(text)) return 'out';
     if (MARKETS.some((market) => market === text)) return 'market';
     if (datasets.includes(text)) return 'dataset';
     return flagSpec('interval').choices?.includes(text) === true ? 'interval' : 'symbols';

@@ -68,7 +68,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl verify --deep --market um --dataset klines --json',
       'cryptodl verify --fix',
     ],
-    aka: ['check', 'fsck', 'validate', 'test', 'integrity', 'audit'],
+    aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
   },
   repair: {
     doc: 'fetch again what is damaged or missing between the first and the last held day, from the archive or REST',
@@ -77,7 +77,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl repair --dry-run',
       'cryptodl repair --dataset klines --symbols BTCUSDT',
     ],
-    aka: ['fix', 'heal', 'fill', 'backfill', 'gaps'],
+    aka: ['fix', 'heal', 'fill', 'backfill'],
   },
   list: {
     operand: '[what]',
@@ -105,6 +105,15 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl sql --views > views.sql',
     ],
     aka: ['query', 'select', 'duckdb', 'ask'],
+  },
+  coverage: {
+    doc: 'what the lake holds of what it must hold, by its manifests: a heat-map, a table, and every gap with its reason',
+    examples: [
+      'cryptodl coverage',
+      "cryptodl coverage --market um --dataset klines --symbols '*USDT' --months 6",
+      'cryptodl coverage --days 30 --min 99.9 --json',
+    ],
+    aka: ['gaps', 'missing', 'holes', 'heatmap', 'status', 'stats', 'completeness'],
   },
   serve: {
     operand: '<directory>',

@@ -16,6 +16,7 @@ export const VERBS = [
   'list',
   'schema',
   'sql',
+  'coverage',
   'serve',
   'completion',
 ] as const;
@@ -40,6 +41,8 @@ interface FlagSpec<T> {
   readonly aka?: readonly string[];
   /** Text that `parse` takes, so that help and code cannot differ. */
   readonly default?: string;
+  /** Verbs that take everything that is there when it is not given: they have no default to show. */
+  readonly narrows?: readonly Verb[];
   /** Where a verb has another one. */
   readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
@@ -67,7 +70,7 @@ const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list'];
 /** Flags of `run`: they say the same of every job. */
 const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
-const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list'];
+const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage'];
 const WRITING: readonly Verb[] = ['vision', 'metrics'];
 /** What looks at the lake chooses among what it holds. */
 const HELD: readonly Verb[] = ['verify', 'repair'];
@@ -108,6 +111,7 @@ const FLAGS = {
     group: 'What',
     verbs: [...CHOOSING, 'schema', ...HELD],
     value: 'MARKET',
+    narrows: ['coverage'],
     doc: 'spot, um, cm or option',
     ...oneOf(MARKETS),
     default: 'um',
@@ -118,6 +122,7 @@ const FLAGS = {
     verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'comma',
+    narrows: ['coverage'],
     doc: 'datasets, with commas; cryptodl list datasets shows them',
     parse: parse.text,
     default: 'klines',
@@ -130,6 +135,7 @@ const FLAGS = {
     verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'comma',
+    narrows: ['coverage'],
     doc: 'intervals of klines and of REST statistics, with commas',
     parse: parse.text,
     default: '1m',
@@ -142,7 +148,7 @@ const FLAGS = {
     verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
     list: 'repeat',
-    doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without it the series that the lake holds are continued",
+    doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without it the series that the lake holds",
     parse: parse.text,
     example: 'BTCUSDT',
     aka: ['s', 'symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins'],
@@ -179,7 +185,7 @@ const FLAGS = {
     group: 'When',
     verbs: CHOOSING,
     value: 'N',
-    doc: 'the last N complete UTC days (1 when no range is given)',
+    doc: 'the last N complete UTC days (downloads: 1 when no range is given)',
     parse: parse.integer(1),
     example: '7',
     aka: ['d', 'last'],
@@ -241,9 +247,16 @@ const FLAGS = {
     example: '2h',
     aka: ['max-time', 'time-limit'],
   }),
+  by: optional({
+    group: 'When',
+    verbs: ['coverage'],
+    value: 'GRAIN',
+    doc: 'day or month: what one cell is (default: day up to 60 days)',
+    ...oneOf(['day', 'month']),
+  }),
   now: optional({
     group: 'When',
-    verbs: ONLINE_AND_JOBS,
+    verbs: [...ONLINE_AND_JOBS, 'coverage'],
     value: 'ISO',
     doc: 'what "today" means, for replays and tests',
     parse: parse.instant,
@@ -252,7 +265,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql', 'coverage'],
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -261,8 +274,9 @@ const FLAGS = {
   }),
   format: defaulted({
     group: 'Output',
-    verbs: [...WRITING, ...HELD],
+    verbs: [...WRITING, ...HELD, 'coverage'],
     value: 'FORMAT',
+    narrows: ['coverage'],
     doc: "parquet, csv or zip (the archive's own files)",
     ...oneOf(['parquet', 'csv', 'zip']),
     default: 'parquet',
@@ -360,8 +374,8 @@ const FLAGS = {
   }),
   csv: optional({
     group: 'Output',
-    verbs: ['sql'],
-    doc: 'all rows as CSV, also on a terminal, which else gets a table of the first 40',
+    verbs: ['sql', 'coverage'],
+    doc: 'CSV on stdout: of sql its rows, of coverage a line per series and period, with the reasons of its gaps',
     parse: parse.flag,
   }),
 
@@ -466,6 +480,15 @@ const FLAGS = {
     parse: parse.duration,
     example: '30m',
     aka: ['lock-timeout', 'wait'],
+  }),
+  min: optional({
+    group: 'Safety',
+    verbs: ['coverage'],
+    value: 'PERCENT',
+    doc: 'exit code 4 when a series has less than this of what must be there',
+    parse: parse.percent,
+    example: '99.9',
+    aka: ['threshold', 'minimum', 'fail-under'],
   }),
 
   concurrency: defaulted({
@@ -678,7 +701,7 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage'],
     doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text',
     parse: parse.flag,
   }),
@@ -725,7 +748,7 @@ const FLAGS = {
 
   config: optional({
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'serve'],
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -733,7 +756,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'serve'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),

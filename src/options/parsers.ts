@@ -53,6 +53,16 @@ export function integer(least: number): Parse<number> {
   };
 }
 
+/** `99`, `99.9` or `99.9%` → the number. */
+export const percent: Parse<number> = (value, where) => {
+  const match = /^(\d+(?:\.\d+)?)\s*%?$/.exec(value);
+  const number = Number(match?.[1]);
+  if (match !== null && number <= 100) return number;
+  throw usage(`${where}: "${value}" is not a percentage from 0 to 100`, given(where, '99.9'), {
+    value: '99.9',
+  });
+};
+
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;

@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // outer ring
   plan: ['lake', 'venue', ...NOUNS],
   queue: NOUNS,
+  coverage: ['lake', 'venue', ...NOUNS],
   report: NOUNS,
 
   // inner ring
@@ -57,12 +58,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: list('shell-word'),
 
   // composition
-  cli: [...list('duckdb main options plan report run schedule serve venue verify'), ...NOUNS],
+  cli: [...list('coverage duckdb main options plan report run schedule serve venue verify'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
     ...list(
-      'duckdb lake options plan query queue report rest retry state throttle transport unpack venue verify write',
+      'coverage duckdb lake options plan query queue report rest retry state throttle transport unpack venue verify write',
     ),
     ...NOUNS,
   ],

@@ -107,6 +107,8 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   'recheck-days': ['3', 3],
   'stale-checksum': ['warn', 'warn'],
   'max-bytes': ['7MB', 7e6],
+  by: ['month', 'month'],
+  min: ['99.5%', 99.5],
   concurrency: ['7', { kind: 'fixed', limit: 7 }],
   retries: ['9', 9],
   port: ['9', 9],

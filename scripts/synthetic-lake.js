@@ -1,0 +1,123 @@
+// Lakes that are nothing but manifests: for what reads no data file.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DAY_MS = 86_400_000;
+const SETTINGS = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: false,
+};
+
+/**
+ * Manifest line of one day of um klines 1m, complete unless told otherwise.
+ * @param {string} symbol
+ * @param {string} day
+ * @param {Record<string, unknown>} [differences]
+ */
+export function klinesLine(symbol, day, differences = {}) {
+  const start = Date.parse(day);
+  return {
+    v: 1,
+    kind: 'object',
+    key: `data/futures/um/daily/klines/${symbol}/1m/${symbol}-1m-${day}.zip`,
+    cadence: 'daily',
+    period: day,
+    etag: 'd41d8cd98f00b204e9800998ecf8427e',
+    lastModified: new Date(start + DAY_MS + 27_000_000).toISOString(),
+    bytes: 61_234,
+    sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    verified: 'sidecar',
+    rows: 1440,
+    first: new Date(start).toISOString(),
+    last: new Date(start + DAY_MS - 60_000).toISOString(),
+    duplicates: 0,
+    file: `${day.slice(0, 7)}.parquet`,
+    fileBytes: 1_812_345,
+    fileSha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    fileRows: 44_640,
+    settings: SETTINGS,
+    at: new Date(start + DAY_MS + 30_000_000).toISOString(),
+    tool: 'cryptodl 0.1.0',
+    ...differences,
+  };
+}
+
+/**
+ * The folder of a series of um klines 1m below a lake.
+ * @param {string} lake
+ * @param {string} symbol
+ */
+export function klinesFolder(lake, symbol) {
+  return join(lake, 'binance', 'um', 'klines', 'interval=1m', `symbol=${symbol}`);
+}
+
+/**
+ * One manifest, as a lake has it.
+ * @param {string} folder of the series
+ * @param {readonly (object | string)[]} lines Texts are written as they are.
+ */
+export function writeManifest(folder, lines) {
+  mkdirSync(folder, { recursive: true });
+  const texts = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`);
+  writeFileSync(join(folder, '_manifest.jsonl'), texts.join(''));
+}
+
+/**
+ * What the totals of `makeLargeLake` must be. In each series of 1,000 days one day is missing, one lacks an hour that all
+ * lack, and one lacks ten minutes of its own.
+ * @param {number} series
+ */
+export function largeLakeTotals(series) {
+  return {
+    objects: series * 999,
+    expected: series * (1000 * 1440 - 60),
+    missing: series * (1440 + 10),
+    halted: series * 60,
+  };
+}
+
+export const LARGE_LAKE_NOW = '2026-09-27T12:00:00Z';
+
+/**
+ * Series × 1,000 lines of um klines 1m: 999 days, the 1,000th is missing, and a revision of the first.
+ * @param {string} lake
+ * @param {number} series
+ */
+export function makeLargeLake(lake, series) {
+  const firstDay = Date.parse('2024-01-01');
+  const days = Array.from({ length: 1000 }, (_, i) =>
+    new Date(firstDay + i * DAY_MS).toISOString().slice(0, 10),
+  );
+  for (let index = 0; index < series; index += 1) {
+    const symbol = `S${String(index).padStart(4, '0')}USDT`;
+    // Neither the first nor the last day, nor one of the two with gaps.
+    const missing = 600 + (index % 300);
+    const own = 300 + (index % 200);
+    const lines = days.flatMap((day, at) => {
+      if (at === missing) return [];
+      if (at === 100) return [klinesLine(symbol, day, { rows: 1380, gaps: [gapOf(day, 3, 0, 60)] })];
+      if (at === own)
+        return [klinesLine(symbol, day, { rows: 1430, gaps: [gapOf(day, index % 24, 20, 10)] })];
+      return [klinesLine(symbol, day)];
+    });
+    const replaces = { bytes: 61_000, sha256: '0'.repeat(64), at: '2024-01-02T08:00:00.000Z' };
+    lines.push(klinesLine(symbol, days[0] ?? '', { replaces }));
+    writeManifest(klinesFolder(lake, symbol), lines);
+  }
+}
+
+/**
+ * @param {string} day
+ * @param {number} hour
+ * @param {number} minute
+ * @param {number} minutes
+ * @returns {[string, string]}
+ */
+function gapOf(day, hour, minute, minutes) {
+  const from = Date.parse(day) + hour * 3_600_000 + minute * 60_000;
+  return [new Date(from).toISOString(), new Date(from + minutes * 60_000).toISOString()];
+}

@@ -1,0 +1,170 @@
+/** `cryptodl coverage`: what a lake holds of what it must hold. Asks nobody and opens no data file. */
+import { DAY_MS, parseDay } from '../calendar.js';
+import { systemClock } from '../clock.js';
+import { percentOf } from '../coverage/gaps.js';
+import type { Grain } from '../coverage/gaps.js';
+import { csvLines, CSV_HEAD, instant, seriesRecord } from '../coverage/records.js';
+import { percentText } from '../coverage/series-table.js';
+import { usage } from '../errors.js';
+import type { CryptodlError } from '../errors.js';
+import { codeOfCoverage } from '../exit-code.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/surroundings.js';
+import { heldSeries } from '../plan/held-series.js';
+import { isRangeGiven, resolveRange } from '../plan/range.js';
+import type { Range } from '../plan/range.js';
+import { readPatterns } from '../plan/symbols.js';
+import { chooseCovered } from '../run/choose-covered.js';
+import { coverLake } from '../run/cover-lake.js';
+import type { CoveredSeries, FoundHalt } from '../run/cover-lake.js';
+import { absolutePath } from '../shown-path.js';
+import { seriesName } from '../task.js';
+import type { Format, Series } from '../task.js';
+import { readHalts } from '../venue/facts.js';
+import { loadVenue } from '../venue/venue.js';
+import { correctedLine } from './corrected-line.js';
+import { createCoverageText } from './coverage-text.js';
+import { readLists } from './read-lists.js';
+import { writeData } from './write-data.js';
+
+export interface CoverageRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+}
+
+/** What was found beside the series themselves. */
+interface Findings {
+  readonly refused: CryptodlError[];
+  readonly halts: FoundHalt[];
+  /** Names with their percentage. */
+  readonly below: string[];
+  series: number;
+  incomplete: number;
+  least: number | null;
+}
+
+/** Longer ranges are shown by month. */
+const MOST_DAYS = 60;
+const MOST_NAMED = 5;
+const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
+
+export async function coverage(run: CoverageRun): Promise<ExitCode> {
+  const { io, resolved } = run;
+  const { options, origins } = resolved;
+  if (options.json === true && options.csv === true)
+    throw usage('--json and --csv are two kinds of output', undefined, { flags: { csv: null } });
+  const venue = loadVenue();
+  const nowMs = options.now ?? systemClock.now();
+  const range = isRangeGiven(options)
+    ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)
+    : undefined;
+  const root = absolutePath(options.out, surroundingsOf(io.environment).home);
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, venue.name)) held.push(series);
+  const patterns =
+    options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
+  const found: Findings = { refused: [], halts: [], below: [], series: 0, incomplete: 0, least: null };
+  const covered = coverLake({
+    root,
+    venue,
+    held,
+    chosen: chooseCovered(held, resolved, patterns),
+    formats: origins.format === 'default' ? FORMATS : [options.format],
+    range: range ?? {},
+    today: Math.floor(nowMs / DAY_MS),
+    halts: readHalts(),
+    onRefused: (error) => found.refused.push(error),
+    onHalt: (halt) => found.halts.push(halt),
+  });
+  await write(run, counted(covered, found, options.min), found, range);
+  return conclude(run, found);
+}
+
+async function* counted(
+  covered: AsyncIterable<CoveredSeries>,
+  found: Findings,
+  min: number | undefined,
+): AsyncGenerator<CoveredSeries> {
+  for await (const series of covered) {
+    const percent = percentOf(series);
+    found.series += 1;
+    if (series.missing > 0) found.incomplete += 1;
+    if (percent !== undefined) {
+      found.least = Math.min(found.least ?? 100, percent);
+      if (min !== undefined && percent < min)
+        found.below.push(`${seriesName(series.coverage.series)} (${percentText(series)})`);
+    }
+    yield series;
+  }
+}
+
+async function write(
+  { io, resolved }: CoverageRun,
+  covered: AsyncIterable<CoveredSeries>,
+  found: Findings,
+  range: Range | undefined,
+): Promise<void> {
+  const { options } = resolved;
+  const grainOf = ({ coverage: { from, to } }: CoveredSeries): Grain =>
+    options.by ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
+  if (options.json === true) {
+    for await (const one of covered) {
+      const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
+      if (!(await writeData(io, `${JSON.stringify(record)}\n`))) return;
+    }
+    await writeData(io, `${JSON.stringify(summaryOf(found))}\n`);
+  } else if (options.csv === true) {
+    if (!(await writeData(io, CSV_HEAD))) return;
+    for await (const one of covered)
+      if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
+  } else {
+    const text = createCoverageText(io, options.by, MOST_DAYS);
+    for await (const one of covered) if (!(await writeData(io, text.add(one)))) return;
+    await writeData(io, text.end(found.halts));
+  }
+}
+
+function summaryOf({ refused, halts, below, series, incomplete, least }: Findings): object {
+  return {
+    event: 'summary',
+    series,
+    incomplete,
+    below: below.length,
+    leastPercent: least === null ? null : Math.floor(least * 10_000) / 10_000,
+    halts: halts.map(({ from, to, ...of }) => ({ ...of, from: instant(from), to: instant(to) })),
+    refused: refused.map(({ message }) => message),
+  };
+}
+
+/** What is wrong and what to do about it, on stderr. */
+function conclude({ io, resolved }: CoverageRun, { refused, below, incomplete }: Findings): ExitCode {
+  const say = (line: string): void => {
+    io.stderr.write(`${line}\n`);
+  };
+  const { options } = resolved;
+  for (const { message, hint } of refused.slice(0, MOST_NAMED * 2)) {
+    say(`cryptodl: ${message}`);
+    if (hint !== undefined) say(`  ${hint}`);
+  }
+  if (refused.length > MOST_NAMED * 2)
+    say(`cryptodl: and ${refused.length - MOST_NAMED * 2} more lines that cannot be read`);
+  if (below.length > 0) {
+    const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
+    say(`below --min ${options.min ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
+  }
+  if (incomplete > 0 && options.json !== true && options.csv !== true)
+    say(`next: ${correctedLine(['repair', ...selectionOf(resolved)], {})}`);
+  return codeOfCoverage({ below: below.length, refused: refused.length });
+}
+
+/** The flags that were given to choose series and days. */
+function selectionOf({ texts }: Resolved): string[] {
+  const names = ['out', 'market', 'dataset', 'interval', 'symbols', 'quote', 'format'] as const;
+  const range = ['days', 'months', 'from', 'to', 'now'] as const;
+  return [...names, ...range].flatMap((name) => {
+    const values = texts[name];
+    return values === undefined ? [] : [`--${name}`, values.join(',')];
+  });
+}

@@ -1,0 +1,159 @@
+/** The gaps of a series with their reasons, and what they come to. */
+import { monthOf, monthStart } from '../calendar.js';
+import { isMissing } from './absent-days.js';
+import type { GapReason } from './absent-days.js';
+import { inWholeRows, isRow } from './halts.js';
+import { DAY_SECONDS } from './series-coverage.js';
+import type { SeriesCoverage } from './series-coverage.js';
+import { at, intersect, NO_SPANS, overlap, subtract } from './spans.js';
+import type { Spans } from './spans.js';
+
+/** What a series has not got. */
+export interface Gap {
+  /** Seconds since 1970, `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+  readonly reason: GapReason;
+  /** Rows, or days where it is not known how many rows there must be. */
+  readonly amount: number;
+  /** False for what cannot be there: it is not expected either. */
+  readonly isMissing: boolean;
+  /** Somewhere in it rows are missing: nobody knows where. */
+  readonly isLoose?: true;
+}
+
+/** Halts of a market that are known (from config/), and those that its symbols tell of together; in seconds. */
+export interface Halts {
+  readonly known: Spans;
+  readonly derived: Spans;
+}
+
+export const NO_HALTS: Halts = { known: NO_SPANS, derived: NO_SPANS };
+
+/** In order of time; what touches and has one reason is one gap. */
+export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
+  const { absent, loose, rowSeconds = DAY_SECONDS } = coverage;
+  const gaps: Gap[] = [];
+  const add = (from: number, to: number, reason: GapReason, rows?: number): void => {
+    if (!isRow(from, to, rowSeconds)) return;
+    gaps.push({
+      from,
+      to,
+      reason,
+      amount: rows ?? Math.max(1, Math.round((to - from) / rowSeconds)),
+      isMissing: isMissing(reason),
+      ...(rows === undefined ? {} : { isLoose: true }),
+    });
+  };
+  for (const { from, to, reason } of absent) {
+    const days = [from * DAY_SECONDS, to * DAY_SECONDS];
+    // A halt explains a day without a file only when it lasted all day.
+    const halted = isMissing(reason) ? wholeDays(intersect(days, halts.known)) : NO_SPANS;
+    eachSpan(halted, (start, end) => add(start, end, 'halt'));
+    eachSpan(subtract(days, halted), (start, end) => add(start, end, reason));
+  }
+  addRows(coverage, halts, add);
+  for (let i = 0; i < loose.length; i += 3)
+    add(at(loose, i) * DAY_SECONDS, at(loose, i + 1) * DAY_SECONDS, 'unexplained', at(loose, i + 2));
+  return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
+}
+
+function addRows(
+  { gaps, edges, rowSeconds = DAY_SECONDS }: SeriesCoverage,
+  halts: Halts,
+  add: (from: number, to: number, reason: GapReason) => void,
+): void {
+  if (gaps.length === 0) return;
+  const outer = edges.flatMap(({ from, to }) => [from, to]);
+  for (const { from, to, reason } of edges) add(from, to, reason);
+  let inner: Spans = outer.length === 0 ? gaps : subtract(gaps, outer);
+  for (const halt of [inWholeRows(halts.known, rowSeconds), halts.derived]) {
+    if (halt.length === 0) continue;
+    eachSpan(intersect(inner, halt), (from, to) => add(from, to, 'halt'));
+    inner = subtract(inner, halt);
+  }
+  eachSpan(inner, (from, to) => add(from, to, 'unexplained'));
+}
+
+function eachSpan(spans: Spans, act: (from: number, to: number) => void): void {
+  for (let i = 0; i < spans.length; i += 2) act(at(spans, i), at(spans, i + 1));
+}
+
+function wholeDays(spans: Spans): number[] {
+  const days: number[] = [];
+  eachSpan(spans, (from, to) => {
+    const start = Math.ceil(from / DAY_SECONDS) * DAY_SECONDS;
+    const end = Math.floor(to / DAY_SECONDS) * DAY_SECONDS;
+    if (start < end) days.push(start, end);
+  });
+  return days;
+}
+
+function joined(gaps: readonly Gap[]): Gap[] {
+  const all: Gap[] = [];
+  for (const gap of gaps) {
+    const last = all.at(-1);
+    const isOne =
+      last !== undefined &&
+      last.to === gap.from &&
+      last.reason === gap.reason &&
+      last.isLoose === undefined &&
+      gap.isLoose === undefined;
+    if (isOne) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+    else all.push(gap);
+  }
+  return all;
+}
+
+/** Of a series or of a period of it, in rows or in days. */
+export interface Amounts {
+  readonly expected: number;
+  readonly missing: number;
+}
+
+/** Percent of what must be there; undefined when nothing must. */
+export function percentOf({ expected, missing }: Amounts): number | undefined {
+  return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
+}
+
+export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amounts {
+  const { from, to, rowSeconds = DAY_SECONDS } = coverage;
+  let expected = ((to - from) * DAY_SECONDS) / rowSeconds;
+  let missing = 0;
+  for (const gap of gaps) {
+    if (gap.isMissing) missing += gap.amount;
+    else expected -= gap.amount;
+  }
+  return { expected: Math.max(0, expected), missing: Math.min(missing, Math.max(0, expected)) };
+}
+
+export type Grain = 'day' | 'month';
+
+/** What each period of a series comes to; the first is that of the first day. */
+export function periodsOf(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): Amounts[] {
+  const { from, to, rowSeconds = DAY_SECONDS } = coverage;
+  if (from >= to) return [];
+  const periods: { start: number; end: number; expected: number; missing: number }[] = [];
+  for (let start = from; start < to;) {
+    const end = by === 'day' ? start + 1 : Math.min(to, monthStart(monthOf(start) + 1));
+    const expected = ((end - start) * DAY_SECONDS) / rowSeconds;
+    periods.push({ start: start * DAY_SECONDS, end: end * DAY_SECONDS, expected, missing: 0 });
+    start = end;
+  }
+  let first = 0;
+  for (const gap of gaps) {
+    while ((periods[first]?.end ?? Infinity) <= gap.from) first += 1;
+    for (let i = first; i < periods.length; i += 1) {
+      const period = periods[i];
+      if (period === undefined || period.start >= gap.to) break;
+      const share = overlap(gap.from, gap.to, period.start, period.end) / (gap.to - gap.from);
+      const amount = gap.amount * share;
+      if (gap.isMissing) period.missing += amount;
+      else period.expected -= amount;
+    }
+  }
+  return periods.map(({ expected, missing }) => ({
+    expected: Math.max(0, Math.round(expected)),
+    missing: Math.min(Math.round(missing), Math.max(0, Math.round(expected))),
+  }));
+}

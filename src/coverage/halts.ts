@@ -1,0 +1,80 @@
+/** When a market stood still: the same rows are missing in every symbol that holds the day. */
+import { append, at, intersect, NO_SPANS } from './spans.js';
+import type { Spans } from './spans.js';
+
+/** Fewer symbols may lack the same minutes by chance, or because nobody traded them. */
+const FEWEST_SYMBOLS = 3;
+const DAY_SECONDS = 86_400;
+
+interface Day {
+  /** How many hold it. */
+  symbols: number;
+  /** What all of them lack, in seconds. */
+  missing: Spans;
+}
+
+/**
+ * Of one market, dataset and interval. It stays small however many symbols there are: of each day it keeps what the
+ * symbols so far lack together.
+ */
+export class HaltFinder {
+  readonly #days = new Map<number, Day>();
+
+  /** One more symbol: the days it holds, and the seconds whose rows it lacks. */
+  add(days: Spans, missing: Spans): void {
+    let next = 0;
+    for (let i = 0; i < days.length; i += 2) {
+      for (let day = at(days, i); day < at(days, i + 1); day += 1) {
+        const start = day * DAY_SECONDS;
+        while (next < missing.length && at(missing, next + 1) <= start) next += 2;
+        const isWhole = next >= missing.length || at(missing, next) >= start + DAY_SECONDS;
+        this.#addDay(day, isWhole ? NO_SPANS : within(missing, next, start, start + DAY_SECONDS));
+      }
+    }
+  }
+
+  #addDay(number: number, missing: Spans): void {
+    const day = this.#days.get(number);
+    if (day === undefined) {
+      this.#days.set(number, { symbols: 1, missing });
+      return;
+    }
+    day.symbols += 1;
+    if (day.missing.length > 0) day.missing = missing.length > 0 ? intersect(day.missing, missing) : NO_SPANS;
+  }
+
+  /** In seconds. Times jitter: what is left over of less than half a row is none. */
+  halts(rowSeconds: number): number[] {
+    const found: number[] = [];
+    const days = [...this.#days].filter(
+      ([, { symbols, missing }]) => symbols >= FEWEST_SYMBOLS && missing.length > 0,
+    );
+    for (const [, { missing }] of days.sort(([a], [b]) => a - b)) {
+      for (let i = 0; i < missing.length; i += 2) append(found, at(missing, i), at(missing, i + 1));
+    }
+    return found.filter((_, i) => isRow(at(found, i - (i % 2)), at(found, i - (i % 2) + 1), rowSeconds));
+  }
+}
+
+/** Whether a span that is missing is long enough to miss a row; a second less, because spans are in whole seconds. */
+export function isRow(from: number, to: number, rowSeconds: number): boolean {
+  return to - from >= Math.max(1, rowSeconds / 2 - 1);
+}
+
+/** The spans from `index` on that reach into `[from, to)`, cut to it. */
+function within(spans: Spans, index: number, from: number, to: number): number[] {
+  const found: number[] = [];
+  for (let i = index; i < spans.length && at(spans, i) < to; i += 2)
+    found.push(Math.max(from, at(spans, i)), Math.min(to, at(spans, i + 1)));
+  return found;
+}
+
+/** The same halts, widened to whole rows of this many seconds. */
+export function inWholeRows(halts: Spans, rowSeconds: number): number[] {
+  const widened: number[] = [];
+  for (let i = 0; i < halts.length; i += 2) {
+    const from = Math.floor(at(halts, i) / rowSeconds) * rowSeconds;
+    append(widened, from, Math.ceil(at(halts, i + 1) / rowSeconds) * rowSeconds);
+  }
+  return widened;
+}

@@ -1,0 +1,123 @@
+/** Series × periods as characters: one line per series, one cell per period, or per several where they do not fit. */
+import { dayText, monthOf, monthText } from '../calendar.js';
+import type { Amounts, Grain } from './gaps.js';
+import { percentOf } from './gaps.js';
+
+export interface HeatRow {
+  readonly label: string;
+  /** Day of the first period. */
+  readonly from: number;
+  readonly periods: readonly Amounts[];
+  readonly percent: string;
+}
+
+export interface HeatStyle {
+  readonly by: Grain;
+  /** Columns of the terminal. */
+  readonly width: number;
+  readonly hasColour: boolean;
+}
+
+interface Level {
+  readonly character: string;
+  /** Of the terminal's palette. */
+  readonly colour: number;
+  readonly meaning: string;
+  readonly is: (percent: number | undefined) => boolean;
+}
+
+/** The first that applies. Characters differ, so that nothing is lost without colour. */
+const LEVELS: readonly Level[] = [
+  { character: '·', colour: 90, meaning: 'nothing can be there', is: (percent) => percent === undefined },
+  { character: '█', colour: 32, meaning: 'complete', is: (percent = 0) => percent === 100 },
+  { character: '▓', colour: 33, meaning: '95 % or more', is: (percent = 0) => percent >= 95 },
+  { character: '▒', colour: 33, meaning: '50 % or more', is: (percent = 0) => percent >= 50 },
+  { character: '░', colour: 31, meaning: 'less', is: (percent = 0) => percent > 0 },
+  { character: 'x', colour: 31, meaning: 'nothing', is: () => true },
+];
+
+const LONGEST_LABEL = 24;
+const FEWEST_CELLS = 10;
+
+/** Lines without their ends: an axis, then one for each series. */
+export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
+  const { by, width } = style;
+  const first = Math.min(...rows.map(({ from }) => indexOf(from, by)));
+  const end = Math.max(...rows.map(({ from, periods }) => indexOf(from, by) + periods.length));
+  if (!(end > first)) return [];
+  const labels = Math.min(LONGEST_LABEL, Math.max(...rows.map(({ label }) => label.length)));
+  const percents = Math.max(...rows.map(({ percent }) => percent.length));
+  const room = Math.max(FEWEST_CELLS, width - labels - percents - 4);
+  const perCell = Math.ceil((end - first) / room);
+  const cells = Math.ceil((end - first) / perCell);
+  return [
+    `${' '.repeat(labels + 2)}${axis(first, end, by, cells)}`,
+    ...rows.map(({ label, from, periods, percent }) => {
+      const sums = summed(periods, indexOf(from, by) - first, perCell, cells);
+      return `${fitted(label, labels)}  ${painted(sums, style)}  ${percent.padStart(percents)}`;
+    }),
+    ...(perCell === 1 ? [] : [`${' '.repeat(labels + 2)}a cell is ${perCell} ${by}s`]),
+  ];
+}
+
+export function legend(hasColour: boolean): string {
+  return LEVELS.map(
+    ({ character, colour, meaning }) => `${inColour(character, colour, hasColour)} ${meaning}`,
+  ).join('   ');
+}
+
+function indexOf(day: number, by: Grain): number {
+  return by === 'day' ? day : monthOf(day);
+}
+
+/** `2024-01 … 2024-12`, as far as there is room above the cells. */
+function axis(first: number, end: number, by: Grain, cells: number): string {
+  const name = by === 'day' ? dayText : monthText;
+  const [left, right] = [name(first), name(end - 1)];
+  if (end - first === 1) return left;
+  return left.length + right.length + 3 > cells
+    ? `${left} … ${right}`
+    : left + ' '.repeat(cells - left.length - right.length) + right;
+}
+
+/** Undefined: the series has no such period. */
+function summed(
+  periods: readonly Amounts[],
+  offset: number,
+  perCell: number,
+  cells: number,
+): (Amounts | undefined)[] {
+  const sums = Array.from({ length: cells }, (): Amounts | undefined => undefined);
+  for (const [index, { expected, missing }] of periods.entries()) {
+    const cell = Math.floor((offset + index) / perCell);
+    const sum = sums[cell] ?? { expected: 0, missing: 0 };
+    sums[cell] = { expected: sum.expected + expected, missing: sum.missing + missing };
+  }
+  return sums;
+}
+
+function painted(sums: readonly (Amounts | undefined)[], { hasColour }: HeatStyle): string {
+  let text = '';
+  let run = '';
+  let colour = 0;
+  const flush = (): void => {
+    text += colour === 0 ? run : inColour(run, colour, hasColour);
+    run = '';
+  };
+  for (const sum of sums) {
+    const level = sum && LEVELS.find(({ is }) => is(percentOf(sum)));
+    if ((level?.colour ?? 0) !== colour) flush();
+    colour = level?.colour ?? 0;
+    run += level?.character ?? ' ';
+  }
+  flush();
+  return text;
+}
+
+function inColour(text: string, colour: number, hasColour: boolean): string {
+  return hasColour && text !== '' ? `\u001b[${colour}m${text}\u001b[0m` : text;
+}
+
+function fitted(label: string, width: number): string {
+  return label.length > width ? `${label.slice(0, width - 1)}…` : label.padEnd(width);
+}

@@ -1,0 +1,271 @@
+/** What a series holds of what it must hold, from the lines of its manifest alone. */
+import { monthOf, monthStart, parsePeriod } from '../calendar.js';
+import type { Manifest, ObjectLine } from '../lake/manifest.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { Format, Series } from '../task.js';
+import { endOfDataset } from '../venue/ended.js';
+import { rowSeconds } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { absentDays, reasons } from './absent-days.js';
+import type { AbsentDays, GapReason, Known } from './absent-days.js';
+import { append, at, overlap, union } from './spans.js';
+import type { Spans } from './spans.js';
+
+export const DAY_SECONDS = 86_400;
+
+/** Days that are asked about; without `from` each series counts from its first held day. */
+export interface DayRange {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+type Revisions = Readonly<Partial<Record<Format, number>>>;
+
+export interface Surroundings {
+  readonly range: DayRange;
+  /** The day that is not over yet. */
+  readonly today: number;
+  /** Undefined for a dataset that this version does not know. */
+  readonly spec: DatasetSpec | undefined;
+  /** Told by the lines that were replaced, which the manifest's memory no longer has. */
+  readonly revisions: Revisions;
+}
+
+/** In seconds. */
+interface Edge {
+  readonly from: number;
+  readonly to: number;
+  readonly reason: GapReason;
+}
+
+/** One series in one format. Small, because those of a whole dataset are kept until its halts are known. */
+export interface SeriesCoverage {
+  readonly series: Series;
+  /** Undefined when nothing is held, but it is remembered what is absent. */
+  readonly format: Format | undefined;
+  /** Days `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+  /** From row to row; undefined where it is not known how many rows a day must have, which then counts as one. */
+  readonly rowSeconds: number | undefined;
+  /** Objects that reach into the range: how many, and what they hold as a whole. */
+  readonly objects: number;
+  readonly restObjects: number;
+  readonly rows: number | undefined;
+  readonly duplicates: number;
+  /** How often an object of it was replaced by a later revision. */
+  readonly revisions: number;
+  /** ISO. */
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  /** Days that are held, also outside of the range. */
+  readonly heldDays: Spans;
+  readonly absent: readonly AbsentDays[];
+  /** Where rows of held days are missing, in seconds. */
+  readonly gaps: Spans;
+  /** Those of them that have a reason: before the listing, behind the end, or not asked for yet. */
+  readonly edges: readonly Edge[];
+  /** Missing rows of which it is not known where: day, day, rows, one after the other. */
+  readonly loose: Spans;
+  /** Held days whose rows are all known to be there or missing. */
+  readonly knownDays: Spans;
+}
+
+/** Every format that the series holds. Nothing when it holds nothing and nothing is remembered. */
+export function coverSeries(
+  series: Series,
+  manifest: Manifest,
+  formats: readonly Format[],
+  around: Surroundings,
+): SeriesCoverage[] {
+  const held = formats.filter((format) => manifest[format].size > 0);
+  if (held.length > 0) return held.map((format) => cover(series, format, manifest, around));
+  return isRemembered(manifest) ? [cover(series, undefined, manifest, around)] : [];
+}
+
+function isRemembered({ absences, ...held }: Manifest): boolean {
+  if (Object.values(held).some(({ size }) => size > 0)) return false;
+  return absences.days().size + absences.months().size > 0;
+}
+
+function cover(
+  series: Series,
+  format: Format | undefined,
+  manifest: Manifest,
+  around: Surroundings,
+): SeriesCoverage {
+  const { absences } = manifest;
+  const held = format === undefined ? [] : objectsOf(manifest[format].lines());
+  const heldDays = daysOf(held);
+  const known = { absences, ...factsOf(around, held) };
+  const start =
+    heldDays[0] ?? Math.min(...absences.days().keys(), ...[...absences.months().keys()].map(monthStart));
+  const from = around.range.from ?? start;
+  const end = around.range.to ?? Math.min(around.today, known.runningMonth ?? around.today);
+  const to = Math.max(from, end);
+  const within = held.filter((object) => object.to > from && object.from < to);
+  const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(around, series);
+  return {
+    series,
+    format,
+    from,
+    to,
+    rowSeconds: seconds,
+    heldDays,
+    revisions: (format === undefined ? undefined : around.revisions[format]) ?? 0,
+    absent: absentDays(heldDays, from, to, known),
+    ...countsOf(within),
+    ...missingRows(within, { from, to, seconds, heldDays, known }),
+  };
+}
+
+function secondsOf({ spec }: Surroundings, { interval }: Series): number | undefined {
+  return spec === undefined ? undefined : rowSeconds(spec, interval);
+}
+
+/** A held object, with its days `[from, to)`. */
+interface HeldObject {
+  readonly line: ObjectLine;
+  readonly from: number;
+  readonly to: number;
+}
+
+function objectsOf(lines: readonly ObjectLine[]): HeldObject[] {
+  return lines.flatMap((line) => {
+    const period = parsePeriod(line.cadence, line.period);
+    return period === undefined ? [] : { line, from: period.from, to: period.to };
+  });
+}
+
+function daysOf(objects: readonly HeldObject[]): number[] {
+  const days: number[] = [];
+  for (const { from, to } of objects) append(days, from, to);
+  return days;
+}
+
+/** What the facts of the dataset say about days that nobody has. */
+function factsOf({ spec, today }: Surroundings, held: readonly HeldObject[]): Omit<Known, 'absences'> {
+  if (spec === undefined) return {};
+  const firsts = spec.cadences.map((cadence) => spec.spans[cadence]?.first?.from);
+  const first = firsts.includes(undefined) ? undefined : Math.min(...(firsts as number[]));
+  const kinds = [...new Set(held.map(({ line }) => line.cadence))];
+  const isRest = held.some(({ line }) => isFromRest(line));
+  const end = isRest
+    ? undefined
+    : (endOfDataset(spec, kinds) ?? (spec.removed ? held.at(-1)?.to : undefined));
+  const isMonthly = !isRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
+  return {
+    ...(first === undefined || !Number.isFinite(first) ? {} : { first }),
+    ...(end === undefined ? {} : { end }),
+    ...(isMonthly ? { runningMonth: monthStart(monthOf(today)) } : {}),
+  };
+}
+
+type Counts = Pick<SeriesCoverage, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;
+
+function countsOf(objects: readonly HeldObject[]): Counts {
+  let restObjects = 0;
+  let rows: number | undefined;
+  let duplicates = 0;
+  let first: string | undefined;
+  let last: string | undefined;
+  for (const { line } of objects) {
+    if (isFromRest(line)) restObjects += 1;
+    if (line.rows !== undefined) rows = (rows ?? 0) + line.rows;
+    duplicates += line.duplicates ?? 0;
+    if (line.first !== undefined && (first === undefined || line.first < first)) first = line.first;
+    if (line.last !== undefined && (last === undefined || line.last > last)) last = line.last;
+  }
+  return { objects: objects.length, restObjects, rows, duplicates, first, last };
+}
+
+interface HeldRange {
+  readonly from: number;
+  readonly to: number;
+  readonly seconds: number | undefined;
+  readonly heldDays: Spans;
+  readonly known: Known;
+}
+
+type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'knownDays'>;
+
+/** Rows that held days do not have. */
+function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
+  const { seconds } = held;
+  if (seconds === undefined) return { gaps: [], edges: [], loose: [], knownDays: [] };
+  const gaps: number[] = [];
+  const loose: number[] = [];
+  const knownDays: number[] = [];
+  const edges: Edge[] = [];
+  for (const object of objects) {
+    const { line, from, to } = object;
+    const notAsked = line.open === true ? restOf(object, seconds, held.to) : [];
+    if (notAsked.length > 0)
+      edges.push({ from: at(notAsked, 0), to: at(notAsked, 1), reason: 'not-fetched' });
+    const located = notAsked.length > 0 ? notAsked : secondsOfGaps(line);
+    for (const second of located) gaps.push(second);
+    const expected = ((to - from) * DAY_SECONDS) / seconds;
+    const unknown = expected - (line.rows ?? expected) - rowsIn(located, seconds);
+    if (unknown >= 1) {
+      const rows = Math.round((unknown * overlap(from, to, held.from, held.to)) / (to - from));
+      if (rows > 0) loose.push(Math.max(from, held.from), Math.min(to, held.to), rows);
+    }
+    if (unknown < 1 || located.length > 0) append(knownDays, from, to);
+  }
+  const clipped = clip(gaps, held.from * DAY_SECONDS, held.to * DAY_SECONDS);
+  return {
+    gaps: Uint32Array.from(clipped),
+    edges: [...edgesOf(held, clipped, seconds), ...edges].sort((a, b) => a.from - b.from),
+    loose: Uint32Array.from(loose),
+    knownDays,
+  };
+}
+
+/** Of a period that was not over when its rows were asked for: what came after the last of them, in seconds. */
+function restOf({ line, from, to }: HeldObject, seconds: number, end: number): number[] {
+  const start = line.last === undefined ? from * DAY_SECONDS : Date.parse(line.last) / 1000 + seconds;
+  const rest = [Math.round(start), Math.min(to, end) * DAY_SECONDS];
+  return at(rest, 0) < at(rest, 1) ? rest : [];
+}
+
+function secondsOfGaps({ gaps = [] }: ObjectLine): number[] {
+  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000));
+}
+
+function rowsIn(spans: Spans, seconds: number): number {
+  let rows = 0;
+  for (let i = 0; i < spans.length; i += 2)
+    rows += Math.max(1, Math.round((at(spans, i + 1) - at(spans, i)) / seconds));
+  return rows;
+}
+
+function clip(spans: number[], from: number, to: number): number[] {
+  // Two objects may tell of the same label, at the midnight between them.
+  const inOrder = union(spans);
+  const clipped: number[] = [];
+  for (let i = 0; i < inOrder.length; i += 2) {
+    const start = Math.max(from, inOrder[i] ?? 0);
+    const end = Math.min(to, inOrder[i + 1] ?? 0);
+    if (start < end) clipped.push(start, end);
+  }
+  return clipped;
+}
+
+/** What lies before the listing or behind the end, within days that are held. */
+function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): Edge[] {
+  if (gaps.length === 0) return [];
+  const reasonOf = reasons(heldDays, known);
+  const firstDay = at(heldDays, 0);
+  const endDay = at(heldDays, heldDays.length - 1);
+  const edges: Edge[] = [];
+  const before = reasonOf(firstDay - 1);
+  const first = { from: at(gaps, 0), to: at(gaps, 1), reason: before };
+  // The first label of a day may be the end of its first row.
+  const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
+  if (isEarly && (before === 'not-listed-yet' || before === 'before-history')) edges.push(first);
+  const behind = reasonOf(endDay);
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), reason: behind };
+  const isOver = behind === 'delisted' || behind === 'dataset-ended';
+  if (isOver && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
+  return edges;
+}

@@ -1,0 +1,63 @@
+/**
+ * Arithmetic of spans of time. A list of spans is flat, `[from, to, from, to, …]`: half-open, ascending and apart from
+ * each other, in whole seconds or days since 1970. Flat, because a lake may have millions of them.
+ */
+export type Spans = ArrayLike<number>;
+
+export const NO_SPANS: Spans = [];
+
+/** What is in both. */
+export function intersect(a: Spans, b: Spans): number[] {
+  const both: number[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length && j < b.length) {
+    const from = Math.max(at(a, i), at(b, j));
+    const to = Math.min(at(a, i + 1), at(b, j + 1));
+    if (from < to) both.push(from, to);
+    if (at(a, i + 1) < at(b, j + 1)) i += 2;
+    else j += 2;
+  }
+  return both;
+}
+
+/** What is in `a` and not in `b`. */
+export function subtract(a: Spans, b: Spans): number[] {
+  const left: number[] = [];
+  let j = 0;
+  for (let i = 0; i < a.length; i += 2) {
+    let from = at(a, i);
+    const to = at(a, i + 1);
+    while (j < b.length && at(b, j + 1) <= from) j += 2;
+    for (let k = j; k < b.length && at(b, k) < to; k += 2) {
+      if (at(b, k) > from) left.push(from, at(b, k));
+      from = Math.max(from, at(b, k + 1));
+    }
+    if (from < to) left.push(from, to);
+  }
+  return left;
+}
+
+/** Adds a span that begins no earlier than the last one; what touches becomes one. */
+export function append(spans: number[], from: number, to: number): void {
+  const last = spans.length - 1;
+  if (last > 0 && from <= at(spans, last)) spans[last] = Math.max(at(spans, last), to);
+  else spans.push(from, to);
+}
+
+/** One list of spans in any order, which may overlap. */
+export function union(spans: Spans): number[] {
+  const pairs = Array.from({ length: spans.length / 2 }, (_, i) => [at(spans, 2 * i), at(spans, 2 * i + 1)]);
+  const all: number[] = [];
+  for (const [from = 0, to = 0] of pairs.sort(([a = 0], [b = 0]) => a - b)) append(all, from, to);
+  return all;
+}
+
+/** Of the span `[from, to)`, how much lies in `[start, end)`. */
+export function overlap(from: number, to: number, start: number, end: number): number {
+  return Math.max(0, Math.min(to, end) - Math.max(from, start));
+}
+
+export function at(spans: Spans, index: number): number {
+  return spans[index] ?? 0;
+}

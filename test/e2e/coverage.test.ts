@@ -1,0 +1,394 @@
+/** `cryptodl coverage`: what a lake holds of what it must hold, told by its manifests alone. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
+import { startArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { HAS_TERMINAL, onTerminal, screenOf, TERMINAL } from '../helpers/terminal.js';
+
+const scratch = scratchFolder();
+const NOW = '2024-01-11T12:00:00Z';
+const DAYS = Array.from({ length: 10 }, (_, i) => `2024-01-${String(i + 1).padStart(2, '0')}`);
+let lakes = 0;
+
+type Change = Record<string, unknown> | 'missing';
+
+/** Ten days of each symbol, to 2024-01-10, but for the days that are different. */
+function newLake(symbols: Readonly<Record<string, Readonly<Record<string, Change>>>>): string {
+  const lake = join(scratch, `lake-${(lakes += 1)}`);
+  for (const [symbol, changes] of Object.entries(symbols)) {
+    const lines = DAYS.flatMap((day) => {
+      const change = changes[day];
+      return change === 'missing' ? [] : [klinesLine(symbol, day, change)];
+    });
+    writeManifest(klinesFolder(lake, symbol), lines);
+  }
+  return lake;
+}
+
+function lacking(from: string, to: string, minutes: number): Change {
+  return { rows: 1440 - minutes, gaps: [[`${from}:00.000Z`, `${to}:00.000Z`]] };
+}
+
+function absent(first: string, last: string, reason: string): object {
+  const at = '2024-01-11T00:00:00.000Z';
+  return { v: 1, kind: 'absent', cadence: 'daily', first, last, reason, asked: 1, at, tool: 'test' };
+}
+
+function coverage(lake: string, ...flags: readonly string[]): Promise<CliResult> {
+  return cryptodl(['coverage', '--out', lake, '--now', NOW, ...flags]);
+}
+
+/** Of --json: the series by symbol. */
+async function seriesOf(lake: string, ...flags: readonly string[]): Promise<Record<string, unknown>[]> {
+  const { events } = await coverage(lake, '--json', ...flags);
+  return events.filter(({ event }) => event === 'series');
+}
+
+const gap = (from: string, to: string, reason: string, rows: number, missing = true): object => ({
+  from: `${from}:00.000Z`,
+  to: `${to}:00.000Z`,
+  reason,
+  rows,
+  missing,
+});
+
+describe('a series', () => {
+  it('has what its lines say, and gaps for days and minutes that are not there', async () => {
+    const lake = newLake({
+      BTCUSDT: {
+        '2024-01-02': { duplicates: 3, replaces: { bytes: 1, sha256: '0', at: NOW } },
+        '2024-01-03': 'missing',
+        '2024-01-04': 'missing',
+        '2024-01-06': lacking('2024-01-06T03:00', '2024-01-06T03:10', 10),
+        '2024-01-07': { verified: 'rest', rows: 1430 },
+      },
+    });
+    const [btc] = await seriesOf(lake);
+    expect(btc).toMatchObject({
+      market: 'um',
+      dataset: 'klines',
+      interval: '1m',
+      symbol: 'BTCUSDT',
+      format: 'parquet',
+      from: '2024-01-01T00:00:00.000Z',
+      to: '2024-01-11T00:00:00.000Z',
+      unit: 'rows',
+      expected: 14_400,
+      held: 14_400 - 2880 - 20,
+      missing: 2900,
+      percent: 79.8611,
+      objects: 8,
+      restObjects: 1,
+      rows: 8 * 1440 - 20,
+      duplicates: 3,
+      revisions: 1,
+      first: '2024-01-01T00:00:00.000Z',
+      last: '2024-01-10T23:59:00.000Z',
+      by: 'day',
+    });
+    expect(btc?.['gaps']).toEqual([
+      gap('2024-01-03T00:00', '2024-01-05T00:00', 'unexplained', 2880),
+      gap('2024-01-06T03:00', '2024-01-06T03:10', 'unexplained', 10),
+      { ...gap('2024-01-07T00:00', '2024-01-08T00:00', 'unexplained', 10), located: false },
+    ]);
+    const periods = btc?.['periods'] as { period: string; missing: number }[];
+    expect(periods.map(({ period, missing }) => [period, missing])).toEqual(
+      DAYS.map((day) => [
+        day,
+        { '2024-01-03': 1440, '2024-01-04': 1440, '2024-01-06': 10, '2024-01-07': 10 }[day] ?? 0,
+      ]),
+    );
+  });
+
+  it('is not blamed for what cannot be there, and what is remembered is said', async () => {
+    const lake = newLake({});
+    writeManifest(klinesFolder(lake, 'NEWUSDT'), [
+      absent('2024-01-01', '2024-01-02', 'not-listed-yet'),
+      klinesLine('NEWUSDT', '2024-01-03', {
+        rows: 1380,
+        gaps: [['2024-01-03T00:00:00.000Z', '2024-01-03T01:00:00.000Z']],
+      }),
+      absent('2024-01-04', '2024-01-04', 'hole'),
+      klinesLine('NEWUSDT', '2024-01-05'),
+      absent('2024-01-06', '2024-01-06', 'halt'),
+      klinesLine('NEWUSDT', '2024-01-07'),
+      absent('2024-01-08', '2024-01-08', 'delisted'),
+    ]);
+    const [series] = await seriesOf(lake, '--from', '2023-12-30', '--to', '2024-01-10');
+    expect(series).toMatchObject({ expected: 4 * 1440 - 60, missing: 1440 });
+    expect(series?.['gaps']).toEqual([
+      gap('2023-12-30T00:00', '2024-01-03T01:00', 'not-listed-yet', 4 * 1440 + 60, false),
+      gap('2024-01-04T00:00', '2024-01-05T00:00', 'hole', 1440),
+      gap('2024-01-06T00:00', '2024-01-07T00:00', 'halt', 1440, false),
+      gap('2024-01-08T00:00', '2024-01-11T00:00', 'delisted', 3 * 1440, false),
+    ]);
+  });
+
+  it('counts to yesterday, and what was never asked for is called that', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-09': 'missing', '2024-01-10': 'missing' } });
+    const [series] = await seriesOf(lake);
+    expect(series?.['gaps']).toEqual([gap('2024-01-09T00:00', '2024-01-11T00:00', 'not-fetched', 2880)]);
+  });
+
+  it('that was asked for before a day was over lacks the rest of it', async () => {
+    const open = { verified: 'rest', open: true, rows: 721, last: '2024-01-10T12:00:00.000Z' };
+    const [series] = await seriesOf(newLake({ BTCUSDT: { '2024-01-10': open } }));
+    expect(series?.['gaps']).toEqual([gap('2024-01-10T12:01', '2024-01-11T00:00', 'not-fetched', 719)]);
+  });
+
+  it('whose times jitter lacks the rows that it lacks, and halts of less than a row are none', async () => {
+    const lake = newLake({});
+    const lines = ['00', '01', '02'].map((seconds, at) => ({
+      ...klinesLine(`M${at}USDT`, '2024-01-10', {
+        rows: 286,
+        gaps: [
+          [`2024-01-10T03:05:${seconds}.500Z`, `2024-01-10T03:10:0${at}Z`],
+          [`2024-01-10T0${at + 4}:00:00Z`, `2024-01-10T0${at + 4}:05:02Z`],
+        ],
+      }),
+    }));
+    for (const [at, line] of lines.entries())
+      writeManifest(join(lake, 'binance/um/metrics', `symbol=M${at}USDT`), [line]);
+    const { events } = await coverage(lake, '--json');
+    expect(events.slice(0, 3).map(({ expected, missing }) => [expected, missing])).toEqual(
+      lines.map(() => [287, 1]),
+    );
+    expect(events[3]?.['halts']).toHaveLength(1);
+  });
+
+  it('in two formats is two lines; a zip counts days', async () => {
+    const lake = newLake({ BTCUSDT: {} });
+    const { rows: _, ...zip } = klinesLine('BTCUSDT', '2024-01-09', { file: 'data/x.zip' });
+    const settings = { ...(zip.settings as object), format: 'zip' };
+    const lines = DAYS.map((day) => klinesLine('BTCUSDT', day));
+    writeManifest(klinesFolder(lake, 'BTCUSDT'), [...lines, { ...zip, settings }]);
+    const series = await seriesOf(lake);
+    expect(series.map(({ format, unit, expected, missing }) => [format, unit, expected, missing])).toEqual([
+      ['parquet', 'rows', 14_400, 0],
+      ['zip', 'days', 2, 1],
+    ]);
+    expect((await seriesOf(lake, '--format', 'zip')).map(({ format }) => format)).toEqual(['zip']);
+    expect((await coverage(lake)).stdout).toContain('BTCUSDT (zip)');
+  });
+
+  it('of a monthly object is cut to the days that are asked about', async () => {
+    const lake = newLake({});
+    const month = { cadence: 'monthly', period: '2023-12', rows: 31 * 1440 - 5 };
+    const gaps = [['2023-12-30T00:00:00.000Z', '2023-12-30T00:05:00.000Z']];
+    writeManifest(klinesFolder(lake, 'BTCUSDT'), [klinesLine('BTCUSDT', '2023-12-01', { ...month, gaps })]);
+    const at = async (day: string): Promise<unknown> =>
+      (await seriesOf(lake, '--from', day, '--to', day)).map(({ expected, missing }) => [expected, missing]);
+    expect(await at('2023-12-30')).toEqual([[1440, 5]]);
+    expect(await at('2023-12-31')).toEqual([[1440, 0]]);
+  });
+});
+
+describe('a halt', () => {
+  const halted = lacking('2024-01-05T03:00', '2024-01-05T04:00', 60);
+  it('is what all symbols lack at the same time; more than that is not', async () => {
+    const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
+    const lake = newLake({
+      AUSDT: { '2024-01-05': halted },
+      BUSDT: { '2024-01-05': longer },
+      CUSDT: { '2024-01-05': halted },
+      DUSDT: { '2024-01-05': 'missing' },
+    });
+    const { events, code } = await coverage(lake, '--json', '--symbols', 'BUSDT');
+    expect(events[0]).toMatchObject({
+      expected: 14_340,
+      missing: 5,
+      gaps: [
+        gap('2024-01-05T03:00', '2024-01-05T04:00', 'halt', 60, false),
+        gap('2024-01-05T04:00', '2024-01-05T04:05', 'unexplained', 5),
+      ],
+    });
+    expect(events[1]).toMatchObject({
+      event: 'summary',
+      series: 1,
+      incomplete: 1,
+      halts: [{ dataset: 'klines', from: '2024-01-05T03:00:00.000Z', to: '2024-01-05T04:00:00.000Z' }],
+    });
+    expect(code).toBe(0);
+  });
+
+  it('is none when two symbols lack it, or when one has the rows', async () => {
+    const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': halted } });
+    const most = newLake({
+      AUSDT: { '2024-01-05': halted },
+      BUSDT: { '2024-01-05': halted },
+      CUSDT: { '2024-01-05': halted },
+      DUSDT: {},
+    });
+    for (const lake of [two, most]) {
+      const series = await seriesOf(lake, '--symbols', 'AUSDT,BUSDT');
+      expect(series.map(({ missing }) => missing)).toEqual([60, 60]);
+    }
+  });
+});
+
+describe('for people', () => {
+  it('is a line per series with a cell per day, a table, and the next step', async () => {
+    const lake = newLake({
+      BTCUSDT: { '2024-01-03': 'missing', '2024-01-06': lacking('2024-01-06T03:00', '2024-01-06T03:10', 10) },
+      ETHUSDT: {},
+    });
+    const { stdout, stderr, code } = await coverage(lake);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toBe('um klines 1m  2024-01-01 … 2024-01-10');
+    expect(lines).toContain('BTCUSDT  ██x██▓████  89.93 %');
+    expect(lines).toContain('ETHUSDT  ██████████    100 %');
+    expect(lines).toContain('  2024-01-03  1,440 rows  unexplained');
+    expect(lines).toContain('  2024-01-06 03:00 … 03:09  10 rows  unexplained');
+    expect(stdout).not.toContain('\u001b');
+    expect(stderr).toBe(`next: cryptodl repair --out ${lake} --now ${NOW}\n`);
+    expect(code).toBe(0);
+  });
+
+  it('says nothing of a next step when all is there', async () => {
+    expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
+  });
+
+  it.skipIf(!HAS_TERMINAL)(
+    `fits the width of ${TERMINAL}, in colour unless NO_COLOR says otherwise`,
+    async () => {
+      const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
+      const args = [
+        'coverage',
+        '--out',
+        lake,
+        '--now',
+        NOW,
+        '--from',
+        '2023-11-20',
+        '--to',
+        '2024-01-10',
+        '--by',
+        'day',
+      ];
+      const options = { folder: scratch, columns: 40, isAllShown: true };
+      const { sent } = await onTerminal(args, options);
+      expect(sent).toContain('\u001b[31mx');
+      const plain = await onTerminal(args, { ...options, env: { NO_COLOR: '1' } });
+      // 52 days; from 2024-01-01 on they are held, but for one.
+      expect(screenOf(plain.sent, 40).lines.slice(1, 4)).toEqual([
+        '         2023-11-20 … 2024-01-10',
+        'BTCUSDT  xxxxxxxxxxxxxx▒███  17.30 %',
+        '         a cell is 3 days',
+      ]);
+    },
+  );
+
+  it('is CSV with a line per series and period', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
+    const { stdout } = await coverage(lake, '--csv', '--days', '10', '--by', 'month');
+    expect(stdout).toBe(
+      'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n' +
+        'um,klines,1m,BTCUSDT,parquet,2024-01,rows,14400,12960,1440,90,unexplained\n',
+    );
+  });
+});
+
+describe('--min', () => {
+  it('is kept or not by each series: 0 or 4', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' }, ETHUSDT: {} });
+    expect((await coverage(lake, '--min', '90')).code).toBe(0);
+    const below = await coverage(lake, '--min', '90.1%');
+    expect(below.code).toBe(4);
+    expect(below.stderr).toContain('below --min 90.1 %: um klines 1m BTCUSDT (90.00 %)\n');
+  });
+});
+
+describe('a damaged manifest', () => {
+  it('is named with its line, all others are told, and the end is 1', async () => {
+    const lake = newLake({ ETHUSDT: {} });
+    const lines = DAYS.map((day) => klinesLine('BTCUSDT', day));
+    writeManifest(klinesFolder(lake, 'BTCUSDT'), [
+      ...lines.slice(0, 4),
+      '{"v":1,',
+      ...lines.slice(5),
+      { v: 2 },
+    ]);
+    const { code, stderr, events } = await coverage(lake, '--json', '--min', '99.9');
+    const file = join(klinesFolder(lake, 'BTCUSDT'), '_manifest.jsonl');
+    expect(stderr).toContain(`cryptodl: ${file} line 5 is damaged\n`);
+    expect(stderr).toContain(`cryptodl: ${file} line 11 is of version 2, this cryptodl knows version 1\n`);
+    expect(events.map(({ symbol, missing }) => [symbol, missing])).toEqual([
+      ['BTCUSDT', 1440],
+      ['ETHUSDT', 0],
+      [undefined, undefined],
+    ]);
+    expect(code).toBe(1);
+  });
+});
+
+describe('what is chosen', () => {
+  it('is told by the flags of the downloads', async () => {
+    const lake = newLake({ BTCUSDT: {}, ETHUSDT: {}, BTCBUSD: {} });
+    const symbols = async (...flags: readonly string[]): Promise<unknown[]> =>
+      (await seriesOf(lake, ...flags)).map(({ symbol }) => symbol);
+    expect(await symbols('--symbols', 'BTC*,!*BUSD')).toEqual(['BTCUSDT']);
+    expect(await symbols('--quote', 'USDT')).toEqual(['BTCUSDT', 'ETHUSDT']);
+    expect(await symbols('--market', 'um', '--dataset', 'klines', '--interval', '1m')).toHaveLength(3);
+  });
+
+  it.each([
+    ['--symbols', 'BTCUSD', 'has no BTCUSD in um klines 1m', '--symbols BTCUSDT'],
+    ['--dataset', 'kline', 'holds no kline; it holds klines', '--dataset klines'],
+    ['--market', 'spot', 'holds no spot; it holds um', '--market um'],
+    ['--interval', '1h', 'holds no 1h; it holds 1m', '--interval 1m'],
+    ['--min', '101', '"101" is not a percentage from 0 to 100', '--min 99.9'],
+  ])('%s %s: a mistake has a line that works', async (flag, value, says, line) => {
+    const lake = newLake({ BTCUSDT: {} });
+    const { code, stderr } = await coverage(lake, flag, value);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
+    expect(stderr).toContain(`cryptodl coverage --out ${lake} --now ${NOW} ${line}\n`);
+    const [name = '', corrected = ''] = line.split(' ');
+    expect((await coverage(lake, name, corrected)).code).toBe(0);
+  });
+
+  it('is also found without flags: the line that is offered has them', async () => {
+    const lake = newLake({ BTCUSDT: {}, ETHUSDT: {} });
+    const { code, stderr } = await cryptodl(['coverage', lake, 'BTCUSDT', 'klines']);
+    const line = `--out ${lake} --symbols BTCUSDT --dataset klines`;
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`cryptodl coverage ${line}\n`) as string]);
+    expect((await cryptodl(['coverage', ...line.split(' ')])).code).toBe(0);
+  });
+
+  it('is a mistake where there is no lake', async () => {
+    const { code, stderr } = await coverage(join(scratch, 'nowhere'));
+    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series') as string]);
+  });
+});
+
+it('a lake of a real run has the day that the archive has not, whatever became of its files', async () => {
+  const folder = join(scratch, 'archive');
+  const made = { market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT', 'ETHUSDT'] } as const;
+  makeArchive(folder, { ...made, from: '2026-11-10', to: '2026-11-20', cadence: 'daily' });
+  const day = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-14.zip';
+  for (const name of [day, `${day}.CHECKSUM`]) rmSync(join(folder, name));
+  const archive = await startArchive(folder);
+  const out = join(scratch, 'real');
+  const now = '2026-11-21T12:00:00Z';
+  const range = ['--from', '2026-11-10', '--to', '2026-11-20', '--interval', '1h'];
+  const url = ['--archive-url', archive.url, '--now', now];
+  await cryptodlOk(['vision', '--symbols', 'all', ...range, ...url, '--out', out, ...FAST]);
+  await archive.close();
+  for (const symbol of made.symbols)
+    rmSync(join(out, `binance/um/klines/interval=1h/symbol=${symbol}/2026-11.parquet`));
+  const { events } = await cryptodlOk(['coverage', '--out', out, '--now', now, '--json']);
+  expect(events).toMatchObject([
+    {
+      symbol: 'BTCUSDT',
+      expected: 11 * 24,
+      missing: 24,
+      gaps: [{ from: '2026-11-14T00:00:00.000Z', rows: 24, reason: 'hole' }],
+    },
+    { symbol: 'ETHUSDT', expected: 11 * 24, missing: 0, gaps: [] },
+    { event: 'summary', incomplete: 1 },
+  ]);
+});

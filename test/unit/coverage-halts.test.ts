@@ -1,0 +1,62 @@
+/** Halts that are known by themselves, from config/halts.json. */
+import { describe, expect, it } from 'vitest';
+import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
+import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
+import { parseHalts, readHalts } from '../../src/venue/facts.js';
+
+const DAY = 86_400;
+const FIRST = 20_000;
+
+function coverage(differences: Partial<SeriesCoverage>): SeriesCoverage {
+  const nothing = { absent: [], gaps: [], edges: [], loose: [] };
+  return { from: FIRST, to: FIRST + 10, rowSeconds: 3600, ...nothing, ...differences } as SeriesCoverage;
+}
+
+function reasonsOf(series: SeriesCoverage, from: number, to: number): unknown[] {
+  const gaps = gapsOf(series, { ...NO_HALTS, known: [FIRST * DAY + from, FIRST * DAY + to] });
+  return gaps.map((gap) => [(gap.from - FIRST * DAY) / 3600, (gap.to - FIRST * DAY) / 3600, gap.reason]);
+}
+
+describe('a known halt', () => {
+  it('explains the rows that it touches, and no others', () => {
+    const series = coverage({ gaps: [FIRST * DAY, FIRST * DAY + 6 * 3600] });
+    expect(reasonsOf(series, 3600 + 600, 2 * 3600 + 60)).toEqual([
+      [0, 1, 'unexplained'],
+      [1, 3, 'halt'],
+      [3, 6, 'unexplained'],
+    ]);
+  });
+
+  it('explains a day without a file when it lasted all day', () => {
+    const series = coverage({ absent: [{ from: FIRST, to: FIRST + 3, reason: 'unexplained' }] });
+    expect(reasonsOf(series, DAY - 1, 2 * DAY + 60)).toEqual([
+      [0, 24, 'unexplained'],
+      [24, 48, 'halt'],
+      [48, 72, 'unexplained'],
+    ]);
+  });
+
+  it('leaves what has a reason of its own', () => {
+    const series = coverage({ absent: [{ from: FIRST, to: FIRST + 1, reason: 'not-listed-yet' }] });
+    expect(reasonsOf(series, 0, DAY)).toEqual([[0, 24, 'not-listed-yet']]);
+  });
+});
+
+describe('config/halts.json', () => {
+  const line = { market: 'spot', from: '2024-01-01T03:00:00Z', to: '2024-01-01T04:00:00Z', source: 'a page' };
+
+  it('is read', () => {
+    expect(readHalts()).toEqual(expect.any(Array));
+    expect(parseHalts([line])).toEqual([line]);
+  });
+
+  it.each([
+    ['no source', { ...line, source: '' }],
+    ['an end before its beginning', { ...line, to: '2024-01-01T02:00:00Z' }],
+    ['an unknown market', { ...line, market: 'margin' }],
+    ['a time that is not UTC', { ...line, from: '2024-01-01T03:00:00+09:00' }],
+    ['a key too many', { ...line, symbol: 'BTCUSDT' }],
+  ])('is refused with %s', (_, wrong) => {
+    expect(() => parseHalts([wrong])).toThrow();
+  });
+});

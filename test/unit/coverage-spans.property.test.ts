@@ -1,0 +1,183 @@
+/** Spans, halts and amounts against models that go second by second and day by day. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { absentDays, isMissing } from '../../src/coverage/absent-days.js';
+import type { GapReason } from '../../src/coverage/absent-days.js';
+import { amountsOf, gapsOf, NO_HALTS, periodsOf } from '../../src/coverage/gaps.js';
+import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
+import { HaltFinder } from '../../src/coverage/halts.js';
+import { append, intersect, subtract, union } from '../../src/coverage/spans.js';
+import type { Spans } from '../../src/coverage/spans.js';
+import { dayText } from '../../src/calendar.js';
+import { Absences } from '../../src/lake/absences.js';
+import type { AbsenceReason } from '../../src/task.js';
+
+const END = 60;
+const DAY = 86_400;
+
+/** Which of the seconds (or days) from 0 to `end` are in it. */
+function members(spans: Spans, end = END): boolean[] {
+  return Array.from({ length: end }, (_, second) => {
+    for (let i = 0; i < spans.length; i += 2)
+      if (second >= (spans[i] ?? 0) && second < (spans[i + 1] ?? 0)) return true;
+    return false;
+  });
+}
+
+function spansOf(set: readonly boolean[]): number[] {
+  const spans: number[] = [];
+  set.forEach((isIn, at) => {
+    if (isIn) append(spans, at, at + 1);
+  });
+  return spans;
+}
+
+const sets = fc.array(fc.boolean(), { minLength: END, maxLength: END });
+
+describe('spans', () => {
+  it('intersect and subtract like sets, and stay ascending and apart', () => {
+    fc.assert(
+      fc.property(sets, sets, (a, b) => {
+        const [one, other] = [spansOf(a), spansOf(b)];
+        expect(members(one)).toEqual(a);
+        expect(intersect(one, other)).toEqual(spansOf(a.map((isIn, at) => isIn && b[at] === true)));
+        expect(subtract(one, other)).toEqual(spansOf(a.map((isIn, at) => isIn && b[at] !== true)));
+        expect(union([...one, ...other])).toEqual(spansOf(a.map((isIn, at) => isIn || b[at] === true)));
+      }),
+    );
+  });
+});
+
+describe('halts', () => {
+  it('are what all symbols lack that hold the day, three at least', () => {
+    const days = fc.array(fc.boolean(), { minLength: 3, maxLength: 3 });
+    // Hours instead of seconds: three days of them.
+    const hours = fc.array(fc.boolean(), { minLength: 72, maxLength: 72 });
+    fc.assert(
+      fc.property(fc.array(fc.record({ days, hours }), { maxLength: 6 }), (symbols) => {
+        const finder = new HaltFinder();
+        for (const symbol of symbols) {
+          const lacks = symbol.hours.map((isLacking, hour) => isLacking && holds(symbol, hour));
+          finder.add(
+            spansOf(symbol.days),
+            spansOf(lacks).map((hour) => hour * 3600),
+          );
+        }
+        const expected = Array.from({ length: 72 }, (_, hour) => {
+          const holding = symbols.filter((symbol) => holds(symbol, hour));
+          return holding.length >= 3 && holding.every((symbol) => symbol.hours[hour] === true);
+        });
+        expect(finder.halts(3600)).toEqual(spansOf(expected).map((hour) => hour * 3600));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function holds({ days }: { readonly days: readonly boolean[] }, hour: number): boolean {
+  return days[Math.floor(hour / 24)] === true;
+}
+
+const REASONS: readonly AbsenceReason[] = ['hole', 'halt', 'not-published-yet'];
+/** Of each day: held, absent for a remembered reason, or nothing is known. */
+const states = fc.array(fc.constantFrom('held' as const, 'unknown' as const, ...REASONS), {
+  minLength: 1,
+  maxLength: END,
+});
+
+describe('absent days', () => {
+  it('have their own reason each, in as few pieces as there are', () => {
+    fc.assert(
+      fc.property(states, (days) => {
+        const held = spansOf(days.map((state) => state === 'held'));
+        const found = absentDays(held, 0, days.length, { absences: remembered(days) });
+        const byDay = found.flatMap(({ from, to, reason }) =>
+          Array.from({ length: to - from }, (_, i) => [from + i, reason] as const),
+        );
+        expect(byDay).toEqual(modelOf(days));
+        for (const [i, piece] of found.entries()) {
+          const before = found[i - 1];
+          expect(before?.to === piece.from && before.reason === piece.reason).toBe(false);
+        }
+      }),
+    );
+  });
+});
+
+function remembered(days: readonly string[]): Absences {
+  const absences = new Absences();
+  for (const [day, reason] of days.entries()) {
+    if (reason === 'held' || reason === 'unknown') continue;
+    absences.add({
+      v: 1,
+      kind: 'absent',
+      cadence: 'daily',
+      first: dayText(day),
+      last: dayText(day),
+      reason: reason as AbsenceReason,
+      asked: 1,
+      at: '2024-01-01T00:00:00Z',
+      tool: 'test',
+    });
+  }
+  return absences;
+}
+
+function modelOf(days: readonly string[]): [number, GapReason][] {
+  const firstHeld = days.indexOf('held');
+  const lastHeld = days.lastIndexOf('held');
+  return days.flatMap((state, day): [number, GapReason][] => {
+    if (state === 'held') return [];
+    if (state !== 'unknown') return [[day, state as AbsenceReason]];
+    const isOutside = firstHeld < 0 || day < firstHeld || day > lastHeld;
+    return [[day, isOutside ? 'not-fetched' : 'unexplained']];
+  });
+}
+
+describe('amounts', () => {
+  const hourSets = fc.array(fc.boolean(), { minLength: END * 24, maxLength: END * 24 });
+  it('of a series, its months and its days are what counting hour by hour gives', () => {
+    fc.assert(
+      fc.property(states, hourSets, fc.nat(40), (days, lacking, offset) => {
+        const at = offset + 20_000;
+        const held = spansOf(days.map((state) => state === 'held'));
+        const lacks = lacking.map((isLacking, hour) => isLacking && days[Math.floor(hour / 24)] === 'held');
+        const coverage = {
+          from: at,
+          to: at + days.length,
+          rowSeconds: 3600,
+          absent: absentDays(held, 0, days.length, { absences: remembered(days) }).map((piece) => ({
+            ...piece,
+            from: piece.from + at,
+            to: piece.to + at,
+          })),
+          gaps: spansOf(lacks).map((hour) => at * DAY + hour * 3600),
+          edges: [],
+          loose: [],
+        } as unknown as SeriesCoverage;
+        const gaps = gapsOf(coverage, NO_HALTS);
+        const reasons = new Map(modelOf(days));
+        const model = days.map((_, day) => {
+          const reason = reasons.get(day);
+          if (reason !== undefined) return isMissing(reason) ? [24, 24] : [0, 0];
+          return [24, lacks.slice(day * 24, day * 24 + 24).filter(Boolean).length];
+        });
+        expect(periodsOf(coverage, gaps, 'day')).toEqual(
+          model.map(([expected, missing]) => ({ expected, missing })),
+        );
+        const sums = (all: readonly (readonly number[])[]): object => ({
+          expected: all.reduce((sum, [expected = 0]) => sum + expected, 0),
+          missing: all.reduce((sum, [, missing = 0]) => sum + missing, 0),
+        });
+        expect(amountsOf(coverage, gaps)).toEqual(sums(model));
+        const months = new Map<string, number[][]>();
+        for (const [day, amounts] of model.entries()) {
+          const month = dayText(at + day).slice(0, 7);
+          months.set(month, [...(months.get(month) ?? []), amounts]);
+        }
+        expect(periodsOf(coverage, gaps, 'month')).toEqual([...months.values()].map(sums));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
