@@ -375,7 +375,7 @@ const FLAGS = {
   csv: optional({
     group: 'Output',
     verbs: ['sql', 'coverage'],
-    doc: 'CSV on stdout: of sql its rows, of coverage a line per series and period, with the reasons of its gaps',
+    doc: 'CSV on stdout: of sql all rows, also on a terminal, which else gets a table of the first 40; of coverage a line per series and period, with the reasons of its gaps',
     parse: parse.flag,
   }),
 

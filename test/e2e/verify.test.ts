@@ -205,7 +205,11 @@ const HARMS: readonly Harm[] = [
   {
     what: 'a manifest without its last line feed',
     harm: (lake) => {
-      truncateSync(join(lake, MANIFEST), readFileSync(join(lake, MANIFEST)).length - 1);
+      const lines = readFileSync(join(lake, MANIFEST), 'utf8').trimEnd().split('\n');
+      // Which month was committed last is chance.
+      const isOctober = (line: string): boolean => line.includes('"file":"2026-10.parquet"');
+      const ordered = [...lines.filter((line) => !isOctober(line)), ...lines.filter(isOctober)];
+      writeFileSync(join(lake, MANIFEST), ordered.join('\n'));
     },
     finds: [`damaged ${OCTOBER}`, `line-damaged ${MANIFEST}`],
   },
