@@ -14,7 +14,6 @@ import type { PartitionPlan } from '../task.js';
 import { durationText } from '../units.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
-import { executePlan } from './execute-plan.js';
 import { openLake } from './open-lake.js';
 import { openReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
@@ -24,10 +23,6 @@ import type { Session } from './session.js';
 import { openSession } from './session.js';
 import { wantFailures } from './want-failures.js';
 import type { PastFailures } from './want-failures.js';
-import { wantMetrics } from './want-metrics.js';
-import { waitForPublication } from './wait-for-publication.js';
-import { wantRepairs } from './want-repairs.js';
-import { wantSeries } from './want-series.js';
 import type { RunVerb, Wanted } from './wanted.js';
 
 export interface RunRequest {
@@ -126,7 +121,7 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   }
   const wanted = await want(session, request);
   await refuseBadReport(session.options.failures);
-  await waitForPublication(session, wanted);
+  await waitUntilPublished(session, wanted);
   return locked(session, wanted.verb, () => execute(session, request, wanted));
 }
 
@@ -147,6 +142,7 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
     session.observer.announce(announcement(session, wanted, plan));
     const report = openReport(session, request, wanted.verb);
     const { totals, spool } = plan;
+    const { executePlan } = await import('./execute-plan.js');
     session.deadline.beginWork();
     return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
   } finally {
@@ -160,10 +156,23 @@ function announcement(session: Session, { what, range, notes }: Wanted, { totals
   return { what, range, notes: [...notes, ...asked], destination, totals };
 }
 
-function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
-  if (failures !== undefined) return Promise.resolve(wantFailures(session, failures));
-  if (verb === 'repair') return wantRepairs(session, resolved, read);
-  return verb === 'metrics' ? wantMetrics(session, resolved, read) : wantSeries(session, resolved, read);
+/** Only what is needed is loaded: few files open at once, and a quick start. */
+async function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
+  if (failures !== undefined) return wantFailures(session, failures);
+  switch (verb) {
+    case 'repair':
+      return (await import('./want-repairs.js')).wantRepairs(session, resolved, read);
+    case 'metrics':
+      return (await import('./want-metrics.js')).wantMetrics(session, resolved, read);
+    case 'vision':
+      return (await import('./want-series.js')).wantSeries(session, resolved, read);
+  }
+}
+
+async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
+  if (session.options['wait-for-publication'] === undefined) return;
+  const { waitForPublication } = await import('./wait-for-publication.js');
+  await waitForPublication(session, wanted);
 }
 
 /** What a run would do, partition by partition; nothing is written and no lock is taken. */
