@@ -77,6 +77,11 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
+/** Rejects when its native part cannot be loaded on this machine. */
+export async function duckdbVersion(): Promise<string> {
+  return (await import('@duckdb/node-api')).version();
+}
+
 async function start(options: EngineOptions): Promise<DuckDBInstance> {
   const { DuckDBInstance: Instance } = await import('@duckdb/node-api');
   return Instance.create(':memory:', {

@@ -63,6 +63,10 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
       const { serve } = await import('./cli/serve.js');
       return serve(operand ?? '', resolved.options, io);
     }
+    case 'doctor': {
+      const { doctor } = await import('./cli/doctor.js');
+      return doctor({ resolved, io, typed });
+    }
     case 'schedule': {
       const { schedule } = await import('./cli/schedule.js');
       return schedule(invocation.behind, resolved.options, typed);

@@ -124,6 +124,15 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     ],
     aka: ['server', 'mirror'],
   },
+  doctor: {
+    doc: 'check versions, names, proxy, TLS, hosts, clock, disks, bans and lock; one line each, exit code 1 when a line says fail',
+    examples: [
+      'cryptodl doctor',
+      'cryptodl doctor --out /srv/lake --quiet',
+      'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
+    ],
+    aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],
+  },
   completion: {
     operand: '[shell]',
     choices: SHELLS,

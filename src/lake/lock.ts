@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CryptodlError, errnoOf } from '../errors.js';
 import { withClaim } from './lock-claim.js';
-import { describeThisProcess, parseHolder, stateOf, type LockHolder } from './lock-holder.js';
+import {
+  describeThisProcess,
+  parseHolder,
+  stateOf,
+  type HolderState,
+  type LockHolder,
+} from './lock-holder.js';
 import { bindSocket, isSocketTaken, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
@@ -91,6 +97,22 @@ async function readHolder(path: string): Promise<LockHolder | 'torn' | undefined
   }
 }
 
+/** A lock file as it lies there; `holder` is undefined when it cannot be read. */
+export interface LockFile {
+  readonly path: string;
+  readonly holder: LockHolder | undefined;
+  readonly state: HolderState | undefined;
+}
+
+/** Who holds the lock of `directory`, without taking it; undefined when there is no lock. `now` in epoch milliseconds. */
+export async function readLock(directory: string, now: number): Promise<LockFile | undefined> {
+  const path = join(directory, 'lock.json');
+  const holder = await readHolder(path);
+  if (holder === undefined) return undefined;
+  if (holder === 'torn') return { path, holder: undefined, state: undefined };
+  return { path, holder, state: await stateOf(holder, await describeThisProcess('', now)) };
+}
+
 /** The holder binds its socket a moment before it writes its file. */
 async function waitForHolder(path: string): Promise<LockHolder | undefined> {
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
@@ -106,7 +128,7 @@ async function releaseSocket(socket: SocketLock): Promise<void> {
 }
 
 function heldBy(holder: LockHolder | undefined): CryptodlError {
-  const who = holder === undefined ? '' : `: ${describe(holder)}`;
+  const who = holder === undefined ? '' : `: ${holderText(holder)}`;
   return new CryptodlError('locked', `another run is writing this lake${who}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
   });
@@ -115,7 +137,7 @@ function heldBy(holder: LockHolder | undefined): CryptodlError {
 function heldElsewhere(holder: LockHolder, path: string): CryptodlError {
   return new CryptodlError(
     'locked',
-    `a run on another host or container holds this lake: ${describe(holder)}`,
+    `a run on another host or container holds this lake: ${holderText(holder)}`,
     {
       hint: `if that run is surely gone, remove ${path}`,
     },
@@ -128,6 +150,6 @@ function unreadable(path: string): CryptodlError {
   });
 }
 
-function describe(holder: LockHolder): string {
+export function holderText(holder: LockHolder): string {
   return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
 }

@@ -18,6 +18,7 @@ export const VERBS = [
   'sql',
   'coverage',
   'serve',
+  'doctor',
   'completion',
 ] as const;
 export type Verb = (typeof VERBS)[number];
@@ -70,6 +71,8 @@ const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list'];
 /** Flags of `run`: they say the same of every job. */
 const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
+/** What is looked at is what runs would use. */
+const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
 const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage'];
 const WRITING: readonly Verb[] = ['vision', 'metrics'];
 /** What looks at the lake chooses among what it holds. */
@@ -265,7 +268,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql', 'coverage'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql', 'coverage', 'doctor'],
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -343,7 +346,7 @@ const FLAGS = {
   }),
   'temp-dir': optional({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'sql'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'sql', 'doctor'],
     value: 'DIR',
     doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp; sql: the folder of the system)',
     parse: parse.text,
@@ -395,7 +398,7 @@ const FLAGS = {
   }),
   'state-dir': optional({
     group: 'Safety',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'DIR',
     doc: 'what runs of this machine share: bans (default: $XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl)',
     parse: parse.text,
@@ -545,7 +548,7 @@ const FLAGS = {
   }),
   'connect-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'DNS, TCP and TLS',
     parse: parse.duration,
@@ -553,27 +556,30 @@ const FLAGS = {
   }),
   'headers-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'request sent to headers received',
     parse: parse.duration,
     default: '15s',
+    defaultOf: { doctor: '5s' },
   }),
   'idle-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'silence within a body',
     parse: parse.duration,
     default: '10s',
+    defaultOf: { doctor: '5s' },
   }),
   'total-timeout': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'one attempt; one second is added per 16 KiB of body',
     parse: parse.duration,
     default: '60s',
+    defaultOf: { doctor: '10s' },
     aka: ['timeout'],
   }),
   'max-wait': defaulted({
@@ -618,7 +624,7 @@ const FLAGS = {
   }),
   proxy: optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'URL',
     doc: 'for all addresses but those in NO_PROXY; none for none (default: HTTPS_PROXY and HTTP_PROXY)',
     parse: parse.proxy,
@@ -626,7 +632,7 @@ const FLAGS = {
   }),
   'ca-file': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'FILE',
     doc: 'certificates (PEM) that are trusted besides the usual ones',
     parse: parse.text,
@@ -635,7 +641,7 @@ const FLAGS = {
   }),
   'archive-url': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'URL',
     doc: 'where objects are',
     parse: parse.url,
@@ -644,7 +650,7 @@ const FLAGS = {
   }),
   'listing-url': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'URL',
     doc: `where the listing is (default: ${venue.hosts.listing}, or --archive-url when that is given)`,
     parse: parse.url,
@@ -660,7 +666,7 @@ const FLAGS = {
   }),
   'fapi-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: 'where REST of USD-margined futures is',
     parse: parse.url,
@@ -668,7 +674,7 @@ const FLAGS = {
   }),
   'dapi-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: 'where REST of coin-margined futures is',
     parse: parse.url,
@@ -676,7 +682,7 @@ const FLAGS = {
   }),
   'spot-url': defaulted({
     group: 'Network',
-    verbs: DOWNLOADS_AND_JOBS,
+    verbs: [...DOWNLOADS_AND_JOBS, 'doctor'],
     value: 'URL',
     doc: `where REST of spot is; where it does not serve your place, ${venue.hosts.spotPublic} is asked instead`,
     parse: parse.url,
@@ -701,8 +707,8 @@ const FLAGS = {
 
   json: optional({
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage'],
-    doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text',
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
+    doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text; of doctor one object per check',
     parse: parse.flag,
   }),
   progress: defaulted({
@@ -715,7 +721,7 @@ const FLAGS = {
   }),
   quiet: optional({
     group: 'Messages',
-    verbs: [...ONLINE_AND_JOBS, 'sql'],
+    verbs: [...EXAMINED, 'sql'],
     doc: 'say nothing when all is well',
     parse: parse.flag,
     aka: ['q', 'silent'],
@@ -748,7 +754,7 @@ const FLAGS = {
 
   config: optional({
     group: 'Options',
-    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve'],
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
     value: 'FILE',
     doc: 'YAML or JSON file with flag names as keys',
     parse: parse.text,
@@ -756,7 +762,7 @@ const FLAGS = {
   }),
   'print-options': optional({
     group: 'Options',
-    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve'],
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
     doc: 'print every option with its value and origin, and end',
     parse: parse.flag,
   }),

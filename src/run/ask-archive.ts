@@ -6,7 +6,6 @@ import type { Options } from '../options/flags.js';
 import { parseListing } from '../plan/listing-xml.js';
 import type { ListingPage } from '../plan/listing-xml.js';
 import { keyPath, SIDECAR } from '../venue/keys.js';
-import type { Venue } from '../venue/venue.js';
 
 export interface Asks {
   readonly fetch: Fetch;
@@ -42,14 +41,6 @@ export async function getListing(
   await fetch(request, { signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');
   return page;
-}
-
-/** Where somebody moved the archive, the listing is asked at the same place. */
-export function listingUrl(options: Options, { hosts }: Venue): string {
-  return (
-    options['listing-url'] ??
-    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
-  );
 }
 
 const NO_CONNECTION: ReadonlySet<string> = new Set([

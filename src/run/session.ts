@@ -1,8 +1,5 @@
 /** Composition root of a run: one request stack, one tally, one stop switch. */
-import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { Fetch } from '../fetch.js';
@@ -30,8 +27,9 @@ import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
 import type { PoolUse } from '../transport/pool.js';
 import { openRest, restPlaces } from './rest-session.js';
 import type { Rest } from './rest-session.js';
-import { getListing, listingUrl, probeSidecar } from './ask-archive.js';
+import { getListing, probeSidecar } from './ask-archive.js';
 import { Deadline } from './deadline.js';
+import { listingUrl, runFolder, stateFolder } from './places.js';
 import { createStack } from './stack.js';
 import type { StackOptions } from './stack.js';
 import { loadVenue } from '../venue/venue.js';
@@ -241,18 +239,4 @@ function stopWith(signal: AbortSignal): AbortController {
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true, signal: stop.signal });
   return stop;
-}
-
-function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
-  const given = options['state-dir'];
-  if (given !== undefined) return absolutePath(given, home);
-  return join(stateHome ?? join(home ?? tmpdir(), '.local', 'state'), 'cryptodl');
-}
-
-/** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
-function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {
-  if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
-  const lake = createHash('sha256').update(paths.root).digest('hex').slice(0, 12);
-  const given = options['temp-dir'];
-  return join(given === undefined ? paths.staging : absolutePath(given, home), `run-${lake}`);
 }

@@ -22,6 +22,7 @@ import { SharedCount } from '../throttle/shared-count.js';
 import { Throttle } from '../throttle/throttle.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
 import { measure } from '../transport/measure.js';
+import type { AttemptObserver } from '../transport/measure.js';
 import { createPools } from '../transport/pool.js';
 import type { Pools } from '../transport/pool.js';
 import { redirect } from '../transport/redirect.js';
@@ -70,16 +71,31 @@ export function createStack(stack: StackOptions): Stack {
   return { pools, ...layersOver(wire, stack) };
 }
 
-export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
-  const { options, clock, observer, figures, concurrency } = stack;
+type AttemptOptions = Omit<StackOptions, 'figures' | 'concurrency' | 'isLate' | 'patience'>;
+
+/** A request as one attempt, which is counted and has its deadlines; nothing is asked twice. */
+export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
+  const pools = createPools(poolOptions(stack));
+  const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  return { pools, ...attemptOver(wire, stack, observer) };
+}
+
+function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserver): Omit<Stack, 'pools'> {
+  const { options, clock } = stack;
   const throttle = createThrottle(stack);
-  const twin = twinOf(stack);
   const timed = timeout({
     clock,
     headersMs: options['headers-timeout'],
     idleMs: options['idle-timeout'],
     totalMs: options['total-timeout'],
   });
+  const measured = measure(clock, observer);
+  return { throttle, fetch: throttle.layer(timed(measured(redirect(knownHosts(stack))(wire)))) };
+}
+
+export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
+  const { options, clock, observer, figures, concurrency } = stack;
+  const twin = twinOf(stack);
   const broken = breaker({
     clock,
     openMs: options['breaker-open'],
@@ -88,7 +104,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
       observer.event('breaker', { host, state });
     },
   });
-  const measured = measure(clock, {
+  const { throttle, fetch: once } = attemptOver(wire, stack, {
     begun: () => {
       figures.begun();
     },
@@ -101,7 +117,6 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
       observer.attempt(attempt);
     },
   });
-  const once = throttle.layer(timed(measured(redirect(knownHosts(stack))(wire))));
   const budgeted = retryBudget({
     clock,
     maxWaitMs: options['max-wait'],
@@ -142,7 +157,7 @@ export function backoffOf(options: Options): BackoffOptions & { retries: number 
   };
 }
 
-function poolOptions({ options, clock, proxies }: StackOptions): Parameters<typeof createPools>[0] {
+function poolOptions({ options, clock, proxies }: AttemptOptions): Parameters<typeof createPools>[0] {
   const { concurrency } = options;
   const most = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
   return {
@@ -174,12 +189,12 @@ function bandwidthOf({
   options,
   clock,
   signal,
-}: StackOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
+}: AttemptOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
   const { bwlimit } = options;
   return bwlimit === undefined ? UNLIMITED : limitBandwidth(bwlimit, clock, signal);
 }
 
-function createThrottle({ options, clock, venue, bans, observer, stateFolder }: StackOptions): Throttle {
+function createThrottle({ options, clock, venue, bans, observer, stateFolder }: AttemptOptions): Throttle {
   return new Throttle({
     clock,
     buckets: venue.buckets,
@@ -202,13 +217,13 @@ function createThrottle({ options, clock, venue, bans, observer, stateFolder }: 
 }
 
 /** Whoever moved the archive has no other host, unless it is given. */
-function twinOf({ options, venue }: StackOptions): Twin | undefined {
+function twinOf({ options, venue }: AttemptOptions): Twin | undefined {
   const first = options['archive-url'];
   const other = options['fallback-url'] ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
   return other === undefined || other === first ? undefined : { first, other };
 }
 
-function knownHosts(stack: StackOptions): ReadonlySet<string> {
+function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
   const { options, venue, listingUrl } = stack;
   const twin = twinOf(stack);
   const urls = [

@@ -40,6 +40,12 @@ export class Bans {
     }
   }
 
+  /** All that last, by place. */
+  async lasting(): Promise<ReadonlyMap<string, Ban>> {
+    const now = this.#clock.now();
+    return new Map(Object.entries(await this.#file.read()).filter(([, { until }]) => until > now));
+  }
+
   /** How long a place is still banned, also by what other runs were told since this one began; 0 when it is not. */
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();

@@ -51,6 +51,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // pages above the inner ring
   rest: ['venue', ...NOUNS],
 
+  // looks at what runs use
+  doctor: ['lake', ...NOUNS],
+
   // the other end of the wire: what it shared with the client would hide a mistake of both
   serve: list('errors units'),
 
@@ -58,12 +61,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schedule: list('shell-word'),
 
   // composition
-  cli: [...list('coverage duckdb main options plan report run schedule serve venue verify'), ...NOUNS],
+  cli: [...list('coverage doctor duckdb main options plan report run schedule serve venue verify'), ...NOUNS],
   library: [...list('options run'), ...NOUNS],
   main: [...list('cli options report run'), ...NOUNS],
   run: [
     ...list(
-      'coverage duckdb lake options plan query queue report rest retry state throttle transport unpack venue verify write',
+      'coverage doctor duckdb lake options plan query queue report rest retry state throttle transport unpack venue verify write',
     ),
     ...NOUNS,
   ],

@@ -1,0 +1,72 @@
+/** `cryptodl doctor`: a line for each thing that was looked at. */
+import { systemClock } from '../clock.js';
+import { toCryptodlError } from '../errors.js';
+import type { Finding, Status } from '../doctor/finding.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf, withoutPassword } from '../options/surroundings.js';
+import { examine } from '../run/examine.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { watchSignals } from './watch-signals.js';
+import { writeData } from './write-data.js';
+
+export interface DoctorRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+/** 1 when a line says fail. */
+export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCode> {
+  const { options } = resolved;
+  const signals = watchSignals(io);
+  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
+  let isRead = true;
+  try {
+    const findings = examine({
+      options,
+      surroundings: surroundingsOf(io.environment),
+      clock: systemClock,
+      signal: signals.signal,
+      warn: (message) => {
+        io.stderr.write(`warning: ${message}\n`);
+      },
+    });
+    for await (const told of findings) {
+      const found = { ...told, found: withoutPassword(told.found) };
+      counts[found.status] += 1;
+      if (!isRead || (options.quiet === true && found.status === 'ok')) continue;
+      const line = options.json === true ? JSON.stringify(fieldsOf(found)) : lineOf(found);
+      // The exit code counts also for those who have seen enough.
+      isRead = await writeData(io, `${line}\n`);
+    }
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+  }
+  const { ok, warn, fail } = counts;
+  if (options.quiet !== true) io.stderr.write(`${ok} ok, ${warn} warn, ${fail} fail\n`);
+  return fail > 0 ? 1 : 0;
+}
+
+function lineOf({ status, check, of, found, next }: Finding): string {
+  const what = of === '' ? check : `${check} ${of}`;
+  const text = next === '' ? found : `${found}; next: ${next}`;
+  return `${status.padEnd(4)}  ${what}  ${text}`;
+}
+
+function fieldsOf({ check, of, status, found, next, figures }: Finding): object {
+  return {
+    check,
+    ...(of === '' ? {} : { of }),
+    status,
+    found,
+    ...(next === '' ? {} : { next }),
+    ...(Object.keys(figures).length === 0 ? {} : { figures }),
+  };
+}

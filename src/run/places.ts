@@ -1,0 +1,32 @@
+/** Where a run's things are: hosts, state, spool. */
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LakePaths } from '../lake/layout.js';
+import type { Options } from '../options/flags.js';
+import type { Surroundings } from '../options/surroundings.js';
+import { absolutePath } from '../shown-path.js';
+import type { Venue } from '../venue/venue.js';
+
+/** Where somebody moved the archive, the listing is asked at the same place. */
+export function listingUrl(options: Options, { hosts }: Venue): string {
+  return (
+    options['listing-url'] ??
+    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
+  );
+}
+
+/** What the runs of this machine share. */
+export function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
+  const given = options['state-dir'];
+  if (given !== undefined) return absolutePath(given, home);
+  return join(stateHome ?? join(home ?? tmpdir(), '.local', 'state'), 'cryptodl');
+}
+
+/** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
+export function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {
+  if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
+  const lake = createHash('sha256').update(paths.root).digest('hex').slice(0, 12);
+  const given = options['temp-dir'];
+  return join(given === undefined ? paths.staging : absolutePath(given, home), `run-${lake}`);
+}
