@@ -168,6 +168,32 @@ export class CryptodlError extends Error {
   }
 }
 
+/** The codes of a host that says nothing, or only that it is in trouble. */
+const SILENT_CODES: ReadonlySet<ErrorCode> = new Set([
+  'connect-failed',
+  'dns-failed',
+  'host-unknown',
+  'connection-lost',
+  'connect-timeout',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+  'too-slow',
+  'http-server-error',
+  'breaker-open',
+  'unreachable',
+  'wait-too-long',
+]);
+
+/** Nothing has been said: whoever knows what was said before may go by that. A refusal is an answer, also as a cause. */
+export function isNoAnswer(error: unknown): error is CryptodlError {
+  if (!(error instanceof CryptodlError) || !SILENT_CODES.has(error.code)) return false;
+  const { cause } = error;
+  if (cause instanceof CryptodlError) return isNoAnswer(cause);
+  // A limit, or a firewall that said no twice.
+  return error.code !== 'wait-too-long';
+}
+
 /** Wrong input of the user: what was wrong, what helps, and how the command line would be right. Exit code 2. */
 export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {
   return new CryptodlError('usage', message, {

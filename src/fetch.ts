@@ -17,6 +17,8 @@ export interface FetchRequest {
   readonly maxBytes?: number;
   /** Ask every cache on the way to revalidate. */
   readonly bypassCache?: boolean;
+  /** ETag of what is held, with its quotes: a 304 says that it is still so. */
+  readonly heldEtag?: string;
   /** What the body must be; checked on every attempt. */
   readonly expect?: Expectation;
   /** What an earlier attempt left at `spoolPath`: only the rest is asked for, if the object is still the same. */
@@ -33,7 +35,7 @@ export interface PartialBody {
 export interface Expectation {
   /** The body must start like a zip. */
   readonly zip: boolean;
-  /** Throws what is wrong with an answer; also asked about a 404. */
+  /** Throws what is wrong with an answer; also asked about a 304 or 404. */
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing: decides when no digest is known. */
   readonly bytes?: number;
@@ -84,7 +86,8 @@ export type Body =
 
 /** A complete body: `sha256` and `md5` are hex digests of what arrived. */
 export interface FetchResponse {
-  readonly status: 200 | 404;
+  /** 304 only where `heldEtag` was given. */
+  readonly status: 200 | 304 | 404;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
   readonly sha256: string;
@@ -92,7 +95,7 @@ export interface FetchResponse {
 }
 
 /**
- * Resolves when the body is complete; rejects with a CryptodlError. 404 is an answer, not an error.
+ * Resolves when the body is complete; rejects with a CryptodlError. 304 and 404 are answers, not errors.
  */
 export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<FetchResponse>;
 

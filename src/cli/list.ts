@@ -9,7 +9,7 @@ import { SILENT } from '../observer.js';
 import type { Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
-import { isListingFault } from '../plan/plan.js';
+import { isListingFault } from '../plan/listing.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import { chooseDatasets } from '../run/choose-datasets.js';

@@ -1,5 +1,4 @@
 import { arch, platform } from 'node:os';
-import { versions } from 'node:process';
 import { TOOL_VERSION } from '../version.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
@@ -9,9 +8,9 @@ const LEAST_NODE = [20, 18, 1] as const;
 
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<Finding> {
   const system = `${platform()} ${arch()}`;
-  const base = `cryptodl ${TOOL_VERSION}, node ${versions.node}, ${system}`;
-  const figures = { cryptodl: TOOL_VERSION, node: versions.node, system };
-  const [least, mine] = [LEAST_NODE, versions.node.split('.').map(Number)];
+  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;
+  const figures = { cryptodl: TOOL_VERSION, node: process.versions.node, system };
+  const [least, mine] = [LEAST_NODE, process.versions.node.split('.').map(Number)];
   const at = least.findIndex((part, index) => part !== mine[index]);
   if (at >= 0 && (mine[at] ?? 0) < (least[at] ?? 0))
     return finding('versions', 'fail', base, { figures, next: `install node ${least.join('.')} or newer` });

@@ -400,7 +400,7 @@ const FLAGS = {
     group: 'Safety',
     verbs: EXAMINED,
     value: 'DIR',
-    doc: 'what runs of this machine share: bans (default: $XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl)',
+    doc: 'what runs of this machine share: bans, and copies of what hosts said last (default: $XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl)',
     parse: parse.text,
     example: '/var/lib/cryptodl',
   }),

@@ -1,5 +1,4 @@
 /** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
-import { CryptodlError } from '../errors.js';
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
 import { requestsFor, routesOf } from '../venue/routes.js';
 import type { Venue } from '../venue/venue.js';
@@ -7,8 +6,9 @@ import { mapOrdered } from './ordered.js';
 import { PlanSpool } from './plan-spool.js';
 import { planSeries } from './plan-series.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
-import { LAG_DAYS, probeNewest, probeSeries } from './probe.js';
+import { LAG_DAYS, probeNewest, probeSeries, withNewerProbed } from './probe.js';
 import type { Probe } from './probe.js';
+import { isListingFault } from './listing.js';
 import type { Listing } from './listing.js';
 import { listSeries } from './series-listing.js';
 import type { SeriesListing, Want } from './series-listing.js';
@@ -59,41 +59,24 @@ function datasetOf(series: Series): string {
   return `${series.market} ${series.dataset}`;
 }
 
-/** Whether the archive may still be had without its listing. */
-export function isListingFault(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
-}
-
-/** Series whose listing failed in a row, before the others are not asked for theirs. */
-const FAILURES_TO_STOP = 3;
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'unreachable',
-  'connect-failed',
-  'dns-failed',
-  'connect-timeout',
-]);
-
 /** Walks the listing; where it cannot be had, the series is probed by calendar instead. */
 export function listOrProbe(
   options: Pick<PlanOptions, 'listing' | 'probe' | 'venue' | 'warn'>,
 ): PlanContext['listSeries'] {
-  let failures = options.listing === undefined ? FAILURES_TO_STOP : 0;
+  const { listing, venue, probe } = options;
+  let hasWarned = false;
   return async (series: Series, cadence: Cadence, want: Want): Promise<SeriesListing> => {
-    if (failures < FAILURES_TO_STOP && options.listing !== undefined) {
-      try {
-        const listed = await listSeries(options.listing, options.venue, series, cadence, want);
-        failures = 0;
-        return listed;
-      } catch (error) {
-        if (!isListingFault(error)) throw error;
-        if (failures === 0)
-          options.warn(
-            `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
-          );
-        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_STOP : failures + 1;
-      }
+    if (listing === undefined) return probeSeries(probe, venue, series, cadence, want);
+    try {
+      const listed = await listSeries(listing, venue, series, cadence, want);
+      return await withNewerProbed(probe, venue, series, { cadence, listed, want });
+    } catch (error) {
+      if (!isListingFault(error)) throw error;
+      if (!hasWarned)
+        options.warn(`the listing cannot be had (${error.message}): sidecars are probed by calendar instead`);
+      hasWarned = true;
+      return probeSeries(probe, venue, series, cadence, want);
     }
-    return probeSeries(options.probe, options.venue, series, cadence, want);
   };
 }
 

@@ -1,5 +1,5 @@
 /** Without a listing, or where it lags: ask for the sidecars that the calendar says should exist. */
-import { dayPeriod, dayText, monthOf, monthPeriod } from '../calendar.js';
+import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../task.js';
 import { objectKey } from '../venue/keys.js';
@@ -53,6 +53,30 @@ function periods(cadence: Cadence, from: number, to: number): Period[] {
     found.push(cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day)));
   }
   return found;
+}
+
+/** What a copy may not have yet: the newest days, and for months what is published after their end. */
+const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: LAG_DAYS, monthly: 35 };
+
+/** Where a copy stood in for the listing, what may have been published since then is probed. */
+export async function withNewerProbed(
+  probe: Probe,
+  venue: Venue,
+  series: Series,
+  { cadence, listed, want }: { cadence: Cadence; listed: SeriesListing; want: Want },
+): Promise<SeriesListing> {
+  const { copiedAt, last, more } = listed;
+  if (copiedAt === undefined || more) return listed;
+  const since = Math.floor(copiedAt / DAY_MS) - SINCE_DAYS[cadence];
+  const from = Math.max(since, last?.to ?? since, want.from ?? since);
+  if (from >= want.to) return listed;
+  const newer = await probeSeries(probe, venue, series, cadence, { ...want, from });
+  return {
+    ...listed,
+    objects: new Map([...listed.objects, ...newer.objects]),
+    first: listed.first ?? newer.first,
+    last: newer.last ?? last,
+  };
 }
 
 /** Probes what a lagging listing says is absent among the newest days. */

@@ -14,6 +14,8 @@ export interface SeriesListing {
   readonly last: Period | undefined;
   /** Whether the walk stopped before the end of the series. */
   readonly more: boolean;
+  /** Epoch milliseconds: a copy of then stood in for the listing. */
+  readonly copiedAt?: number;
 }
 
 /** Enough to pass over stray keys and sidecars at the start of a series. */
@@ -65,7 +67,8 @@ export async function listSeries(
   }
   const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
-  return { objects, first, last, more };
+  const copiedAt = listing.copiedAt?.(prefix);
+  return { objects, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
 }
 
 function periodAt(cadence: Cadence, day: number): Period {

@@ -22,6 +22,14 @@ export interface RestRequest {
   readonly query: Readonly<Record<string, string | number>>;
   readonly bucket: string;
   readonly weight: number;
+  /** ETag of what is held, with its quotes. */
+  readonly heldEtag?: string;
+}
+
+/** What `read` made of an answer, and the ETag that it came with. */
+export interface Answered<T> {
+  readonly value: T;
+  readonly etag: string | undefined;
 }
 
 /** Far more than any page or `exchangeInfo` that was ever recorded. */
@@ -40,6 +48,17 @@ export class RestClient {
 
   /** What `read` makes of an answer; when that throws, the answer was bad and is asked for again. */
   async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
+    const { heldEtag: _, ...plain } = request;
+    const answered = await this.getChanged(plain, read);
+    if (answered === 'unchanged') throw new CryptodlError('bug', 'an answer is unchanged that nobody held');
+    return answered.value;
+  }
+
+  /** The same; `unchanged` when the host says that it would answer what is held. */
+  async getChanged<T>(
+    request: RestRequest,
+    read: (content: unknown) => T,
+  ): Promise<Answered<T> | 'unchanged'> {
     const base = this.#urls[request.host];
     const known = this.#restricted.get(base);
     if (known !== undefined) throw known;
@@ -55,18 +74,22 @@ export class RestClient {
       }
       if (this.#urls.spot === base) this.#options.warn(`${error.message}: ${spotElsewhere} is asked instead`);
       this.#urls.spot = spotElsewhere;
-      return this.get(request, read);
+      return this.getChanged(request, read);
     }
   }
 
-  async #ask<T>(base: string, request: RestRequest, read: (content: unknown) => T): Promise<T> {
+  async #ask<T>(
+    base: string,
+    request: RestRequest,
+    read: (content: unknown) => T,
+  ): Promise<Answered<T> | 'unchanged'> {
     const { fetch, priority, signal } = this.#options;
     const query = Object.entries(request.query).map(
       ([name, value]) => `${name}=${encodeURIComponent(value)}`,
     );
     const url = `${base}${request.path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
-    let result: { readonly value: T } | undefined;
-    const { bucket, weight } = request;
+    let result: Answered<T> | 'unchanged' | undefined;
+    const { bucket, weight, heldEtag } = request;
     await fetch(
       {
         url,
@@ -75,21 +98,25 @@ export class RestClient {
         priority,
         maxBytes: MAX_BYTES,
         spoolAboveBytes: MAX_BYTES,
+        ...(heldEtag === undefined ? {} : { heldEtag }),
         expect: {
           zip: false,
-          check: ({ status, body }) => {
+          check: ({ status, headers, body }) => {
             if (status === 404 || body.kind === 'file')
               throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
                 hint: `check --${request.host}-url`,
               });
-            result = { value: read(parsed(body.bytes, request.path)) };
+            result =
+              status === 304
+                ? 'unchanged'
+                : { value: read(parsed(body.bytes, request.path)), etag: headers['etag'] };
           },
         },
       },
       { signal, traceId: randomUUID() },
     );
     if (result === undefined) throw new CryptodlError('bug', 'an answer of REST was not checked');
-    return result.value;
+    return result;
   }
 }
 

@@ -27,11 +27,40 @@ const REQUESTS: Readonly<Partial<Record<Market, RestRequest>>> = {
   cm: { host: 'dapi', path: '/dapi/v1/exchangeInfo', query: {}, bucket: 'futures', weight: 1 },
 };
 
-/** One request. Rejects with `location-restricted` where the host does not serve our place. */
-export async function exchangeInfo(client: RestClient, market: Market): Promise<ExchangeInfo> {
+/** What a host said once; `etag` with its quotes, where it gave one. */
+export interface HeldInfo {
+  readonly info: ExchangeInfo;
+  readonly etag: string | undefined;
+}
+
+/**
+ * One request; what is held is asked for only if it has changed. Rejects with `location-restricted` where the host does not
+ * serve our place.
+ */
+export async function exchangeInfo(client: RestClient, market: Market, held?: HeldInfo): Promise<HeldInfo> {
   const request = REQUESTS[market];
   if (request === undefined) throw new CryptodlError('bug', `REST has no ${market}`);
-  return client.get(request, readExchangeInfo);
+  const known = held?.etag === undefined ? {} : { heldEtag: held.etag };
+  const answered = await client.getChanged({ ...request, ...known }, readExchangeInfo);
+  if (answered !== 'unchanged') return { info: answered.value, etag: answered.etag };
+  if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo is unchanged that nobody held');
+  return held;
+}
+
+/** As it was kept; undefined for content that is something else. */
+export function parseHeldInfo(content: unknown): HeldInfo | undefined {
+  const { info, etag } = fieldsOf(content);
+  const { symbols, weight } = fieldsOf(info);
+  if (!Array.isArray(symbols) || !symbols.every(isTradedSymbol)) return undefined;
+  const { limit, windowMs } = fieldsOf(weight);
+  if (weight !== undefined && (typeof limit !== 'number' || typeof windowMs !== 'number')) return undefined;
+  if (etag !== undefined && typeof etag !== 'string') return undefined;
+  return { info: info as ExchangeInfo, etag };
+}
+
+function isTradedSymbol(value: unknown): boolean {
+  const { symbol, status, contractType } = fieldsOf(value);
+  return [symbol, status, contractType].every((text) => typeof text === 'string');
 }
 
 /** The bucket that the weight limit of a market's host is about. */

@@ -55,7 +55,9 @@ class Breaker {
     const waitMs = this.#openUntil - this.#options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {
       const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
-      throw new CryptodlError('breaker-open', `${this.#host} ${why} and is left alone`, {
+      const said = `${this.#host} ${why}`;
+      throw new CryptodlError('breaker-open', `${said} and is left alone`, {
+        ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', said) } : {}),
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
         over: this.#over.signal,
       });

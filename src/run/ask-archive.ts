@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../errors.js';
 import type { Expectation, Fetch } from '../fetch.js';
 import type { Options } from '../options/flags.js';
+import type { GotPage } from '../plan/listing.js';
 import { parseListing } from '../plan/listing-xml.js';
-import type { ListingPage } from '../plan/listing-xml.js';
 import { keyPath, SIDECAR } from '../venue/keys.js';
 
 export interface Asks {
@@ -15,19 +15,24 @@ export interface Asks {
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 
-/** A page that cannot be read is asked for again like any other failure. */
+/** `heldEtag`: of a page that is held, which may be unchanged. A page that cannot be read is asked for again like any other failure. */
 export async function getListing(
   { fetch, options, signal }: Asks,
   base: string,
   query: string,
-): Promise<ListingPage> {
-  let page: ListingPage | undefined;
+  heldEtag: string | undefined,
+): Promise<GotPage | 'unchanged'> {
+  let page: GotPage | 'unchanged' | undefined;
   const expect: Expectation = {
     zip: false,
-    check: ({ status, body }) => {
+    check: ({ status, headers, body }) => {
       if (status === 404 || body.kind === 'file')
         throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
-      page = parseListing(body.bytes);
+      const pageEtag = headers['etag'];
+      page =
+        status === 304
+          ? 'unchanged'
+          : { ...parseListing(body.bytes), ...(pageEtag === undefined ? {} : { pageEtag }) };
     },
   };
   const request = {
@@ -37,6 +42,7 @@ export async function getListing(
     spoolAboveBytes: LISTING_MAX_BYTES,
     expect,
     priority: options.priority,
+    ...(heldEtag === undefined ? {} : { heldEtag }),
   };
   await fetch(request, { signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');

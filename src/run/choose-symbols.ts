@@ -1,6 +1,6 @@
 /** `--symbols` and `--quote` against what the archive has. */
 import { CryptodlError } from '../errors.js';
-import { isListingFault } from '../plan/plan.js';
+import { isListingFault } from '../plan/listing.js';
 import { namesOnly, selectSymbols } from '../plan/symbols.js';
 import type { Selection, SymbolPatterns } from '../plan/symbols.js';
 import { byKey, datasetPrefix } from '../venue/keys.js';

@@ -1,15 +1,17 @@
 /** REST as a run sees it: its hosts, its limits, and what a ban of one host means for the others. */
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, isNoAnswer } from '../errors.js';
 import type { Fetch } from '../fetch.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
 import { RestClient } from '../rest/client.js';
-import { exchangeInfo, weightBucket } from '../rest/exchange-info.js';
-import type { TradedSymbol } from '../rest/exchange-info.js';
+import { exchangeInfo, parseHeldInfo, weightBucket } from '../rest/exchange-info.js';
+import type { ExchangeInfo, TradedSymbol } from '../rest/exchange-info.js';
 import { placeOf } from '../state/bans.js';
+import type { Copies } from '../state/copies.js';
 import type { Market } from '../task.js';
 import type { Throttle } from '../throttle/throttle.js';
 import type { Venue } from '../venue/venue.js';
+import { agoText } from './ago.js';
 
 export interface Rest {
   readonly client: RestClient;
@@ -22,11 +24,15 @@ export interface RestSessionOptions {
   readonly venue: Venue;
   readonly fetch: Fetch;
   readonly throttle: Pick<Throttle, 'setBudget'>;
+  readonly copies: Copies;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
   readonly observer: Observer;
   readonly signal: AbortSignal;
 }
 
-export function openRest({ options, venue, fetch, throttle, observer, signal }: RestSessionOptions): Rest {
+export function openRest(session: RestSessionOptions): Rest {
+  const { options, venue, fetch, throttle, observer, signal } = session;
   const client = new RestClient({
     fetch,
     urls: { fapi: options['fapi-url'], dapi: options['dapi-url'], spot: options['spot-url'] },
@@ -41,12 +47,34 @@ export function openRest({ options, venue, fetch, throttle, observer, signal }: 
   return {
     client,
     symbols: async (market) => {
-      const { symbols, weight } = await exchangeInfo(client, market);
+      const { symbols, weight } = await infoOf(session, client, market);
       if (weight !== undefined)
         throttle.setBudget(weightBucket(market), { permits: weight.limit, windowMs: weight.windowMs });
       return symbols;
     },
   };
+}
+
+/** Asked for every time; what was said before is used, and told of, only when nobody answers. */
+async function infoOf(
+  { options, copies, nowMs, observer }: RestSessionOptions,
+  client: RestClient,
+  market: Market,
+): Promise<ExchangeInfo> {
+  const url = market === 'spot' ? options['spot-url'] : options[market === 'cm' ? 'dapi-url' : 'fapi-url'];
+  const name = `exchangeInfo ${url} ${market}`;
+  const copy = await copies.read(name, parseHeldInfo);
+  try {
+    const held = await exchangeInfo(client, market, copy?.value);
+    await copies.keep(name, held);
+    return held.info;
+  } catch (error) {
+    if (copy === undefined || !isNoAnswer(error)) throw error;
+    observer.warn(
+      `exchangeInfo of ${new URL(url).host} cannot be had (${error.message}): what it said ${agoText(copy.at, nowMs)} is used; symbols that were listed or delisted since then are not known`,
+    );
+    return copy.value.info;
+  }
 }
 
 const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];

@@ -1,5 +1,6 @@
 /** Composition root of a run: one request stack, one tally, one stop switch. */
 import { setMaxListeners } from 'node:events';
+import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { Fetch } from '../fetch.js';
@@ -13,7 +14,6 @@ import type { Surroundings } from '../options/surroundings.js';
 import type { Outcome, TaskOutcome } from '../outcome.js';
 import { taskOutcome } from '../outcome.js';
 import { absolutePath } from '../shown-path.js';
-import { createListing } from '../plan/listing.js';
 import type { Listing } from '../plan/listing.js';
 import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
@@ -23,12 +23,14 @@ import type { WireFigures } from '../report/figures.js';
 import { LoopDelay } from '../report/loop-delay.js';
 import { Tally } from '../report/tally.js';
 import { Bans, placeOf } from '../state/bans.js';
+import { Copies } from '../state/copies.js';
 import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
 import type { PoolUse } from '../transport/pool.js';
 import { openRest, restPlaces } from './rest-session.js';
 import type { Rest } from './rest-session.js';
-import { getListing, probeSidecar } from './ask-archive.js';
+import { probeSidecar } from './ask-archive.js';
 import { Deadline } from './deadline.js';
+import { openListing } from './listing-session.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
 import { createStack } from './stack.js';
 import type { StackOptions } from './stack.js';
@@ -110,6 +112,7 @@ export function openSession(request: SessionRequest): Session {
   const wire = openWire(request, venue, listing, { signal: stop.signal, patience: deadline.patience });
   const nowMs = options.now ?? clock.now();
   const openedAt = clock.monotonic();
+  const copies = openCopies(request, nowMs);
   const asks = { fetch: wire.fetch, options, signal: stop.signal };
   const session: Session = {
     options,
@@ -127,13 +130,15 @@ export function openSession(request: SessionRequest): Session {
       return request.tell(taskOutcome(plan.series, object, outcome));
     },
     fetch: wire.fetch,
-    listing: createListing((query) => getListing(asks, listing, query)),
+    listing: openListing({ asks, url: listing, copies, nowMs, clock, observer }),
     probe: (key) => probeSidecar(asks, key),
     rest: openRest({
       options,
       venue,
       fetch: wire.fetch,
       throttle: wire.throttle,
+      copies,
+      nowMs,
       observer,
       signal: stop.signal,
     }),
@@ -149,10 +154,24 @@ export function openSession(request: SessionRequest): Session {
     close: async () => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
+      await copies.close();
       await wire.close();
     },
   };
   return session;
+}
+
+function openCopies({ resolved, surroundings, clock, observer }: SessionRequest, nowMs: number): Copies {
+  const { options } = resolved;
+  return new Copies({
+    folder: join(stateFolder(options, surroundings), 'cache'),
+    nowMs,
+    clock,
+    isReadOnly: options['dry-run'] === true,
+    warn: (message) => {
+      observer.warn(message);
+    },
+  });
 }
 
 /** What is between a run and its hosts, and what is known of it. */

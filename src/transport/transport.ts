@@ -65,7 +65,8 @@ function sinkOptions(request: FetchRequest): SinkOptions {
 function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
   const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
   const range = partial === undefined ? {} : rangeHeaders(partial);
-  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range };
+  const held = request.heldEtag === undefined ? {} : { 'if-none-match': request.heldEtag };
+  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range, ...held };
 }
 
 interface Order {
@@ -205,17 +206,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     const head =
       this.#isWanted() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
-    const refusal = statusError(
-      { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
-      this.#request.url,
-    );
+    const isHeld = this.#status === 304 && this.#request.heldEtag !== undefined;
+    const status = isHeld ? 304 : this.#status === 404 ? 404 : 200;
+    const refusal = isHeld
+      ? undefined
+      : statusError(
+          { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
+          this.#request.url,
+        );
     if (refusal !== undefined) {
       this.#fail(refusal);
       return;
     }
     this.#settle();
     void this.#held?.discard();
-    this.#resolve({ status: this.#status === 404 ? 404 : 200, headers: this.#headers, ...received });
+    this.#resolve({ status, headers: this.#headers, ...received });
   }
 
   #fail(error: unknown): void {

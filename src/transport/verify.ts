@@ -21,7 +21,7 @@ export const verify: Layer = (next) => async (request, context) => {
   published.catch(() => undefined);
   const response = await next(request, context);
   expect.check?.(response);
-  if (response.status === 404) return response;
+  if (response.status !== 200) return response;
   const [head, tail] = await ends(response.body);
   if (expect.zip && !isZipStart(head)) {
     throw refuse(

@@ -1,6 +1,7 @@
 /** The real binary as a child process, in an environment like cron's. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
@@ -38,16 +39,13 @@ export const FAST = [
   'none',
 ] as const;
 
-function stateFolder(): string {
-  return join(tmpdir(), `cryptodl-state-${randomUUID()}`);
-}
-
 export async function cryptodl(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const state = join(tmpdir(), `cryptodl-state-${randomUUID()}`);
   const [program = '', ...words] = [...(options.wrap ?? []), process.execPath, BIN, ...args];
   const child = spawn(program, words, {
     cwd: options.cwd,
     // What one run is refused must not be refused to the next, unless a test wants that.
-    env: { PATH: process.env['PATH'] ?? '', CRYPTODL_STATE_DIR: stateFolder(), ...options.env },
+    env: { PATH: process.env['PATH'] ?? '', CRYPTODL_STATE_DIR: state, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   options.onSpawn?.(child);
@@ -63,6 +61,7 @@ export async function cryptodl(args: readonly string[], options: CliOptions = {}
       resolve([exitCode, exitSignal]);
     });
   });
+  rmSync(state, { recursive: true, force: true });
   const out = Buffer.concat(stdout).toString('utf8');
   return {
     code,

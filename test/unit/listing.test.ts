@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CryptodlError } from '../../src/errors.js';
 import { createListing } from '../../src/plan/listing.js';
 import type { GetListing } from '../../src/plan/listing.js';
 import { parseListing } from '../../src/plan/listing-xml.js';
@@ -185,4 +186,23 @@ describe('a page whose names are not in byte order, each once and below the pref
     const keys = ['d/\uFF21.zip', 'd/😀.zip'];
     expect(await keysOf(answering({ keys }))).toEqual(keys);
   });
+});
+
+it('a listing that cannot be had is left alone for a minute, and then asked again', async () => {
+  let now = 0;
+  let asked = 0;
+  const listing = createListing(
+    () => {
+      asked += 1;
+      return Promise.reject(new CryptodlError('connect-failed', 'nobody is there'));
+    },
+    { monotonic: () => now },
+  );
+  const walk = (): Promise<IteratorResult<string>> => listing.folders('data/').next();
+  await expect(walk()).rejects.toThrow('nobody is there');
+  await expect(walk()).rejects.toThrow('nobody is there');
+  expect(asked).toBe(1);
+  now = 60_000;
+  await expect(walk()).rejects.toThrow('nobody is there');
+  expect(asked).toBe(2);
 });

@@ -1,0 +1,280 @@
+/** What hosts said last stands in when they do not answer: the listing's pages and exchangeInfo, never silently. */
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { joinedScene, metricsScene } from '../helpers/metrics-scene.js';
+import type { MetricsScene } from '../helpers/metrics-scene.js';
+import { publishMetrics } from '../helpers/metrics-archive.js';
+import { json, restricted, serverError, withHeaders } from '../helpers/rest-venue-answers.js';
+import type { Asked, VenueAnswer } from '../helpers/rest-venue-types.js';
+
+const scratch = scratchFolder();
+
+describe('the listing', () => {
+  const folder = join(scratch, 'archive');
+  const BTC = {
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    cadence: 'daily',
+    symbols: ['BTCUSDT'],
+  } as const;
+  const GONE = { ...BTC, symbols: ['GONEUSDT'], from: '2026-09-01', to: '2026-09-10' } as const;
+  const THEN = '2026-11-21T12:00:00Z';
+  const LATER = '2026-12-20T12:00:00Z';
+  let archive: TestArchive;
+  let listing: TestArchive;
+
+  beforeAll(async () => {
+    makeArchive(folder, { ...BTC, from: '2026-10-25', to: '2026-11-20' });
+    makeArchive(folder, GONE);
+    archive = await startArchive(folder);
+    listing = await startArchive(folder);
+  });
+  afterAll(() => Promise.all([archive.close(), listing.close()]));
+  afterEach(() => {
+    listing.fault = undefined;
+    for (const server of [archive, listing]) server.requests.length = 0;
+  });
+
+  interface Place {
+    readonly state: string;
+    readonly run: (now: string, ...flags: string[]) => Promise<CliResult>;
+  }
+
+  /** A state folder and a lake of its own. */
+  function place(symbols = 'BTCUSDT,GONEUSDT'): Place {
+    const root = join(scratch, randomUUID());
+    const where = ['--archive-url', archive.url, '--listing-url', listing.url, '--out', join(root, 'lake')];
+    const what = ['--symbols', symbols, '--interval', '1h', '--days', '3'];
+    const state = join(root, 'state');
+    const args = [...where, ...what, '--state-dir', state, ...FAST, '--headers-timeout', '300ms'];
+    return { state, run: (now, ...flags) => cryptodl(['vision', ...args, '--now', now, ...flags]) };
+  }
+  const answerAll = (answer: (request: IncomingMessage, response: ServerResponse) => void): void => {
+    listing.fault = (_, request, response) => {
+      answer(request, response);
+      return true;
+    };
+  };
+  const copiesIn = (state: string): string[] =>
+    existsSync(join(state, 'cache')) ? readdirSync(join(state, 'cache')) : [];
+  const probes = (): string[] => archive.requests.filter((path) => path.endsWith('.CHECKSUM'));
+  const USED = /^warning: the listing at 127\.0\.0\.1:\d+ cannot be had \(.*\): what it said .* is used; /m;
+
+  const SILENCES: readonly [
+    what: string,
+    answer: (request: IncomingMessage, response: ServerResponse) => void,
+  ][] = [
+    ['answers 503', (_, response) => response.writeHead(503).end()],
+    ['hangs up', (request) => request.socket.destroy()],
+    ['says nothing', () => undefined],
+  ];
+  it.each(SILENCES)(
+    'that %s leaves the plan as it was when it last answered, and a warning',
+    async (_, answer) => {
+      const { run } = place();
+      await run(THEN, '--force');
+      const before = await run(THEN, '--dry-run', '--force');
+      archive.requests.length = 0;
+      answerAll(answer);
+      const after = await run(THEN, '--dry-run', '--force');
+      expect([after.code, after.stdout]).toEqual([0, before.stdout]);
+      expect(before.stderr).not.toContain('warning');
+      expect(after.stderr).toMatch(USED);
+      expect(after.stderr).toContain(' 0ms ago (2026-11-21 12:00 UTC)');
+      // Of both symbols, what the copy could not have yet; no calendar is probed.
+      expect(probes().length).toBeLessThanOrEqual(8);
+      expect(after.stderr).not.toContain('by calendar');
+    },
+  );
+
+  it('serves another marker weeks later, and what was published since then is found', async () => {
+    const { run } = place();
+    expect((await run(THEN)).code).toBe(0);
+    makeArchive(folder, { ...BTC, from: '2026-11-21', to: '2026-12-19' });
+    answerAll((request) => request.socket.destroy());
+    const result = await run(LATER, '--json', '--days', '25');
+    expect(result.code).toBe(0);
+    expect(result.events.at(-1)).toMatchObject({
+      outcomes: { ok: 25, absent: 25 },
+      absent: { delisted: 25 },
+    });
+    const warnings = result.events.filter(({ event }) => event === 'warning');
+    expect(warnings).toEqual([
+      {
+        event: 'warning',
+        message: expect.stringMatching(/what it said 29 days ago \(2026-11-21 12:00 UTC\) is used/) as string,
+      },
+    ]);
+  });
+
+  it('names and globs are chosen from the copy too', async () => {
+    const { run } = place('BTC*');
+    await run(THEN);
+    answerAll((_, response) => response.writeHead(500).end());
+    const result = await run(THEN, '--dry-run', '--force');
+    expect([result.code, result.stdout.trimEnd().split('\n').length]).toEqual([0, 3]);
+    const wrong = await run(THEN, '--symbols', 'BTCUSTD', '--dry-run');
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('did you mean BTCUSDT?')]);
+  });
+
+  it.each([403, 404, 451])('that answers %i has answered: no copy is used', async (status) => {
+    const { run } = place();
+    await run(THEN);
+    answerAll((_, response) => response.writeHead(status).end('<Error><Code>AccessDenied</Code></Error>'));
+    const result = await run(THEN, '--dry-run', '--force');
+    expect(result.code).toBe(0);
+    expect(result.stderr).not.toMatch(USED);
+    expect(result.stderr).toContain('by calendar');
+  });
+
+  it('copies that are damaged are thrown away with one warning, and the calendar is probed', async () => {
+    const { run, state } = place();
+    await run(THEN);
+    const files = copiesIn(state);
+    expect(files.length).toBeGreaterThan(0);
+    files.forEach((file, index) => {
+      const path = join(state, 'cache', file);
+      if (index % 2 === 0) truncateSync(path, 20);
+      else writeFileSync(path, readFileSync(path).toReversed());
+    });
+    answerAll((_, response) => response.writeHead(503).end());
+    const dry = await run(THEN, '--dry-run', '--force');
+    expect([dry.code, dry.stderr.match(/is damaged and thrown away/g)?.length]).toEqual([0, 1]);
+    expect(dry.stderr).toContain('by calendar');
+    expect(copiesIn(state)).toEqual(files);
+    expect((await run(THEN, '--force')).code).toBe(0);
+    expect(copiesIn(state).length).toBeLessThan(files.length);
+  });
+
+  it('a dry run keeps none', async () => {
+    const { run, state } = place();
+    expect((await run(THEN, '--dry-run')).code).toBe(0);
+    expect(copiesIn(state)).toEqual([]);
+  });
+
+  it('a state folder that cannot be written costs a warning, not the run', async () => {
+    const { run } = place();
+    const file = join(scratch, 'state-file');
+    writeFileSync(file, '');
+    const result = await run(THEN, '--state-dir', file);
+    expect([result.code, result.stderr.match(/copies cannot be kept/g)?.length]).toEqual([0, 1]);
+  });
+
+  it('pages with an ETag are asked for only if they have changed', async () => {
+    const { run } = place();
+    const given: string[] = [];
+    answerAll((request, response) => {
+      const etag = `"${Buffer.from(request.url ?? '')
+        .toString('base64url')
+        .slice(-40)}"`;
+      const held = request.headers['if-none-match'];
+      given.push(held === etag ? '304' : '200');
+      if (held === etag) {
+        response.writeHead(304, { etag }).end();
+        return;
+      }
+      response.setHeader('etag', etag);
+      listing.serve(request, response);
+    });
+    await run(THEN);
+    expect(new Set(given)).toEqual(new Set(['200']));
+    const before = await run(THEN, '--dry-run', '--force', '--state-dir', join(scratch, 'without'));
+    given.length = 0;
+    const after = await run(THEN, '--dry-run', '--force');
+    expect([after.code, after.stdout, after.stderr.includes('warning')]).toEqual([0, before.stdout, false]);
+    expect(new Set(given)).toEqual(new Set(['304']));
+  });
+
+  it('cryptodl list tells of it too', async () => {
+    const { run, state } = place();
+    await run(THEN);
+    answerAll((_, response) => response.writeHead(503).end());
+    const where = ['--archive-url', archive.url, '--listing-url', listing.url, '--state-dir', state];
+    const result = await cryptodl(['list', 'symbols', ...where, ...FAST.slice(0, 6), '--now', THEN]);
+    expect([result.code, result.stdout]).toEqual([0, 'BTCUSDT\nGONEUSDT\n']);
+    expect(result.stderr).toMatch(USED);
+  });
+});
+
+describe('exchangeInfo', () => {
+  const open: MetricsScene[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((opened) => opened.close()));
+  });
+  const SYMBOLS = [
+    { symbol: 'BTCUSDT', host: 'fapi' },
+    { symbol: 'ETHUSDT', host: 'fapi' },
+  ] as const;
+  const WHAT = ['metrics', '--dataset', 'openInterestHist', '--symbols', '*USDT', '--days', '1'];
+  const USED =
+    /^warning: exchangeInfo of 127\.0\.0\.1:\d+ cannot be had \(.*\): what it said .* ago \(2026-11-21 08:00 UTC\) is used; /m;
+
+  async function scene(answer: (asked: Asked) => VenueAnswer | undefined): Promise<MetricsScene> {
+    const disturb = (asked: Asked): VenueAnswer | undefined =>
+      asked.path.endsWith('/exchangeInfo') ? answer(asked) : undefined;
+    const opened = await metricsScene(scratch, { symbols: SYMBOLS, disturb });
+    open.push(opened);
+    return opened;
+  }
+
+  const SILENCES: readonly [string, VenueAnswer][] = [
+    ['answers 503', serverError(503)],
+    ['says nothing', { ...json('{"symbols":[]}'), cut: 'stall' }],
+  ];
+  it.each(SILENCES)('that %s: the symbols that it told last are used, with a warning', async (_, answer) => {
+    let isDown = false;
+    const { run } = await scene(() => (isDown ? answer : undefined));
+    const state = ['--state-dir', join(scratch, randomUUID()), '--idle-timeout', '200ms'];
+    const first = await run([...WHAT, ...state, '--json']);
+    expect([first.code, first.stderr.includes('warning')]).toEqual([0, false]);
+    isDown = true;
+    const second = await run([...WHAT, ...state, '--json', '--force']);
+    expect([second.code, second.stderr]).toEqual([0, expect.stringMatching(USED)]);
+    const outcomes = first.events.at(-1)?.['outcomes'];
+    expect(second.events.at(-1)).toMatchObject({ outcomes });
+    expect(second.events.filter(({ event }) => event === 'warning')).toHaveLength(1);
+  });
+
+  it('that answers 451 has answered: the archive says which symbols there are', async () => {
+    let isRestricted = false;
+    const opened = await joinedScene(scratch, {
+      symbols: SYMBOLS,
+      disturb: ({ path }) => (isRestricted && path.endsWith('/exchangeInfo') ? restricted() : undefined),
+    });
+    open.push(opened);
+    publishMetrics(opened.folder, SYMBOLS[0], Date.parse('2026-11-20'));
+    const state = ['--state-dir', join(scratch, randomUUID())];
+    await opened.run([...WHAT, ...state]);
+    isRestricted = true;
+    const result = await opened.run([...WHAT, ...state]);
+    expect(result.stderr).toContain("the archive's symbols are taken instead");
+    expect(result.stderr).not.toMatch(USED);
+  });
+
+  it('with an ETag is asked for only if it has changed', async () => {
+    const etag = 'W/"info-1"';
+    const given: number[] = [];
+    const { run, venue } = await scene((asked) => {
+      const isHeld = given.length > 0;
+      given.push(isHeld ? 304 : 200);
+      return isHeld
+        ? { status: 304, headers: { etag }, body: '' }
+        : withHeaders(venue.usual(asked), { etag });
+    });
+    const state = ['--state-dir', join(scratch, randomUUID())];
+    expect((await run([...WHAT, ...state])).code).toBe(0);
+    const second = await run([...WHAT, ...state, '--force']);
+    expect([second.code, second.stderr.includes('warning'), given]).toEqual([0, false, [200, 304]]);
+    expect(second.stderr).toContain('2 ok');
+  });
+});

@@ -1,0 +1,77 @@
+import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { Copies } from '../../src/state/copies.js';
+import type { CopiesOptions } from '../../src/state/copies.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const DAY_MS = 86_400_000;
+const NOW = Date.parse('2026-11-21T08:00:00Z');
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function copiesIn(folder: string, more: Partial<CopiesOptions> = {}): Copies & { said: string[] } {
+  const said: string[] = [];
+  const warn = (message: string): void => void said.push(message);
+  const copies = new Copies({ folder, nowMs: NOW, isReadOnly: false, clock: systemClock, warn, ...more });
+  return Object.assign(copies, { said });
+}
+
+it('what is kept is read at once and by others, the last of many writes', async () => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  for (let time = 0; time < 50; time += 1)
+    for (const name of ['a', 'b']) void copies.keep(name, `${name}${time}`);
+  expect(await copies.read('a', textOf)).toEqual({ at: NOW, value: 'a49' });
+  await copies.close();
+  const other = copiesIn(folder);
+  expect(await other.read('b', textOf)).toEqual({ at: NOW, value: 'b49' });
+  expect(await other.read('c', textOf)).toBeUndefined();
+  expect([copies.said, other.said, readdirSync(folder).length]).toEqual([[], [], 2]);
+});
+
+it('what is too old is not used, and goes', async () => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  await copies.keep('old', 'x', NOW - 31 * DAY_MS);
+  await copies.keep('young', 'x', NOW - 29 * DAY_MS);
+  await copies.close();
+  expect(await copiesIn(folder).read('old', textOf)).toBeUndefined();
+  expect(await copiesIn(folder).read('young', textOf)).toBeDefined();
+  const left = join(folder, 'left.json.gz.staged');
+  writeFileSync(left, '');
+  const ago = Date.now() / 1000 - 31 * 86_400;
+  for (const name of readdirSync(folder)) utimesSync(join(folder, name), ago, ago);
+  const last = copiesIn(folder);
+  await last.keep('new', 'x');
+  await last.close();
+  expect(readdirSync(folder)).toHaveLength(1);
+});
+
+it('all together are bounded: the oldest go', async () => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const first = copiesIn(folder);
+  for (let index = 0; index < 20; index += 1) await first.keep(`n${index}`, 'x'.repeat(50));
+  await first.close();
+  const ago = Date.now() / 1000 - 3600;
+  for (const name of readdirSync(folder)) utimesSync(join(folder, name), ago, ago);
+  const second = copiesIn(folder, { maxBytes: 500 });
+  await second.keep('last', 'x');
+  await second.close();
+  expect(readdirSync(folder).length).toBeLessThan(10);
+  expect(await copiesIn(folder).read('last', textOf)).toBeDefined();
+});
+
+it('content of another name, or that nobody can read, is damaged', async () => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  await copies.keep('a', 'x');
+  await copies.close();
+  const reader = copiesIn(folder);
+  expect(await reader.read('a', () => undefined)).toBeUndefined();
+  expect([reader.said.length, readdirSync(folder)]).toEqual([1, []]);
+});

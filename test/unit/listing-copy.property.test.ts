@@ -1,0 +1,61 @@
+import { array, assert, constantFrom, option, property, tuple } from 'fast-check';
+import { expect, it } from 'vitest';
+import { knownAfter, NO_COPY, parseListingCopy, withStretch } from '../../src/plan/listing-copy.js';
+import type { ListingCopy } from '../../src/plan/listing-copy.js';
+import { byKey } from '../../src/venue/keys.js';
+
+const NAMES = Array.from({ length: 12 }, (_, index) => `p/${String.fromCharCode(97 + index)}`);
+
+function objectOf(key: string): { key: string; bytes: number; etag: string; lastModified: string } {
+  return { key, bytes: 1, etag: 'e', lastModified: '' };
+}
+
+/** What lies after a name up to another, as the bucket has it. */
+function between(after: string | null, upTo: string | null): string[] {
+  return NAMES.filter(
+    (name) => (after === null || byKey(name, after) > 0) && (upTo === null || byKey(name, upTo) <= 0),
+  );
+}
+
+const end = option(constantFrom(...NAMES));
+const walk = tuple(end, end).filter(
+  ([after, upTo]) => after === null || upTo === null || byKey(after, upTo) < 0,
+);
+
+it('a copy made of any walks knows, after any name, what the bucket has there without a gap', () => {
+  assert(
+    property(array(walk, { maxLength: 8 }), end, (walks, asked) => {
+      const copy = walks.reduce<ListingCopy>(
+        (known, [after, upTo], at) =>
+          withStretch(
+            known,
+            { after, upTo, at, objects: between(after, upTo).map(objectOf), prefixes: between(after, upTo) },
+            {},
+          ),
+        NO_COPY,
+      );
+      expect(parseListingCopy(JSON.parse(JSON.stringify(copy)))).toEqual(copy);
+      const found = knownAfter(copy, asked);
+      if (found === undefined) {
+        // No single walk knew what comes next either.
+        const isKnown = walks.some(
+          ([after, upTo]) =>
+            (after === null || (asked !== null && byKey(after, asked) <= 0)) &&
+            (upTo === null || asked === null || byKey(asked, upTo) < 0),
+        );
+        expect(isKnown).toBe(false);
+        return;
+      }
+      expect(found.objects.map(({ key }) => key)).toEqual(between(asked, found.upTo));
+      expect(found.prefixes).toEqual(between(asked, found.upTo));
+    }),
+  );
+});
+
+it('sidecars are not kept, and what is no copy is refused', () => {
+  const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
+  const copy = withStretch(NO_COPY, { after: null, upTo: null, at: 1, objects, prefixes: [] }, {});
+  expect(knownAfter(copy, null)?.objects).toEqual([objectOf('p/a.zip')]);
+  for (const wrong of [null, [], {}, { stretches: [{}], pages: {} }, { stretches: [], pages: { q: 1 } }])
+    expect(parseListingCopy(wrong)).toBeUndefined();
+});
