@@ -109,8 +109,8 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, { a
 
 /** systemd waits by itself. */
 function jitter({ verb, values }: Invocation): string[] {
-  const takes = flagsOf(verb).some((name: string) => name === 'jitter');
-  return takes && !Object.hasOwn(values, 'jitter') ? ['--jitter', DELAY.flag] : [];
+  const takes = flagsOf(verb).includes('jitter');
+  return takes && values.jitter === undefined ? ['--jitter', DELAY.flag] : [];
 }
 
 /** `cryptodl-vision`; of jobs, after their file. */

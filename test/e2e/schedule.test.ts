@@ -82,12 +82,13 @@ function unitOf(text: string, ending: string): string {
 
 describe('the line for cron', () => {
   it('runs in an empty environment, says nothing, and the data is there', async () => {
-    const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command], {
+    const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command, '--jitter', '1ms'], {
       cwd,
       env: { CRYPTODL_STATE_DIR: '' },
     });
     expect(stdout).toMatch(/^CRON_TZ=UTC$/m);
     expect(lineOf(stdout)).toMatch(/^5 8 \* \* \* /);
+    expect(lineOf(stdout).match(/--jitter/g)).toHaveLength(1);
     const { stdout: said, stderr } = await shell('env', ['-i', 'sh', '-c', asCronRuns(lineOf(stdout))], {
       cwd: '/',
     });
@@ -122,7 +123,15 @@ describe('the line for cron', () => {
         .map((part) => part.replace(/^--/, ''))
         .sort(),
     ).toEqual(
-      ['days 7', `out ${scratch}/lake`, 'quiet', 'state-dir /state', 'strict', 'symbols BTCUSDT'].sort(),
+      [
+        'days 7',
+        'jitter 10m',
+        `out ${scratch}/lake`,
+        'quiet',
+        'state-dir /state',
+        'strict',
+        'symbols BTCUSDT',
+      ].sort(),
     );
     expect(stderr).toBe(
       'warning: HTTPS_PROXY is set here, and will not be there: say the same with a flag\n',
@@ -146,7 +155,9 @@ describe('the units for systemd', () => {
     const script = asCronRuns(lineOf(stdout)).replace(' && ', ' && pwd && printf "%s\\n" ');
     const [folder, ...words] = (await shell('sh', ['-c', script])).stdout.trimEnd().split('\n');
     const service = unitOf(stdout, 'service');
-    expect(asSystemdRuns(service)).toEqual(words);
+    // systemd begins later by itself.
+    expect([...asSystemdRuns(service), '--jitter', '10m']).toEqual(words);
+    expect(service).not.toContain('--jitter');
     expect(words.slice(0, 3)).toEqual([process.execPath, BIN, 'vision']);
     expect(words).toContain(`@${cwd}/universe.txt,!ETH*`);
     expect(words.join(' ')).toContain(`--out ${cwd}/data --quiet`);
