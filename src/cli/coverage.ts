@@ -10,6 +10,7 @@ import type { CryptodlError } from '../errors.js';
 import { codeOfCoverage } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
+import { flagsOf } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
 import { heldSeries } from '../plan/held-series.js';
@@ -159,12 +160,13 @@ function conclude({ io, resolved }: CoverageRun, { refused, below, incomplete }:
   return codeOfCoverage({ below: below.length, refused: refused.length });
 }
 
-/** The flags that were given to choose series and days. */
+/** The flags that were given to choose, as far as `repair` knows them. */
 function selectionOf({ texts }: Resolved): string[] {
   const names = ['out', 'market', 'dataset', 'interval', 'symbols', 'quote', 'format'] as const;
   const range = ['days', 'months', 'from', 'to', 'now'] as const;
+  const known = flagsOf('repair');
   return [...names, ...range].flatMap((name) => {
     const values = texts[name];
-    return values === undefined ? [] : [`--${name}`, values.join(',')];
+    return values === undefined || !known.includes(name) ? [] : [`--${name}`, values.join(',')];
   });
 }

@@ -249,6 +249,14 @@ describe('for people', () => {
     expect(code).toBe(0);
   });
 
+  it('offers a next step that is understood, whatever was asked', async () => {
+    const lake = newLake({ BTCUSDT: { '2024-01-08': 'missing' } });
+    const { stderr } = await coverage(lake, '--days', '5', '--symbols', 'BTCUSDT', '--interval', '1m');
+    const [, words = ''] = /^next: cryptodl (.*)$/m.exec(stderr) ?? [];
+    expect(words).toContain('--symbols BTCUSDT');
+    await cryptodlOk([...words.split(' '), '--print-options']);
+  });
+
   it('says nothing of a next step when all is there', async () => {
     expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
   });
