@@ -4,6 +4,7 @@ import { DAY_MS, parsePeriod } from '../calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Manifest, ObjectLine } from '../lake/manifest.js';
 import { mapOrdered } from '../plan/ordered.js';
+import { CryptodlError } from '../errors.js';
 import { listSeries } from '../plan/series-listing.js';
 import type { ArchiveObject, Cadence, Series } from '../task.js';
 import { FORMATS } from '../verify/check-series.js';
@@ -48,7 +49,14 @@ async function listedOf(
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
   const today = Math.floor(nowMs / DAY_MS);
-  const { objects } = await listSeries(listing, venue, series, cadence, { from, to, today });
+  const { objects, copiedAt } = await listSeries(listing, venue, series, cadence, { from, to, today });
+  if (copiedAt !== undefined) {
+    throw new CryptodlError(
+      'unreachable',
+      'the listing does not answer, and its copy cannot tell what the archive has now',
+      { hint: 'run the same command later, or leave --upstream out' },
+    );
+  }
   return new Map([...objects.values()].map((object) => [object.key, object]));
 }
 

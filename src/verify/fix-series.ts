@@ -167,7 +167,8 @@ async function remember(seriesFolder: string, lines: readonly DroppedLine[]): Pr
   const { dropped } = await inspectManifest(seriesFolder);
   const isSaid = (line: DroppedLine): boolean =>
     dropped.some(
-      ({ key, settings }) => key === line.key && (settings !== undefined || line.settings === undefined),
+      ({ key, format, settings }) =>
+        key === line.key && format === line.format && (settings !== undefined || line.settings === undefined),
     );
   const added = lines.filter((line) => !isSaid(line));
   if (added.length > 0) await appendManifest(seriesFolder, added);

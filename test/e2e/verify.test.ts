@@ -289,6 +289,39 @@ describe('verify', () => {
     expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
   });
 
+  it('remembers both formats of a series whose manifest is lost', async () => {
+    const lake = copy();
+    expect((await cryptodl([...vision(lake), '--days', '2', '--format', 'csv'])).code).toBe(0);
+    rmSync(join(lake, MANIFEST));
+    await verify(lake, '--fix');
+    expect((await repair(lake)).code).toBe(0);
+    expect(found(await verify(lake, '--deep'))).toEqual([]);
+    expect(await parquetDigests(lake)).toEqual(digests);
+    expect(filesBelow(join(lake, SERIES), '.csv').length).toBeGreaterThan(0);
+  });
+
+  it('does not take the copy of a listing for what the archive has now', async () => {
+    const lake = copy();
+    const env = { CRYPTODL_STATE_DIR: join(scratch, 'state-of-upstream') };
+    const ask = (): Promise<CliResult> =>
+      cryptodl(
+        ['verify', '--upstream', '--out', lake, '--archive-url', archive.url, '--now', NOW, ...NO_PROGRESS],
+        {
+          env,
+        },
+      );
+    expect((await ask()).code).toBe(0);
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('prefix=')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await ask();
+    archive.fault = undefined;
+    expect([result.code, result.stdout]).toEqual([1, '']);
+    expect(result.stderr).toContain('leave --upstream out');
+  });
+
   it('leaves a series alone of which a later cryptodl wrote', async () => {
     const lake = copy();
     editLines(lake, (lines) =>
