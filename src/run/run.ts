@@ -142,8 +142,8 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
     session.observer.announce(announcement(session, wanted, plan));
     const report = openReport(session, request, wanted.verb);
     const { totals, spool } = plan;
-    const { executePlan } = await import('./execute-plan.js');
     session.deadline.beginWork();
+    const { executePlan } = await import('./execute-plan.js');
     return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
   } finally {
     await plan.spool.close();
