@@ -10,7 +10,8 @@ import type { CryptodlError } from '../errors.js';
 import { codeOfCoverage } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { flagsOf } from '../options/flags.js';
+import { flagSpec, flagsOf } from '../options/flags.js';
+import type { Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
 import { heldSeries } from '../plan/held-series.js';
@@ -24,7 +25,8 @@ import { absolutePath } from '../shown-path.js';
 import { seriesName } from '../task.js';
 import type { Format, Series } from '../task.js';
 import { readHalts } from '../venue/facts.js';
-import { loadVenue } from '../venue/venue.js';
+import { findDataset, isArchived, loadVenue } from '../venue/venue.js';
+import type { Venue } from '../venue/venue.js';
 import { correctedLine } from './corrected-line.js';
 import { createCoverageText } from './coverage-text.js';
 import { readLists } from './read-lists.js';
@@ -43,6 +45,10 @@ interface Findings {
   readonly below: string[];
   series: number;
   incomplete: number;
+  /** Of those, what lacks something between its first and its last day: the others only have to be continued. */
+  broken: number;
+  /** The verb that continues those. */
+  continuing: Verb;
   least: number | null;
 }
 
@@ -66,7 +72,16 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   for await (const series of heldSeries(root, venue.name)) held.push(series);
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
-  const found: Findings = { refused: [], halts: [], below: [], series: 0, incomplete: 0, least: null };
+  const found: Findings = {
+    refused: [],
+    halts: [],
+    below: [],
+    series: 0,
+    incomplete: 0,
+    broken: 0,
+    continuing: 'vision',
+    least: null,
+  };
   const covered = coverLake({
     root,
     venue,
@@ -79,19 +94,23 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     onRefused: (error) => found.refused.push(error),
     onHalt: (halt) => found.halts.push(halt),
   });
-  await write(run, counted(covered, found, options.min), found, range);
+  await write(run, counted(covered, found, { min: options.min, venue }), found, range);
   return conclude(run, found);
 }
 
 async function* counted(
   covered: AsyncIterable<CoveredSeries>,
   found: Findings,
-  min: number | undefined,
+  { min, venue }: { readonly min: number | undefined; readonly venue: Venue },
 ): AsyncGenerator<CoveredSeries> {
   for await (const series of covered) {
     const percent = percentOf(series);
     found.series += 1;
     if (series.missing > 0) found.incomplete += 1;
+    const { market, dataset } = series.coverage.series;
+    const spec = findDataset(venue, market, dataset);
+    if (series.missing > 0 && spec !== undefined && !isArchived(spec)) found.continuing = 'metrics';
+    if (series.gaps.some(({ isMissing, reason }) => isMissing && reason !== 'not-fetched')) found.broken += 1;
     if (percent !== undefined) {
       found.least = Math.min(found.least ?? 100, percent);
       if (min !== undefined && percent < min)
@@ -140,7 +159,10 @@ function summaryOf({ refused, halts, below, series, incomplete, least }: Finding
 }
 
 /** What is wrong and what to do about it, on stderr. */
-function conclude({ io, resolved }: CoverageRun, { refused, below, incomplete }: Findings): ExitCode {
+function conclude(
+  { io, resolved }: CoverageRun,
+  { refused, below, incomplete, broken, continuing }: Findings,
+): ExitCode {
   const say = (line: string): void => {
     io.stderr.write(`${line}\n`);
   };
@@ -155,9 +177,17 @@ function conclude({ io, resolved }: CoverageRun, { refused, below, incomplete }:
     const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
     say(`below --min ${options.min ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
   }
-  if (incomplete > 0 && options.json !== true && options.csv !== true)
-    say(`next: ${correctedLine(['repair', ...selectionOf(resolved)], {})}`);
+  if (incomplete > 0 && options.json !== true && options.csv !== true) {
+    // What lies before or behind all that is held is no gap to repair.
+    const selection = selectionOf(resolved).filter((_, i, words) => broken > 0 || !isSymbols(words, i));
+    say(`next: ${correctedLine([broken > 0 ? 'repair' : continuing, ...selection], {})}`);
+  }
   return codeOfCoverage({ below: below.length, refused: refused.length });
+}
+
+/** What is continued is not chosen by symbols. */
+function isSymbols(words: readonly string[], index: number): boolean {
+  return words[index] === '--symbols' || words[index - 1] === '--symbols';
 }
 
 /** The flags that were given to choose, as far as `repair` knows them. */
@@ -167,6 +197,9 @@ function selectionOf({ texts }: Resolved): string[] {
   const known = flagsOf('repair');
   return [...names, ...range].flatMap((name) => {
     const values = texts[name];
-    return values === undefined || !known.includes(name) ? [] : [`--${name}`, values.join(',')];
+    if (values === undefined || !known.includes(name)) return [];
+    // Of what can be given only once the last one counts.
+    const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
+    return [`--${name}`, given.join(',')];
   });
 }

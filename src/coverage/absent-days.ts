@@ -33,6 +33,8 @@ export interface Known {
   readonly end?: number;
   /** It is published by month: from this day on no month is over. */
   readonly runningMonth?: number;
+  /** What was late when it was asked for is not late for ever. */
+  readonly today?: number;
 }
 
 export interface AbsentDays {
@@ -63,13 +65,20 @@ export function absentDays(held: Spans, from: number, to: number, known: Known):
 
 /** Why a day that is not held is not. */
 export function reasons(held: Spans, known: Known): (day: number) => GapReason {
-  const { absences, first = -Infinity, end = Infinity, runningMonth = Infinity } = known;
+  const { absences, first = -Infinity, end = Infinity, runningMonth = Infinity, today = -Infinity } = known;
   const firstHeld = held.length === 0 ? Infinity : at(held, 0);
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
   const outer = outerReasons(absences, firstHeld, lastHeld);
   return (day) => {
-    const remembered = absences.days().get(day) ?? absences.months().get(monthOf(day));
-    if (remembered !== undefined) return remembered.reason;
+    const ofDay = absences.days().get(day);
+    const remembered = ofDay ?? absences.months().get(monthOf(day));
+    const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
+    const isLate = day >= lastHeld && lateTo >= today;
+    if (
+      remembered !== undefined &&
+      isStillSo(remembered.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
+    )
+      return remembered.reason;
     if (outer.before !== undefined && day < outer.before.to) return outer.before.reason;
     if (outer.behind !== undefined && day >= outer.behind.from) return outer.behind.reason;
     if (day < first) return 'before-history';
@@ -77,6 +86,30 @@ export function reasons(held: Spans, known: Known): (day: number) => GapReason {
     if (day >= runningMonth) return 'not-published-yet';
     return day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained';
   };
+}
+
+/** How long the archive has been late (facts, section 1.8): a day, a month after its end. */
+const LATE_DAYS = 14;
+const LATE_MONTH_DAYS = 45;
+
+/** What was said of a day may be refuted by what is held since: it came, or others behind it did. */
+function isStillSo(
+  reason: AbsenceReason,
+  day: { readonly isEarly: boolean; readonly isOver: boolean; readonly isLate: boolean },
+): boolean {
+  switch (reason) {
+    case 'not-published-yet':
+      return day.isLate;
+    case 'not-listed-yet':
+    case 'before-history':
+      return day.isEarly;
+    case 'delisted':
+    case 'dataset-ended':
+      return day.isOver;
+    case 'hole':
+    case 'halt':
+      return true;
+  }
 }
 
 /** A series that was not listed on a day was not on those before; what was delisted does not come back by itself. */

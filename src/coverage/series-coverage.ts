@@ -157,6 +157,7 @@ function factsOf({ spec, today }: Surroundings, held: readonly HeldObject[]): Om
   return {
     ...(first === undefined || !Number.isFinite(first) ? {} : { first }),
     ...(end === undefined ? {} : { end }),
+    today,
     ...(isMonthly ? { runningMonth: monthStart(monthOf(today)) } : {}),
   };
 }

@@ -257,6 +257,12 @@ describe('for people', () => {
     await cryptodlOk([...words.split(' '), '--print-options']);
   });
 
+  it('offers to go on where nothing is missing but what comes next', async () => {
+    const lake = newLake({ BTCUSDT: {} });
+    const { stderr } = await coverage(lake, '--now', '2024-01-14');
+    expect(stderr).toBe(`next: cryptodl vision --out ${lake} --now 2024-01-14\n`);
+  });
+
   it('says nothing of a next step when all is there', async () => {
     expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
   });

@@ -128,7 +128,9 @@ function modelOf(days: readonly string[]): [number, GapReason][] {
   const lastHeld = days.lastIndexOf('held');
   return days.flatMap((state, day): [number, GapReason][] => {
     if (state === 'held') return [];
-    if (state !== 'unknown') return [[day, state as AbsenceReason]];
+    // What came later refutes that it was only late.
+    const isRefuted = state === 'not-published-yet' && day < lastHeld;
+    if (state !== 'unknown' && !isRefuted) return [[day, state as AbsenceReason]];
     const isOutside = firstHeld < 0 || day < firstHeld || day > lastHeld;
     return [[day, isOutside ? 'not-fetched' : 'unexplained']];
   });

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { parseDay } from '../../src/calendar.js';
+import { absentDays } from '../../src/coverage/absent-days.js';
+import { Absences } from '../../src/lake/absences.js';
+import type { AbsenceReason } from '../../src/task.js';
+
+const day = (text: string): number => parseDay(text) ?? Number.NaN;
+/** Held from the 10th to the 19th of November. */
+const HELD = [day('2026-11-10'), day('2026-11-20')];
+
+/** What becomes of a reason that was told of one day or month. */
+function toldOf(label: string, reason: AbsenceReason, today: string): string {
+  const absences = new Absences();
+  const cadence = label.length === 7 ? 'monthly' : 'daily';
+  const line = { v: 1, kind: 'absent', asked: 1, at: '2026-11-21T00:00:00Z', tool: 'test' } as const;
+  absences.add({ ...line, cadence, first: label, last: label, reason });
+  const of = day(label.length === 7 ? `${label}-01` : label);
+  const held = label.length === 7 ? [day('2026-10-01'), day('2026-11-01')] : HELD;
+  return absentDays(held, of, of + 1, { absences, today: day(today) })[0]?.reason ?? 'held';
+}
+
+describe('a remembered reason', () => {
+  it.each([
+    ['a day that is late', '2026-11-20', 'not-published-yet', '2026-11-21', 'not-published-yet'],
+    ['a day that is later than any has been', '2026-11-20', 'not-published-yet', '2026-12-05', 'not-fetched'],
+    ['a month that is late', '2026-11', 'not-published-yet', '2026-12-06', 'not-published-yet'],
+    ['a month that is later than any has been', '2026-11', 'not-published-yet', '2027-01-16', 'not-fetched'],
+    ['a day before the first', '2026-11-09', 'not-listed-yet', '2026-11-21', 'not-listed-yet'],
+    ['a day behind the last', '2026-11-20', 'delisted', '2027-11-21', 'delisted'],
+  ] as const)('holds of %s as long as it can', (_, label, reason, today, told) => {
+    expect(toldOf(label, reason, today)).toBe(told);
+  });
+
+  it.each(['not-published-yet', 'delisted', 'not-listed-yet', 'dataset-ended', 'before-history'] as const)(
+    'is no excuse any more when days on both sides are held: %s',
+    (reason) => {
+      const absences = new Absences();
+      const line = { v: 1, kind: 'absent', cadence: 'daily', asked: 1, tool: 'test' } as const;
+      const [first, last] = ['2026-11-15', '2026-11-15'];
+      absences.add({ ...line, first, last, reason, at: '2026-11-16T00:00:00Z' });
+      const of = day(first);
+      const held = [day('2026-11-10'), of, of + 1, day('2026-11-20')];
+      const found = absentDays(held, day('2026-11-10'), day('2026-11-20'), {
+        absences,
+        today: day('2026-11-20'),
+      });
+      expect(found).toEqual([{ from: of, to: of + 1, reason: 'unexplained' }]);
+    },
+  );
+});
