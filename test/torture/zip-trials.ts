@@ -18,7 +18,7 @@ import { readSidecar } from './readers.js';
 import { refusedAs } from './torture.js';
 
 const ZIP_REFUSALS = ['zip-broken', 'zip-unsupported', 'zip-bomb'];
-const WIRE_REFUSALS = ['not-a-zip', 'length-mismatch', 'checksum-mismatch', 'zip-truncated'];
+const WIRE_REFUSALS = ['not-a-zip', 'length-mismatch', 'body-damaged', 'checksum-mismatch', 'zip-truncated'];
 const REFUSALS = [...ZIP_REFUSALS, ...WIRE_REFUSALS];
 export const ZIP_BYTES = ZIPS.map(({ bytes }) => bytes);
 
