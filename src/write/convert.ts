@@ -1,17 +1,16 @@
 /** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
 import { rm } from 'node:fs/promises';
-import { CryptodlError, toCryptodlError } from '../errors.js';
+import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
-import { firstWrongLine } from './check-rows.js';
-import { receivedColumns, rowLines } from './csv-input.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
 import { expectedRows, findGaps, isoInstant } from './gaps.js';
-import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
-import type { Gathered, Input } from './load-rows.js';
+import type { Input } from './load-rows.js';
 import { compareOverlap } from './overlap.js';
 import type { Overlap } from './overlap.js';
-import { createKept, keptCount, statsQuery } from './statements.js';
+import { readObjects, removeScratch } from './read-objects.js';
+import type { ReadObjects } from './read-objects.js';
+import { createKept, keptCount } from './statements.js';
 import { sortedPath, writeTarget } from './write-target.js';
 
 export interface ObjectFacts {
@@ -39,105 +38,30 @@ export interface ConversionResult {
  * When nothing is right there is no file and `rows` is 0. Rejects on disk errors and bugs.
  */
 export async function convert(session: Session, conversion: Conversion): Promise<ConversionResult> {
-  const scratch = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
   try {
     return await convertRight(session, conversion);
   } finally {
-    const left = [conversion.csvPath, ...scratch, stagedPath(conversion), sortedPath(conversion)];
-    await Promise.all(left.map((path) => rm(path, { force: true })));
+    await removeScratch(conversion);
+    await rm(sortedPath(conversion), { force: true });
   }
 }
 
 async function convertRight(session: Session, conversion: Conversion): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
-  for (;;) {
-    const remaining = conversion.received.filter(({ object }) => !failed.has(object.key));
-    const large = isLarge(conversion, remaining);
-    const gathered = await (large ? gatherLarge : gatherSmall)(conversion, remaining, failed);
-    const { inputs } = gathered;
-    await failSuspicious(conversion, inputs, failed);
-    if (inputs.length === 0) return { written: new Map(), failed, rows: 0, duplicatesAcross: 0 };
-    if (inputs.some(({ received }) => failed.has(received.object.key))) continue;
-    if (inputs.length < remaining.length) continue;
-    const ordinals = ordinalsOf(inputs, conversion.kept?.lines ?? []);
-    const how = { ordinals: ordinals.received, isLarge: large };
-    const rows = await readRows(session, conversion, gathered, how, failed);
-    if (rows !== undefined)
-      return { ...(await writeRows(session, conversion, inputs, rows, ordinals.kept)), failed };
-  }
-}
-
-interface ReadRows {
-  /** One row per object. */
-  readonly stats: readonly Row[];
-  /** Where the rows lie, when they are not in memory. */
-  readonly staged: string | undefined;
-}
-
-/** Undefined when some objects were found wrong and put into `failed`. */
-async function readRows(
-  session: Session,
-  conversion: Conversion,
-  gathered: Gathered,
-  how: { ordinals: readonly number[]; isLarge: boolean },
-  failed: Map<string, CryptodlError>,
-): Promise<ReadRows | undefined> {
-  const { inputs } = gathered;
-  try {
-    const staged = await loadRows(session, conversion, gathered, how);
-    const stats = await session.rows(statsQuery(conversion));
-    refuseWrong(stats, inputs);
-    return { stats, staged };
-  } catch (error) {
-    const known = toCryptodlError(error);
-    // DuckDB's complaints about content are unknown to us; everything known is about something else.
-    if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
-    if (await locate(conversion, inputs, failed)) return undefined;
-    // No line is wrong by itself, and yet they cannot be read: nobody may take them for right.
-    const text = known.message.split('\n')[0] ?? '';
-    for (const { received } of inputs) {
-      const refusal = new CryptodlError('row-malformed', `${received.name} cannot be read: ${text}`, {
-        cause: error,
-      });
-      failed.set(received.object.key, refusal);
-    }
-    return undefined;
-  }
-}
-
-async function failSuspicious(
-  conversion: Conversion,
-  inputs: readonly Input[],
-  failed: Map<string, CryptodlError>,
-): Promise<void> {
-  const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
-  if (suspicious.length > 0) await locate(conversion, suspicious, failed);
-}
-
-/** Whether a wrong line was found. */
-async function locate(
-  conversion: Conversion,
-  inputs: readonly Input[],
-  failed: Map<string, CryptodlError>,
-): Promise<boolean> {
-  let found = false;
-  for (const { received, inspected } of inputs) {
-    const { headerLines } = inspected;
-    const file = { name: received.name, symbol: conversion.series.symbol, headerLines };
-    const columns = receivedColumns(received, conversion.spec);
-    const wrong = await firstWrongLine(columns, file, rowLines(received, headerLines));
-    if (wrong === undefined) continue;
-    failed.set(received.object.key, wrong);
-    found = true;
-  }
-  return found;
+  const kept = conversion.kept?.lines ?? [];
+  const read = await readObjects(session, conversion, {
+    failed,
+    ordinalsOf: (inputs) => ordinalsOf(inputs, kept).received,
+  });
+  if (read === undefined) return { written: new Map(), failed, rows: 0, duplicatesAcross: 0 };
+  const ordinals = ordinalsOf(read.inputs, kept).kept;
+  return { ...(await writeRows(session, conversion, read, ordinals)), failed };
 }
 
 async function writeRows(
   session: Session,
   conversion: Conversion,
-  inputs: readonly Input[],
-  { stats, staged }: ReadRows,
+  { inputs, stats, staged }: ReadObjects,
   keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
   const { kept } = conversion;
@@ -222,15 +146,4 @@ function ordinalsOf(
   const ordinals: number[] = [];
   for (const [position, { index }] of order.entries()) ordinals[index] = position;
   return { received: ordinals.slice(0, inputs.length), kept: ordinals.slice(inputs.length) };
-}
-
-/** The line counts must agree as well: a reader that skips a blank line is not trusted to have seen the rest. */
-function refuseWrong(stats: readonly Row[], inputs: readonly Input[]): void {
-  const isRight =
-    stats.length === inputs.length &&
-    inputs.every(
-      ({ inspected }, index) =>
-        Number(stats[index]?.['rows']) === inspected.rows && Number(stats[index]?.['wrong']) === 0,
-    );
-  if (!isRight) throw new CryptodlError('row-malformed', 'a cell is not what its column declares');
 }
