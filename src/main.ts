@@ -51,6 +51,10 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
       const { schema } = await import('./cli/schema.js');
       return schema(operand, resolved, io);
     }
+    case 'audit': {
+      const { audit } = await import('./cli/audit.js');
+      return audit({ resolved, io, typed });
+    }
     case 'sql': {
       const { sql } = await import('./cli/sql.js');
       return sql(operand, { resolved, io, typed });

@@ -229,14 +229,14 @@ async function withSession(run: ListRun, act: (session: Session) => Promise<Exit
   }
 }
 
-function withoutListing(error: CryptodlError): CryptodlError {
+export function withoutListing(error: CryptodlError): CryptodlError {
   return new CryptodlError('unreachable', `the listing cannot be had: ${error.message}`, {
     cause: error,
     hint: 'check the network, --archive-url and --listing-url',
   });
 }
 
-function warningsTo(io: Io): Observer {
+export function warningsTo(io: Io): Observer {
   return {
     ...SILENT,
     warn: (message) => {

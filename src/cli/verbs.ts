@@ -96,6 +96,15 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     examples: ['cryptodl schema metrics --market um', 'cryptodl schema klines --market cm --json'],
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
+  audit: {
+    doc: 'compare monthly objects with the daily objects of the same days, and look for what is wrong in both; exit code 4 when there is something',
+    examples: [
+      'cryptodl audit --symbols BTCUSDT --interval 1h --from 2024-01-01 --to 2024-03-31',
+      "cryptodl audit --market spot --dataset aggTrades --symbols '*BTC' --months 1 --json",
+      'cryptodl audit --prefer daily',
+    ],
+    aka: ['compare', 'check-archive', 'diff'],
+  },
   sql: {
     operand: '[query]',
     doc: 'ask the lake in SQL: one SELECT over a view per market and dataset; - or @FILE reads it from stdin or a file',

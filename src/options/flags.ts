@@ -15,6 +15,7 @@ export const VERBS = [
   'schedule',
   'list',
   'schema',
+  'audit',
   'sql',
   'coverage',
   'serve',
@@ -67,13 +68,13 @@ function presetText(name: (typeof PRESETS)[number]): string {
   return `${name} ${retries} × ${durationText(baseDelayMs)}`;
 }
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
-const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list'];
+const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
 /** Flags of `run`: they say the same of every job. */
 const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 /** What is looked at is what runs would use. */
 const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
-const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage'];
+const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];
 const WRITING: readonly Verb[] = ['vision', 'metrics'];
 /** What looks at the lake chooses among what it holds. */
 const HELD: readonly Verb[] = ['verify', 'repair'];
@@ -268,7 +269,7 @@ const FLAGS = {
 
   out: defaulted({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'sql', 'coverage', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'verify', 'audit', 'sql', 'coverage', 'doctor'],
     value: 'DIR',
     doc: 'the lake',
     parse: parse.text,
@@ -322,6 +323,13 @@ const FLAGS = {
     doc: 'keep rows in their published order, duplicates included',
     parse: parse.flag,
   }),
+  prefer: optional({
+    group: 'Output',
+    verbs: ['audit'],
+    value: 'CADENCE',
+    doc: 'daily: months that the lake holds from a monthly object that is worse than its days are made anew from the days',
+    ...oneOf(['daily']),
+  }),
   force: optional({
     group: 'Output',
     verbs: WRITING,
@@ -346,9 +354,9 @@ const FLAGS = {
   }),
   'temp-dir': optional({
     group: 'Output',
-    verbs: [...DOWNLOADS_AND_JOBS, 'sql', 'doctor'],
+    verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'sql', 'doctor'],
     value: 'DIR',
-    doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp; sql: the folder of the system)',
+    doc: 'spool of bodies under way (default: OUT/.cryptodl/tmp; audit, sql: the folder of the system)',
     parse: parse.text,
     example: '/tmp/spool',
   }),
@@ -424,7 +432,7 @@ const FLAGS = {
   }),
   verify: defaulted({
     group: 'Safety',
-    verbs: ['vision', 'retry', 'repair'],
+    verbs: ['vision', 'retry', 'repair', 'audit'],
     value: 'HOW',
     doc: 'sha256 (sidecar), etag (MD5 from the listing) or none',
     ...oneOf(['sha256', 'etag', 'none']),
@@ -448,7 +456,7 @@ const FLAGS = {
   }),
   'stale-checksum': defaulted({
     group: 'Safety',
-    verbs: ['vision', 'retry', 'repair'],
+    verbs: ['vision', 'retry', 'repair', 'audit'],
     value: 'WHAT',
     doc: 'an object that its sidecar contradicts, while size and ETag are the listed ones: fail, or warn and take it',
     ...oneOf(['fail', 'warn']),
@@ -708,7 +716,7 @@ const FLAGS = {
   json: optional({
     group: 'Messages',
     verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
-    doc: 'NDJSON on stdout: of a run its events, the summary last; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text; of doctor one object per check',
+    doc: 'NDJSON on stdout: of a run its events, the summary last; of audit its findings; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text; of doctor one object per check',
     parse: parse.flag,
   }),
   progress: defaulted({

@@ -33,6 +33,8 @@ export interface SeriesRequest {
   readonly broken?: ReadonlySet<string>;
   /** These days and no others, also what nobody had a while ago. */
   readonly exact?: true;
+  /** What is held of the ranges makes way for the objects of these cadences, whichever they would be by the rules. */
+  readonly rewrites?: true;
 }
 
 export interface PlanContext {
@@ -57,14 +59,15 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   if (differences.length > 0) refuseLostRest(request, held, folder);
+  const isRewritten = differences.length > 0 || request.rewrites === true;
   const ranges =
     differences.length > 0
       ? withHeldDays(request.ranges, held)
       : request.exact === true
         ? request.ranges
         : withRecheckedDays(context, request.ranges, held, manifest.absences);
-  // A series that is rewritten with other settings chooses its objects as if it held none.
-  const kept = differences.length > 0 ? new Held() : held;
+  // A series that is rewritten chooses its objects as if it held none.
+  const kept = isRewritten ? new Held() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
   const chosen = await chosenPeriods(context, request, ranges, known);
   const partitions = context.revisions === 'only' ? onlyHeld(chosen) : chosen;
@@ -78,7 +81,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
   };
-  const whole = differences.length > 0 ? splitMonths(partitions, held, settings) : [];
+  const whole = isRewritten ? splitMonths(partitions, held, settings) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
   const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
   const decided = await Promise.all([...split, ...plans]);

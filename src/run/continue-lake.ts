@@ -77,7 +77,7 @@ function isOf(verb: 'vision' | 'metrics', { venue }: Session, { market, dataset 
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
 }
 
-function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
+export function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
   const { options, venue } = session;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
   if (given.has('market') && series.market !== options.market) return false;

@@ -41,6 +41,8 @@ export interface RunRequest {
   readonly shareReport?: ShareReport;
   /** Run exactly these once more; without them the options say what is wanted. */
   readonly failures?: PastFailures;
+  /** Run exactly these; without them the options say what is wanted. */
+  readonly wanted?: (session: Session) => Wanted;
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
@@ -157,7 +159,11 @@ function announcement(session: Session, { what, range, notes }: Wanted, { totals
 }
 
 /** Only what is needed is loaded: few files open at once, and a quick start. */
-async function want(session: Session, { resolved, read, verb, failures }: RunRequest): Promise<Wanted> {
+async function want(
+  session: Session,
+  { resolved, read, verb, failures, wanted }: RunRequest,
+): Promise<Wanted> {
+  if (wanted !== undefined) return wanted(session);
   if (failures !== undefined) return wantFailures(session, failures);
   switch (verb) {
     case 'repair':

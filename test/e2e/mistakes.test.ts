@@ -405,6 +405,12 @@ const MISTAKES: readonly Mistake[] = [
   },
   { typed: ['list', 'symbol'], says: 'list: "symbol" is not one of', line: 'cryptodl list symbols' },
   { typed: ['schema', 'ohlcv'], says: 'no market has a dataset "ohlcv"', line: 'cryptodl schema klines' },
+  {
+    typed: ['audit'],
+    says: 'holds no series of the archive that fits the flags',
+    line: 'cryptodl audit --symbols BTCUSDT',
+  },
+  { typed: ['audit', '--symbols', 'BTCUSDT', '--prefer', 'monthly'], says: '--prefer: "monthly"' },
   { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'" },
   { typed: ['sql', '--csv', '--json', 'SELECT 1'], says: '--csv and --json are two kinds of output' },
   { typed: ['query', 'SELECT 1'], says: '"query" is no command', line: "cryptodl sql 'SELECT 1'" },

@@ -1,0 +1,202 @@
+/** `cryptodl audit`: what is wrong in the archive, told as it is found; with --prefer daily also put right in the lake. */
+import { systemClock } from '../clock.js';
+import { toCryptodlError } from '../errors.js';
+import { exitCode, exitCodeOfJobs } from '../exit-code.js';
+import type { ExitCode } from '../exit-code.js';
+import type { Io } from '../io.js';
+import { surroundingsOf } from '../options/surroundings.js';
+import type { Resolved } from '../options/resolve.js';
+import { isListingFault } from '../plan/listing.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { auditArchive } from '../run/audit-archive.js';
+import type { AuditedMonth, AuditFailure } from '../run/audit-archive.js';
+import { rebuildsOf, wantRebuilds } from '../run/prefer-daily.js';
+import { openSession } from '../run/session.js';
+import type { Session } from '../run/session.js';
+import { wantAudit } from '../run/want-audit.js';
+import { seriesName } from '../task.js';
+import type { Finding } from '../finding.js';
+import { complain } from './complain.js';
+import type { Typed } from './complain.js';
+import { openLogOf, openReporter, tellRun } from './download.js';
+import { findingText } from './finding-text.js';
+import { warningsTo, withoutListing } from './list.js';
+import { readLists } from './read-lists.js';
+import { watchSignals } from './watch-signals.js';
+import { writeData } from './write-data.js';
+
+export interface AuditRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+type Signals = ReturnType<typeof watchSignals>;
+
+export async function audit(run: AuditRun): Promise<ExitCode> {
+  const { io, typed } = run;
+  const signals = watchSignals(io);
+  const tally = new AuditTally();
+  try {
+    await auditAll(run, signals, tally);
+    const rebuilt = tally.rebuilds.length === 0 ? 0 : await rebuild(run, signals, tally.rebuilds);
+    return await conclude(run, tally, rebuilt);
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    const isGone = isListingFault(error) && error.code !== 'wait-too-long';
+    return complain(isGone ? withoutListing(error) : toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+  }
+}
+
+/** What was looked at, and what came of it. */
+class AuditTally {
+  months = 0;
+  compared = 0;
+  rows = 0;
+  readonly series = new Set<string>();
+  readonly findings = new Map<Finding['kind'], number>();
+  readonly failures: AuditFailure[] = [];
+  readonly rebuilds: SeriesRequest[] = [];
+
+  add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
+    this.series.add(seriesName(series));
+    this.months += 1;
+    if (daysCompared > 0) this.compared += 1;
+    this.rows += rows;
+    this.failures.push(...failures);
+    for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
+  }
+
+  get found(): number {
+    return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
+  }
+
+  get exitCode(): ExitCode {
+    const retryable = this.failures.filter(({ error }) => error.retryable).length;
+    return exitCode({
+      ended: undefined,
+      signal: undefined,
+      waitedTooLong: this.failures.filter(({ error }) => error.code === 'wait-too-long').length,
+      failedRetryable: retryable,
+      // What is wrong in the archive stays wrong until somebody publishes it again.
+      failedPermanent: this.failures.length - retryable + this.found,
+      holes: 0,
+      partial: 0,
+      strict: false,
+      written: 0,
+      nothingIsError: false,
+    });
+  }
+}
+
+async function auditAll(run: AuditRun, signals: Signals, tally: AuditTally): Promise<void> {
+  const { io, resolved } = run;
+  const session = openSession({
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    observer: warningsTo(io),
+    clock: systemClock,
+    signal: signals.signal,
+    tell: () => Promise.resolve(),
+  });
+  try {
+    await session.refuseBanned('audit');
+    const audited = await wantAudit(session, resolved, readLists(io));
+    for await (const month of auditArchive(session, audited)) {
+      tally.add(month);
+      await tellMonth(run, month);
+      if (resolved.options.prefer === 'daily') await prefer(run, session, month, tally);
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+async function prefer(
+  { io }: AuditRun,
+  session: Session,
+  month: AuditedMonth,
+  tally: AuditTally,
+): Promise<void> {
+  const { requests, notes } = await rebuildsOf(session, month);
+  tally.rebuilds.push(...requests);
+  for (const note of notes) io.stderr.write(`${note}\n`);
+}
+
+async function tellMonth(
+  { io, resolved }: AuditRun,
+  { audit: { series, month, findings }, failures }: AuditedMonth,
+): Promise<void> {
+  const isJson = resolved.options.json === true;
+  for (const finding of findings) {
+    const text = findingText(finding);
+    const line = isJson
+      ? JSON.stringify({ event: 'finding', ...series, month, ...finding, text })
+      : `${seriesName(series)} ${month}  ${finding.kind}  ${text}`;
+    await writeData(io, `${line}\n`);
+  }
+  for (const { key, error } of failures) {
+    const { code, retryable, message } = error;
+    if (isJson)
+      await writeData(
+        io,
+        `${JSON.stringify({ event: 'failed', ...series, month, key, code, retryable, message })}\n`,
+      );
+    io.stderr.write(`failed  ${key}: ${message}\n`);
+  }
+}
+
+/** A run like any other: its plan, its outcomes, its closing block. */
+async function rebuild(
+  { io, resolved, typed }: AuditRun,
+  signals: Signals,
+  requests: readonly SeriesRequest[],
+): Promise<ExitCode> {
+  const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options) });
+  try {
+    const told = await tellRun(
+      {
+        resolved,
+        surroundings: surroundingsOf(io.environment),
+        read: readLists(io),
+        observer: reporter,
+        clock: systemClock,
+        signal: signals.signal,
+        verb: 'vision',
+        wanted: wantRebuilds(requests),
+      },
+      { reporter, io, typed, signalled: signals.signalled },
+    );
+    return told.exitCode;
+  } finally {
+    reporter.close();
+  }
+}
+
+async function conclude({ io, resolved }: AuditRun, tally: AuditTally, rebuilt: ExitCode): Promise<ExitCode> {
+  const { options } = resolved;
+  const code = exitCodeOfJobs([tally.exitCode, rebuilt], undefined);
+  const summary = {
+    series: tally.series.size,
+    months: tally.months,
+    compared: tally.compared,
+    rows: tally.rows,
+    findings: Object.fromEntries(tally.findings),
+    failed: tally.failures.length,
+    rebuilt: tally.rebuilds.length,
+    exitCode: code,
+  };
+  if (options.json === true) await writeData(io, `${JSON.stringify({ event: 'audit', ...summary })}\n`);
+  if (options.quiet === true && code === 0) return code;
+  io.stderr.write(
+    `${tally.series.size} series, ${count(tally.months, 'month')}: ${tally.compared} with both cadences, ${count(tally.rows, 'row')} compared; ${count(tally.found, 'finding')}${tally.failures.length > 0 ? `, ${tally.failures.length} objects could not be read` : ''}\n`,
+  );
+  return code;
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString('en-US')} ${what}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,213 @@
+/** `cryptodl audit`: both cadences of a month into a spool, looked at, and thrown away. Nothing goes into the lake. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { DAY_MS, monthOf, monthStart, monthText } from '../calendar.js';
+import { createEngine } from '../duckdb.js';
+import type { Engine } from '../duckdb.js';
+import { CryptodlError, toCryptodlError } from '../errors.js';
+import type { MonthAudit } from '../finding.js';
+import { mapOrdered } from '../plan/ordered.js';
+import { listSeries } from '../plan/series-listing.js';
+import type { SeriesListing } from '../plan/series-listing.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../task.js';
+import { cadencesOf } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
+import { AUDITED, auditMonth } from '../write/audit-month.js';
+import type { DayLabels } from '../write/inspect-objects.js';
+import type { ReceivedObject } from '../write/csv-input.js';
+import { downloadObject, forget } from './download-object.js';
+import type { DownloadContext } from './download-object.js';
+import type { Session } from './session.js';
+import type { AuditedSeries } from './want-audit.js';
+import { daysOfMonth } from './want-audit.js';
+
+/** An object that could not be looked at. */
+export interface AuditFailure {
+  readonly series: Series;
+  readonly month: string;
+  readonly key: string;
+  readonly error: CryptodlError;
+}
+
+export interface AuditedMonth {
+  readonly audit: MonthAudit;
+  readonly failures: readonly AuditFailure[];
+  /** Every day of the month has a daily object, and all of them were read. */
+  readonly hasAllDays: boolean;
+  readonly hasMonthly: boolean;
+}
+
+const ENGINE_MEMORY_BYTES = 600e6;
+/** One is compared while the next arrives. */
+const MONTHS_AT_ONCE = 2;
+
+/** Months in the order of the series, then of time. Rejects when the listing cannot be had, and when the disk is full. */
+export async function* auditArchive(
+  session: Session,
+  audited: readonly AuditedSeries[],
+): AsyncGenerator<AuditedMonth> {
+  const folder = spoolOf(session);
+  await mkdir(folder, { recursive: true });
+  const engine = createEngine({
+    threads: availableParallelism(),
+    memoryBytes: ENGINE_MEMORY_BYTES,
+    tempFolder: join(folder, 'spill'),
+  });
+  const onAbort = (): void => {
+    engine.interrupt();
+  };
+  session.stop.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for (const one of audited) yield* auditSeries(session, one, { engine, folder });
+  } finally {
+    session.stop.signal.removeEventListener('abort', onAbort);
+    engine.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Not that of a run, which clears its own: an audit takes no lock. */
+function spoolOf({ options, runFolder }: Session): string {
+  const root = options['temp-dir'] === undefined ? tmpdir() : dirname(runFolder);
+  return join(root, `cryptodl-audit-${process.pid}`);
+}
+
+interface Place {
+  readonly engine: Engine;
+  readonly folder: string;
+}
+
+async function* auditSeries(
+  session: Session,
+  one: AuditedSeries,
+  place: Place,
+): AsyncGenerator<AuditedMonth> {
+  const months = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
+    download(session, one.series, month, place.folder),
+  );
+  let labels: DayLabels | undefined;
+  for await (const month of months) {
+    try {
+      const done = await look(session, one.series, month, { ...place, labels });
+      ({ labels } = done);
+      yield done.month;
+    } finally {
+      await Promise.all(month.received.map(forget));
+    }
+  }
+}
+
+interface ListedMonth {
+  readonly month: number;
+  readonly monthly: ArchiveObject | undefined;
+  readonly daily: readonly ArchiveObject[];
+}
+
+/** Those of which the archive has anything. */
+async function monthsOf(session: Session, { series, from, to }: AuditedSeries): Promise<ListedMonth[]> {
+  const spec = findDataset(session.venue, series.market, series.dataset);
+  if (spec === undefined) return [];
+  const today = Math.floor(session.nowMs / DAY_MS);
+  const start = from === undefined ? {} : { from: monthStart(from) };
+  const want = { ...start, to: Math.min(monthStart(to), today), today };
+  const listings = new Map<Cadence, SeriesListing>();
+  for (const cadence of cadencesOf(spec, series.interval))
+    listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, want));
+  const objects = [...listings.values()].flatMap((listing) => [...listing.objects.values()]);
+  const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
+  const months: ListedMonth[] = [];
+  for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
+    const days = daysOfMonth(session, month);
+    const isOfMonth = ({ period }: ArchiveObject): boolean =>
+      period.from >= days.from && period.from < days.to;
+    const listed = {
+      month,
+      monthly: listings.get('monthly')?.objects.get(days.from),
+      daily: [...(listings.get('daily')?.objects.values() ?? [])].filter(isOfMonth),
+    };
+    if (listed.monthly !== undefined || listed.daily.length > 0) months.push(listed);
+  }
+  return months;
+}
+
+interface DownloadedMonth extends ListedMonth {
+  readonly received: readonly ReceivedObject[];
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+}
+
+async function download(
+  session: Session,
+  series: Series,
+  listed: ListedMonth,
+  folder: string,
+): Promise<DownloadedMonth> {
+  const { monthly, daily } = listed;
+  const failed = new Map<string, CryptodlError>();
+  const received: ReceivedObject[] = [];
+  const plan: PartitionPlan = { series, settings: AUDITED, label: monthText(listed.month), tasks: [] };
+  const context = contextOf(session, folder);
+  const arrivals = mapOrdered(
+    [...(monthly === undefined ? [] : [monthly]), ...daily],
+    session.concurrency.places,
+    async (object) => {
+      try {
+        const arrived = await downloadObject(context, plan, object);
+        return 'received' in arrived ? arrived.received : undefined;
+      } catch (error) {
+        const known = toCryptodlError(error);
+        if (known.fatal) throw known;
+        failed.set(object.key, known);
+        return undefined;
+      }
+    },
+  );
+  for await (const arrived of arrivals) if (arrived !== undefined) received.push(arrived);
+  return { ...listed, received, failed };
+}
+
+function contextOf({ fetch, options, stop }: Session, tempFolder: string): DownloadContext {
+  return {
+    fetch,
+    archiveUrl: options['archive-url'],
+    verify: options.verify,
+    staleChecksum: options['stale-checksum'],
+    priority: options.priority,
+    tempFolder,
+    signal: stop.signal,
+  };
+}
+
+async function look(
+  session: Session,
+  series: Series,
+  { month, monthly, daily, received, failed }: DownloadedMonth,
+  { engine, folder, labels }: Place & { readonly labels: DayLabels | undefined },
+): Promise<{ month: AuditedMonth; labels: DayLabels | undefined }> {
+  const spec = findDataset(session.venue, series.market, series.dataset);
+  if (spec === undefined) throw new CryptodlError('bug', `${series.dataset} is not declared`);
+  const looked = await auditMonth(engine, {
+    spec,
+    series,
+    month: monthText(month),
+    received,
+    labels,
+    scratchPath: join(folder, randomUUID()),
+  });
+  const failures = [...failed, ...looked.failed].map(([key, error]) => ({
+    series,
+    month: monthText(month),
+    key,
+    error,
+  }));
+  return {
+    labels: looked.labels,
+    month: {
+      audit: looked.audit,
+      failures,
+      hasMonthly: monthly !== undefined,
+      hasAllDays: failures.length === 0 && daily.length === monthStart(month + 1) - monthStart(month),
+    },
+  };
+}

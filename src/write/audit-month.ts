@@ -1,0 +1,123 @@
+/** The objects of one month of a series, in both cadences: what is wrong with them. */
+import type { Engine, Session } from '../duckdb.js';
+import type { CryptodlError } from '../errors.js';
+import type { Finding, MonthAudit } from '../finding.js';
+import type { Series, Settings } from '../task.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { compareCadences, MONTHLY } from './compare-cadences.js';
+import type { Compared } from './compare-cadences.js';
+import type { Conversion } from './conversion.js';
+import type { ReceivedObject } from './csv-input.js';
+import { inspectColumns, inspectDays, inspectIds, inspectLabels } from './inspect-objects.js';
+import type { DayLabels } from './inspect-objects.js';
+import type { Input } from './load-rows.js';
+import { readObjects, removeScratch } from './read-objects.js';
+
+export interface MonthObjects {
+  readonly spec: DatasetSpec;
+  readonly series: Series;
+  /** `2024-01` */
+  readonly month: string;
+  /** The monthly object, when there is one, and daily ones. */
+  readonly received: readonly ReceivedObject[];
+  /** Of the last day before, when that was looked at. */
+  readonly labels: DayLabels | undefined;
+  /** Other names start with it. */
+  readonly scratchPath: string;
+}
+
+export interface LookedAt {
+  readonly audit: MonthAudit;
+  /** Objects that cannot be read, by key. */
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+  readonly labels: DayLabels | undefined;
+}
+
+/** How rows are held while they are compared: numbers by value, in their published order. */
+export const AUDITED: Settings = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: true,
+};
+
+/** Rejects on disk errors and bugs. */
+export async function auditMonth(engine: Engine, objects: MonthObjects): Promise<LookedAt> {
+  const failed = new Map<string, CryptodlError>();
+  const conversion = conversionOf(objects);
+  const session = await engine.session();
+  try {
+    const ordinalsOf = (inputs: readonly Input[]): number[] => inputs.map(ordinalOf);
+    const read = await readObjects(session, conversion, { failed, ordinalsOf });
+    if (read === undefined) return { audit: auditOf(objects), failed, labels: objects.labels };
+    return { ...(await lookAt(session, objects, read.inputs)), failed };
+  } finally {
+    session.close();
+    await removeScratch(conversion);
+  }
+}
+
+function ordinalOf({ received: { object } }: Pick<Input, 'received'>): number {
+  return object.period.cadence === 'monthly' ? MONTHLY : object.period.from;
+}
+
+function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Conversion {
+  return {
+    spec,
+    series,
+    received,
+    settings: AUDITED,
+    csvPath: `${scratchPath}.csv`,
+    targetPath: scratchPath,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
+    provenance: () => '{}',
+  };
+}
+
+/** About two months of 1m bars. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+async function lookAt(
+  session: Session,
+  objects: MonthObjects,
+  inputs: readonly Input[],
+): Promise<Omit<LookedAt, 'failed'>> {
+  const keys = new Map(inputs.map((input) => [ordinalOf(input), input.received.object.key]));
+  const keyOf = (ordinal: number): string => keys.get(ordinal) ?? '';
+  const days = [...keys.keys()].filter((ordinal) => ordinal !== MONTHLY).sort((a, b) => a - b);
+  const monthly = keys.get(MONTHLY);
+  const compared: Compared =
+    monthly === undefined || days.length === 0
+      ? { findings: [], rows: 0 }
+      : await compareCadences(session, objects, { days, key: monthly });
+  const holes = monthly === undefined ? [] : await inspectDays(session, objects, { days, key: monthly });
+  const labels = await inspectLabels(session, objects, { keyOf, before: objects.labels });
+  const own = [
+    ...(await inspectIds(session, objects, keyOf)),
+    ...(await inspectColumns(session, objects, keyOf)),
+  ];
+  const daysCompared = monthly === undefined ? 0 : days.length;
+  const findings = [...compared.findings, ...holes, ...labels.findings, ...own];
+  return {
+    audit: {
+      ...auditOf(objects),
+      findings,
+      daysCompared,
+      rows: compared.rows,
+      isMonthlyWorse: isWorse(compared.findings),
+    },
+    labels: labels.last,
+  };
+}
+
+/** Only where the daily objects lack nothing that the monthly one has: else nobody can say which is right. */
+function isWorse(findings: readonly Finding[]): boolean {
+  const isAbout = (...kinds: Finding['kind'][]): boolean => findings.some(({ kind }) => kinds.includes(kind));
+  return isAbout('short-month', 'rows-missing', 'rows-differ') && !isAbout('rows-extra', 'labels-shift');
+}
+
+function auditOf({ series, month }: MonthObjects): MonthAudit {
+  return { series, month, findings: [], daysCompared: 0, rows: 0, isMonthlyWorse: false };
+}

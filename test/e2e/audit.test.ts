@@ -1,0 +1,377 @@
+/** `cryptodl audit`: months and days that say different things, what is told of them, and what becomes of the lake. */
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive, makeCsv } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
+import { publish } from '../helpers/published.js';
+
+const scratch = scratchFolder();
+const folder = join(scratch, 'archive');
+const JANUARY = ['--from', '2024-01-01', '--to', '2024-01-31'];
+const HOUR_MS = 3_600_000;
+let archive: TestArchive;
+
+type Edit = (rows: string[]) => string[];
+
+/** Daily objects as they should be, and a monthly object of the same rows after `edit`. */
+function bars(symbol: string, edit: Edit = (rows) => rows, days = 31): void {
+  const spec = { market: 'um', dataset: 'klines', interval: '1h', symbol } as const;
+  let header = '';
+  const rows: string[] = [];
+  for (let day = 1; day <= 31; day += 1) {
+    const period = `2024-01-${String(day).padStart(2, '0')}`;
+    const { csv } = makeCsv({ ...spec, period });
+    const [first = '', ...own] = csv.trimEnd().split('\n');
+    header = first;
+    rows.push(...own);
+    if (day <= days) publish(folder, keyOf(symbol, period), csv);
+  }
+  publish(folder, keyOf(symbol, '2024-01'), `${[header, ...edit(rows)].join('\n')}\n`);
+}
+
+/** Its last two rows are gone. */
+function cutDay(symbol: string, period: string): void {
+  const { csv } = makeCsv({ market: 'um', dataset: 'klines', interval: '1h', symbol, period });
+  publish(folder, keyOf(symbol, period), csv.split('\n').slice(0, -3).join('\n'));
+}
+
+function keyOf(symbol: string, period: string): string {
+  const cadence = period.length === 7 ? 'monthly' : 'daily';
+  return `data/futures/um/${cadence}/klines/${symbol}/1h/${symbol}-1h-${period}.zip`;
+}
+
+/** Rows of the hours since the month began, with one cell changed. */
+function withCell(hours: readonly number[], column: number, value: string): Edit {
+  return (rows) =>
+    rows.map((row, hour) => {
+      if (!hours.includes(hour)) return row;
+      return row
+        .split(',')
+        .map((cell, at) => (at === column ? value : cell))
+        .join(',');
+    });
+}
+
+const without =
+  (from: number, to: number): Edit =>
+  (rows) =>
+    rows.filter((_, hour) => hour < from || hour >= to);
+
+const later: Edit = (rows) =>
+  rows.map((row) =>
+    row
+      .split(',')
+      .map((cell, at) => (at === 0 || at === 6 ? String(Number(cell) + HOUR_MS) : cell))
+      .join(','),
+  );
+
+beforeAll(async () => {
+  bars('RIGHTUSDT', (rows) => [...rows.slice(5), ...rows.slice(0, 5), ...rows.slice(0, 2)]);
+  bars('SHORTUSDT', without(240, 288));
+  bars('LACKSUSDT', without(30, 33));
+  bars('DIFFUSDT', withCell([100, 200], 4, '12345.6'));
+  bars('LATERUSDT', later);
+  bars('FEWUSDT', withCell([100], 4, '12345.6'), 20);
+  // The days lack what the month has.
+  bars('EXTRAUSDT');
+  bars('MIXEDUSDT', withCell([100], 4, '12345.6'));
+  for (const symbol of ['EXTRAUSDT', 'MIXEDUSDT']) cutDay(symbol, '2024-01-03');
+  makeArchive(folder, {
+    market: 'um',
+    dataset: 'metrics',
+    symbols: ['BTCUSDT'],
+    from: '2026-06-20',
+    to: '2026-06-28',
+    cadence: 'daily',
+  });
+  archive = await startArchive(folder);
+});
+afterAll(() => archive.close());
+
+function run(verb: 'audit' | 'vision', out: string, ...args: readonly string[]): Promise<CliResult> {
+  const fast = verb === 'vision' ? FAST : FAST.slice(0, -2);
+  return cryptodl([verb, '--archive-url', archive.url, '--out', join(scratch, out), ...fast, ...args]);
+}
+
+function audit(out: string, symbols: string, ...args: readonly string[]): Promise<CliResult> {
+  return run('audit', out, '--interval', '1h', '--symbols', symbols, ...JANUARY, ...args);
+}
+
+async function findingsOf(symbol: string): Promise<Readonly<Record<string, unknown>>[]> {
+  const { events, code } = await audit('none', symbol, '--json');
+  const findings = events.filter(({ event }) => event === 'finding');
+  expect(code).toBe(findings.length === 0 ? 0 : 4);
+  return findings;
+}
+
+describe('a month and its days', () => {
+  it('are the same in any order, exact duplicates or not: nothing is found', async () => {
+    const quiet = await audit('none', 'RIGHTUSDT', '--quiet');
+    expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    const told = await audit('none', 'RIGHTUSDT');
+    expect(told).toMatchObject({ code: 0, stdout: '' });
+    expect(told.stderr).toBe('1 series, 1 month: 1 with both cadences, 744 rows compared; 0 findings\n');
+  });
+
+  it('days without a row make a short month', async () => {
+    expect(await findingsOf('SHORTUSDT')).toMatchObject([
+      {
+        kind: 'short-month',
+        month: '2024-01',
+        rows: 48,
+        days: ['2024-01-11', '2024-01-12'],
+        key: keyOf('SHORTUSDT', '2024-01'),
+      },
+    ]);
+  });
+
+  it('rows that only the days have', async () => {
+    expect(await findingsOf('LACKSUSDT')).toMatchObject([
+      { kind: 'rows-missing', rows: 3, days: ['2024-01-02'], example: { open_time: '2024-01-02 06:00:00' } },
+    ]);
+  });
+
+  it('rows that only the month has', async () => {
+    expect(await findingsOf('EXTRAUSDT')).toMatchObject([
+      { kind: 'rows-extra', rows: 2, days: ['2024-01-03'], example: { open_time: '2024-01-03 22:00:00' } },
+    ]);
+  });
+
+  it('rows that differ, in which columns, and the first of them', async () => {
+    const [finding, ...others] = await findingsOf('DIFFUSDT');
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      kind: 'rows-differ',
+      rows: 2,
+      columns: { close: 2 },
+      example: { open_time: '2024-01-05 04:00:00', 'monthly.close': 12345.6 },
+    });
+    const { stdout } = await audit('none', 'DIFFUSDT');
+    expect(stdout).toMatch(
+      /^um klines 1h DIFFUSDT 2024-01 {2}rows-differ {2}2 rows differ in close \(2\); first open_time 2024-01-05 04:00:00, monthly\.close 12345\.6, daily\.close [\d.]+\n$/,
+    );
+  });
+
+  it('rows under the labels of the next hour are no difference but a shift', async () => {
+    expect(await findingsOf('LATERUSDT')).toMatchObject([
+      { kind: 'labels-shift', shiftMs: HOUR_MS, rows: 743 },
+    ]);
+  });
+
+  it('days that are not there are not compared; the end counts what was', async () => {
+    const { events, stderr } = await audit('none', 'FEWUSDT', '--json');
+    expect(events.map(({ kind }) => kind)).toEqual(['rows-differ', undefined]);
+    expect(events.at(-1)).toEqual({
+      event: 'audit',
+      series: 1,
+      months: 1,
+      compared: 1,
+      rows: 480,
+      findings: { 'rows-differ': 1 },
+      failed: 0,
+      rebuilt: 0,
+      exitCode: 4,
+    });
+    expect(stderr).toContain('480 rows compared; 1 finding');
+  });
+});
+
+describe('objects by themselves', () => {
+  const days = ['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04', '2025-03-05'];
+  const march = ['--from', '2025-03-01', '--to', '2025-03-31'];
+
+  /** One daily object per day, edited line by line. */
+  function daily(
+    market: 'spot' | 'um',
+    dataset: 'aggTrades' | 'bookDepth',
+    edit: (rows: string[], day: string) => string[],
+  ): void {
+    const symbol = 'BTCUSDT';
+    for (const period of days) {
+      const { csv } = makeCsv({ market, dataset, symbol, period, header: true });
+      const [header = '', ...rows] = csv.trimEnd().split('\n');
+      const path = market === 'spot' ? 'spot' : 'futures/um';
+      const key = `data/${path}/daily/${dataset}/${symbol}/${symbol}-${dataset}-${period}.zip`;
+      publish(folder, key, `${[header, ...edit(rows, period)].join('\n')}\n`);
+    }
+  }
+
+  it('ids that are missing, within a day and between two, and ids out of order', async () => {
+    daily('spot', 'aggTrades', (rows, day) => {
+      if (day === days[0]) return rows.filter((_, at) => at !== 4 && at !== 5);
+      if (day === days[2]) return rows.slice(3);
+      return day === days[4] ? [...rows.slice(9), ...rows.slice(0, 9)] : rows;
+    });
+    const args = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', 'BTCUSDT', ...march, '--json'];
+    const { code, events } = await run('audit', 'none', ...args);
+    expect(code).toBe(4);
+    const ofDay = (day: string | undefined): unknown => expect.stringContaining(`-${day ?? ''}.zip`);
+    expect(events.slice(0, -1)).toMatchObject([
+      { kind: 'ids-disordered', key: ofDay(days[4]), rows: 1 },
+      { kind: 'ids-missing', key: ofDay(days[0]), rows: 2 },
+      { kind: 'ids-missing', key: ofDay(days[1]), rows: 3 },
+    ]);
+  });
+
+  it('a day on which what moves on other days stands still', async () => {
+    daily('um', 'bookDepth', (rows, day) => {
+      if (day !== days[1]) return rows;
+      // The first snapshot, again and again.
+      const levels = new Map<string, string>();
+      return rows.map((row) => {
+        const [time = '', level = '', ...values] = row.split(',');
+        const first = levels.get(level) ?? values.join(',');
+        levels.set(level, first);
+        return [time, level, first].join(',');
+      });
+    });
+    const args = ['--dataset', 'bookDepth', '--symbols', 'BTCUSDT', ...march, '--json'];
+    const { code, events } = await run('audit', 'none', ...args);
+    expect(code).toBe(4);
+    const findings = events.slice(0, -1);
+    expect(findings).toMatchObject([
+      { kind: 'columns-constant', key: expect.stringContaining(`-${days[1] ?? ''}.zip`) },
+    ]);
+    expect(Object.keys(findings[0]?.['columns'] as object)).toEqual(['depth', 'notional']);
+  });
+
+  it('the day on which the labels of metrics change their meaning', async () => {
+    const june = ['--from', '2026-06-01', '--to', '2026-06-30'];
+    const args = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', ...june, '--now', '2026-11-21T12:00:00Z'];
+    const { code, stdout } = await run('audit', 'none', ...args);
+    expect(code).toBe(4);
+    expect(stdout).toBe(
+      'um metrics BTCUSDT 2026-06  labels-shift  from 2026-06-25 on labels are those of the starts of 5m, before of the ends\n',
+    );
+  });
+});
+
+describe('what cannot be had', () => {
+  it('is named, costs exit code 3, and keeps nothing else from being looked at', async () => {
+    archive.fault = (path, _request, response) => {
+      if (!path.endsWith('DIFFUSDT-1h-2024-01-07.zip')) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const temp = join(scratch, 'spool');
+    mkdirSync(temp);
+    const { code, events, stderr } = await audit(
+      'none',
+      'DIFFUSDT,SHORTUSDT',
+      '--json',
+      '--temp-dir',
+      temp,
+      '--retries',
+      '1',
+    );
+    archive.fault = undefined;
+    expect(code).toBe(3);
+    expect(events.map(({ event, kind, code: why }) => kind ?? why ?? event)).toEqual([
+      'rows-differ',
+      'http-server-error',
+      'short-month',
+      'audit',
+    ]);
+    expect(stderr).toContain(`failed  ${keyOf('DIFFUSDT', '2024-01-07')}: `);
+    expect(readdirSync(temp)).toEqual([]);
+  });
+
+  it('an object that is no CSV of its dataset is permanent', async () => {
+    bars('BROKENUSDT');
+    publish(folder, keyOf('BROKENUSDT', '2024-01-09'), 'not,a,row\n');
+    const { code, stderr } = await audit('none', 'BROKENUSDT');
+    expect(code).toBe(4);
+    expect(stderr).toContain(`failed  ${keyOf('BROKENUSDT', '2024-01-09')}: `);
+  });
+
+  it('a lake without a series is a mistake with a line that helps', async () => {
+    const { code, stderr } = await run('audit', 'no-lake');
+    expect(code).toBe(2);
+    expect(stderr).toContain('holds no series of the archive that fits the flags');
+    expect(stderr).toMatch(/\n {2}cryptodl audit .*--symbols BTCUSDT/);
+    expect(existsSync(join(scratch, 'no-lake'))).toBe(false);
+  });
+});
+
+describe('a lake', () => {
+  const SYMBOLS = 'RIGHTUSDT,SHORTUSDT,DIFFUSDT,MIXEDUSDT,FEWUSDT';
+  const lake = join(scratch, 'lake');
+  const seriesOf = (symbol: string): string => join(lake, `binance/um/klines/interval=1h/symbol=${symbol}`);
+  const download = (...args: readonly string[]): Promise<CliResult> =>
+    run('vision', 'lake', '--interval', '1h', '--symbols', SYMBOLS, ...JANUARY, '--json', ...args);
+
+  beforeAll(async () => {
+    rmSync(lake, { recursive: true, force: true });
+    await download();
+  });
+
+  it('is audited without --symbols, over what it holds, and stays as it is', async () => {
+    const before = [filesBelow(lake), await parquetDigests(lake)];
+    const { code, events } = await run('audit', 'lake', '--json');
+    expect(code).toBe(4);
+    expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuilt: 0 });
+    expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
+    const none = await run('audit', 'lake', '--market', 'spot');
+    expect(none.code).toBe(2);
+  });
+
+  it('--prefer daily makes the months anew whose days are better', async () => {
+    const { code, events, stderr } = await run('audit', 'lake', '--prefer', 'daily', '--json');
+    expect(code).toBe(4);
+    expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 2 });
+    expect(events.at(-2)).toMatchObject({ event: 'summary', outcomes: { ok: 62, failed: 0 }, files: 2 });
+    expect(stderr).toContain(
+      'um klines 1h FEWUSDT 2024-01 stays as it is: the archive has no daily object of some of its days',
+    );
+
+    for (const symbol of ['SHORTUSDT', 'DIFFUSDT']) {
+      const lines = manifestLines(seriesOf(symbol));
+      expect(lines.slice(1).map(({ cadence }) => cadence)).toEqual(Array.from({ length: 31 }, () => 'daily'));
+      expect(lines.at(-1)).toMatchObject({ file: '2024-01.parquet', fileRows: 744 });
+    }
+    for (const symbol of ['RIGHTUSDT', 'MIXEDUSDT', 'FEWUSDT'])
+      expect(manifestLines(seriesOf(symbol))).toHaveLength(1);
+  });
+
+  it('no later run takes that back, and the lake is what a download of the days would be', async () => {
+    const digests = await parquetDigests(lake);
+    const again = await download();
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 + 62 }, exitCode: 0 });
+    expect(await parquetDigests(lake)).toEqual(digests);
+
+    const fresh = join(scratch, 'fresh');
+    const days = ['--cadence', 'daily', '--symbols', 'SHORTUSDT,DIFFUSDT', '--interval', '1h'];
+    await cryptodlOk(['vision', '--archive-url', archive.url, '--out', fresh, ...FAST, ...days, ...JANUARY]);
+    expect(await parquetDigests(fresh)).toEqual(digests.filter((line) => /SHORTUSDT|DIFFUSDT/.test(line)));
+
+    const healed = await run('audit', 'lake', '--prefer', 'daily', '--json');
+    expect(healed.events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 0, exitCode: 4 });
+  });
+
+  it('a month that is held because --cadence monthly said so stays', async () => {
+    const args = ['--interval', '1h', '--symbols', 'DIFFUSDT', ...JANUARY, '--cadence', 'monthly'];
+    expect((await run('vision', 'monthly', ...args)).code).toBe(0);
+    const { events, stderr } = await run('audit', 'monthly', '--prefer', 'daily', '--json');
+    expect(events.at(-1)).toMatchObject({ rebuilt: 0 });
+    expect(stderr).toContain('DIFFUSDT 2024-01 stays as it is: it is held with --cadence monthly');
+  });
+
+  it('a month file of a series in day files gives way to the files of its days', async () => {
+    // The days are published after the month was taken.
+    bars('NEWUSDT', withCell([100], 4, '12345.6'), 0);
+    const args = ['--interval', '1h', '--symbols', 'NEWUSDT', ...JANUARY, '--partition', 'day'];
+    expect((await run('vision', 'split', ...args)).code).toBe(0);
+    bars('NEWUSDT', withCell([100], 4, '12345.6'));
+    const { events } = await run('audit', 'split', '--prefer', 'daily', '--json');
+    expect(events.at(-1)).toMatchObject({ rebuilt: 1 });
+    const files = filesBelow(join(scratch, 'split/binance'), '.parquet');
+    expect(files).toHaveLength(31);
+    expect(files[0]).toContain('2024-01-01.parquet');
+  });
+});
