@@ -153,14 +153,15 @@ function begin(scene: Scene): Promise<Finding>[] {
   const answers = heard.map(async (hearing) => (await hearing).finding);
   const time = Promise.all(heard).then((all) => checkClock(all.flatMap(({ told }) => told)));
   const lock = checkLock(paths, clock.now());
-  const leftovers = lock.then(({ status }) =>
+  const disks = folders(scene, stateFolder(options, scene.surroundings));
+  // What the disks are tried with must be gone before anything is counted as left.
+  const leftovers = Promise.allSettled(disks.map(([, check]) => check)).then(async () =>
     checkLeftovers({
       paths,
       runFolder: runFolder(options, paths, scene.surroundings.home),
-      isLocked: status !== 'ok',
+      isLocked: (await lock).status !== 'ok',
     }),
   );
-  const state = stateFolder(options, scene.surroundings);
   const checks: [string, Promise<Finding>][] = [
     ['versions', checkVersions(duckdbVersion)],
     ['proxy', proxyFinding(scene)],
@@ -168,7 +169,7 @@ function begin(scene: Scene): Promise<Finding>[] {
     ...certificates(scene).map((check): [string, Promise<Finding>] => ['tls', check]),
     ...answers.map((check): [string, Promise<Finding>] => ['hosts', check]),
     ['clock', time],
-    ...folders(scene, state),
+    ...disks,
     ['bans', checkBans(scene.bans)],
     ['lock', lock],
     ['leftovers', leftovers],
