@@ -98,6 +98,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],
   now: ['2026-11-21T08:00:00Z', Date.UTC(2026, 10, 21, 8)],
   format: ['csv', 'csv'],
+  prefer: ['daily', 'daily'],
   partition: ['day', 'day'],
   cadence: ['daily', 'daily'],
   numbers: ['string', 'string'],
