@@ -54,6 +54,17 @@ export interface RestPeriod {
   readonly fills?: true;
   /** It is not over yet: the next run asks for it again. */
   readonly open?: true;
+  /** What it stands in for, if it has every row of that, and more. */
+  readonly insteadOf?: ShortObject;
+  /** When it has not, or cannot be had, what is held stays. */
+  readonly keepsHeld?: true;
+}
+
+/** An object of the archive that lacks rows of a regular grain. */
+export interface ShortObject extends Revision {
+  readonly rows: number;
+  /** ISO instants `[from, to)`, ascending. */
+  readonly gaps: readonly (readonly [string, string])[];
 }
 
 export type AbsenceReason =

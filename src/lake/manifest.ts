@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, ofFile } from '../errors.js';
-import type { ArchiveObject, Cadence, Format, Period, Revision, Settings } from '../task.js';
+import type { ArchiveObject, Cadence, Format, Period, Revision, Settings, ShortObject } from '../task.js';
 import { Absences } from './absences.js';
 import type { AbsentLine } from './absences.js';
 import { MANIFEST } from './layout.js';
@@ -32,8 +32,8 @@ export interface ObjectLine {
   readonly replaces?: Revision;
   /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
   readonly staleSidecar?: string;
-  /** REST's rows stand in for this revision of the archive's object, which has fewer. */
-  readonly insteadOf?: Pick<Revision, 'etag' | 'bytes'>;
+  /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */
+  readonly insteadOf?: ShortObject;
   /** Rows of this object in the file; absent for zip. */
   readonly rows?: number;
   /** ISO instants of the first and last row, by time. */
@@ -83,7 +83,10 @@ export function isFromRest({ verified }: ObjectLine): boolean {
 export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   const { from, to } = period;
   if (!isFromRest(line)) return { key: line.key, period };
-  const mark = line.open === true ? { open: true as const } : {};
+  const mark = {
+    ...(line.open === true ? { open: true as const } : {}),
+    ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
+  };
   return { key: line.key, period, rest: { from, to, otherwise: 'before-history', ...mark } };
 }
 

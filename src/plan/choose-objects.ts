@@ -11,6 +11,8 @@ export interface Choice {
   readonly period: Period;
   readonly listed?: ArchiveObject;
   readonly held?: ObjectLine;
+  /** What may have rows that the held object lacks. */
+  readonly standIn?: ArchiveObject;
   readonly absent: AbsenceReason;
   /** What it is called when nobody has it, where that is no key of the archive. */
   readonly key?: string;

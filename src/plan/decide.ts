@@ -51,6 +51,9 @@ export async function decidePartition(
             : undefined;
   const tasks = choices.map((choice): Task => {
     const action = decide(context, choice, intact, rebuild !== undefined);
+    // A file that is made anew is made of what it was made of.
+    if (action.kind === 'skip' && rebuild === undefined && choice.standIn !== undefined)
+      return { series, object: choice.standIn, action: { kind: 'fetch' } };
     return { series, object: objectOf(context, choice), action };
   });
   if (rebuild !== undefined) tasks.push(...othersInFile(context, inFile, tasks));
@@ -80,9 +83,15 @@ function decide(
   return { kind: 'absent', reason: choice.absent };
 }
 
-/** What is held stands for what is chosen: rows of REST until the archive has the period, rows of the archive always. */
+/**
+ * What is held stands for what is chosen: rows of REST until the archive has the period, or another revision of what they
+ * stand in for; rows of the archive always.
+ */
 function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
-  if (isFromRest(line)) return line.open !== true && (listed === undefined || listed.rest !== undefined);
+  if (isFromRest(line)) {
+    if (listed === undefined || listed.rest !== undefined) return line.open !== true;
+    return line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
+  }
   return (
     line.key === context.keyOf(period) && (listed === undefined || isSameRevision(context, line, listed))
   );
@@ -105,6 +114,10 @@ function overlaps(a: Period, b: Period): boolean {
 }
 
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
+  const { held: line, listed, period } = choice;
+  // Made anew, a file gets back what stood in for the archive's object.
+  if (line?.insteadOf !== undefined && (listed === undefined || standsFor(context, line, choice)))
+    return heldObject(line, period);
   if (choice.listed !== undefined) return choice.listed;
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
   return { key: choice.key ?? context.keyOf(choice.period), period: choice.period };
@@ -116,7 +129,7 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
  */
 function isSameRevision(
   { revisions }: DecideContext,
-  line: ObjectLine,
+  line: Pick<ObjectLine, 'etag' | 'bytes' | 'lastModified'>,
   { etag, bytes, lastModified }: ArchiveObject,
 ): boolean {
   if (revisions === 'ignore') return true;

@@ -2,7 +2,15 @@
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
 import type { Held } from '../lake/manifest.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { AbsenceReason, Grain, PartitionPlan, Period, RestPeriod, Series } from '../task.js';
+import type {
+  AbsenceReason,
+  ArchiveObject,
+  Grain,
+  PartitionPlan,
+  Period,
+  RestPeriod,
+  Series,
+} from '../task.js';
 import { restKey } from '../venue/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
@@ -21,6 +29,8 @@ export interface RestOffer {
   readonly settledTo: number;
   /** A whole month is one period, as in the archive. */
   readonly hasMonths: boolean;
+  /** Rows of a whole month or day are few enough to stand in for a held object that lacks some. */
+  readonly standsIn?: (period: Period) => boolean;
 }
 
 export interface RestContext {
@@ -78,6 +88,8 @@ export function fillFromRest(
 function fill(context: RestContext, choice: Choice): Choice[] {
   const { offer } = context;
   const { period, listed, held, absent } = choice;
+  const standIn = standInOf(context, choice);
+  if (standIn !== undefined) return [{ ...choice, standIn }];
   if (listed !== undefined || (held !== undefined && !isFromRest(held)) || !FILLED.has(absent))
     return [choice];
   if (period.cadence === 'daily') {
@@ -93,6 +105,25 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   return periodsOf(context, monthOf(period.from), isWhole ? undefined : days).map((part) =>
     choiceOf(context, part, absent),
   );
+}
+
+/** Undefined when nothing is known to be missing in what is held, or REST has not got the period. */
+function standInOf({ series, offer }: RestContext, { period, held }: Choice): ArchiveObject | undefined {
+  const { from, to } = period;
+  if (held?.gaps === undefined || held.rows === undefined || isFromRest(held)) return undefined;
+  if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
+  const { etag, lastModified, bytes, sha256, at, rows, gaps } = held;
+  const insteadOf = {
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+    bytes,
+    sha256,
+    at,
+    rows,
+    gaps,
+  };
+  const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, insteadOf, keepsHeld: true };
+  return { key: restKey(series, period), period, rest };
 }
 
 /**

@@ -25,7 +25,11 @@ export interface QueueWork<Received> {
   readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
 }
 
-export type Download<Received> = { readonly received: Received } | { readonly absent: AbsenceReason };
+export type Download<Received> =
+  | { readonly received: Received }
+  | { readonly absent: AbsenceReason }
+  /** What is held is no worse than what could be had. */
+  | { readonly isHeld: true };
 
 export interface QueueOptions {
   readonly downloads: number;
@@ -212,6 +216,9 @@ export class RunQueue<Received> {
     }
     for (const { task, absent } of gone)
       await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: absent } });
+    for (const arrival of arrivals)
+      if ('isHeld' in arrival)
+        await this.#work.onSettled(plan, { ...arrival.task, action: { kind: 'skip' } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 

@@ -6,13 +6,13 @@ import type { Body } from '../fetch.js';
 import type { Download } from '../queue/run-queue.js';
 import type { RestClient } from '../rest/client.js';
 import { JoinedRows } from '../rest/joined-rows.js';
-import type { Span } from '../rest/page.js';
+import type { Row, Span } from '../rest/page.js';
 import { rowsAsCsv } from '../rest/rows-as-csv.js';
 import { seriesPages } from '../rest/series-pages.js';
 import { SpanRows } from '../rest/span-rows.js';
 import type { PeriodRows } from '../rest/span-rows.js';
 import { seriesName } from '../task.js';
-import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../task.js';
 import { routesOf } from '../venue/routes.js';
 import { findDataset, intervalMs } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
@@ -45,8 +45,9 @@ const TRADES_BYTES = 256 * 1024 * 1024;
 const ROWS_BYTES = 256 * 1024;
 
 /** Memory that a period may take until it is written. */
-export function memoryOfRest(venue: Venue, series: Series): number {
-  return routesOf(venue, series).some(({ route }) => route.pager === 'id') ? TRADES_BYTES : ROWS_BYTES;
+export function memoryOfRest(venue: Venue, series: Series, { cadence, from, to }: Period): number {
+  if (routesOf(venue, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
+  return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
 }
 
 export class RestDownloads {
@@ -69,12 +70,14 @@ export class RestDownloads {
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
+      if (rest.keepsHeld === true && !standsIn(rows, rest.insteadOf)) return { isHeld: true };
       if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst) };
       const microseconds = hasMicroseconds(spec, object.period);
       const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
       return { received: receivedOf(object, csv) };
     } catch (error) {
-      return { absent: this.#absenceAfter(error, rest) };
+      const absent = this.#absenceAfter(error, rest);
+      return rest.keepsHeld === true ? { isHeld: true } : { absent };
     }
   }
 
@@ -124,6 +127,15 @@ export class RestDownloads {
     this.#hasWarned ||= error.code === 'location-restricted';
     return otherwise;
   }
+}
+
+/** Every row that the short object has, and more: those are outside of its gaps. */
+function standsIn(rows: readonly Row[], short: ShortObject | undefined): boolean {
+  if (short === undefined) return true;
+  const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
+  const instants = [...new Set(rows.map(({ at }) => at))];
+  const outside = instants.filter((at) => !gaps.some(([from, to]) => at >= from && at < to));
+  return outside.length >= short.rows && instants.length > outside.length;
 }
 
 function isBeforeHistory(error: unknown): boolean {

@@ -90,7 +90,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       },
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: ({ series, object }) =>
-        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series),
+        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
       write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, { report: run.report, absences }, plan, task),

@@ -2,7 +2,7 @@
 import { DAY_MS, dayOf, dayText, parseDay } from '../calendar.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { RestOffer } from '../plan/rest-periods.js';
-import type { Series } from '../task.js';
+import type { Period, Series } from '../task.js';
 import { reachMs, routesOf, takesSymbol } from '../venue/routes.js';
 import { findDataset, isArchived, rowSeconds } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
@@ -13,6 +13,8 @@ export interface OfferOptions {
   readonly nowMs: number;
   readonly mode: RestOffer['mode'];
   readonly includeToday: boolean;
+  /** It is asked also for what is held and lacks rows. */
+  readonly standsIn?: true;
 }
 
 /** Undefined when REST has nothing of it. */
@@ -30,8 +32,23 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS) / DAY_MS);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS);
-  return { mode, from, to: includeToday ? today + 1 : today, today, settledTo, hasMonths };
+  const seconds = rowSeconds(spec, series.interval);
+  const standsIn = (period: Period): boolean =>
+    period.cadence === 'daily' ||
+    (seconds !== undefined && ((period.to - period.from) * 86_400) / seconds <= MOST_ROWS);
+  return {
+    mode,
+    from,
+    to: includeToday ? today + 1 : today,
+    today,
+    settledTo,
+    hasMonths,
+    ...(options.standsIn === true ? { standsIn } : {}),
+  };
 }
+
+/** Rows of a period are held until they are written: about a month of 1m bars. */
+const MOST_ROWS = 50_000;
 
 /** The last rows of a day come seconds after it, and our clock may be ahead of theirs. */
 const SETTLE_MS = 3_600_000;

@@ -142,6 +142,6 @@ function restOf(
   if (format === 'zip') return {};
   const isRestOnly = held.size > 0 && held.lines().every(isFromRest);
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
-  const rest = restOffer(series, { venue, nowMs, mode, includeToday: false });
+  const rest = restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
   return rest === undefined ? {} : { rest };
 }

@@ -60,7 +60,7 @@ export async function withRebuild(
   if (file.inFile.length === 0) return plan;
   if (plan.force === true) return rebuilt(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuilt(plan, file.inFile, 'damaged');
-  return file.replaced.length === 0 || canTakeOut(file) ? plan : rebuilt(plan, file.inFile, 'revised');
+  return file.replaced.length === 0 || canTakeOut(plan, file) ? plan : rebuilt(plan, file.inFile, 'revised');
 }
 
 function isApart(a: ObjectLine, b: ObjectLine): boolean {
@@ -70,11 +70,19 @@ function isApart(a: ObjectLine, b: ObjectLine): boolean {
 }
 
 /**
- * Rows of REST leave a file without the others being made anew: those may be older than what REST still has. By what the
- * manifest says of first and last rows, they must not lie among the others.
+ * Rows of REST leave a file, or take the place of others, without the rest being made anew: that may be older than what REST
+ * still has. By what the manifest says of first and last rows, they must not lie among the others.
  */
-function canTakeOut({ replaced, kept }: HeldFile): boolean {
-  return replaced.every((line) => isFromRest(line) && kept.every((other) => isApart(line, other)));
+function canTakeOut(plan: PartitionPlan, { replaced, kept }: HeldFile): boolean {
+  const standIns = plan.tasks.filter(mayStandIn).map(({ object }) => object.period);
+  const isOfRest = (line: ObjectLine): boolean =>
+    isFromRest(line) || standIns.some((period) => overlaps(line, period));
+  return replaced.every((line) => isOfRest(line) && kept.every((other) => isApart(line, other)));
+}
+
+/** In place of what is held, if it turns out to be more. */
+function mayStandIn({ object, action }: Task): boolean {
+  return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
 /** The planner has looked already; a failure report may be older than what the series holds now. */
@@ -99,14 +107,16 @@ function rebuilt(
   inFile: readonly ObjectLine[],
   rebuild: 'damaged' | 'revised' | 'forced',
 ): PartitionPlan {
-  const fetched = plan.tasks.filter((task) => task.action.kind === 'fetch');
+  // A file that is made anew is made of what it was made of.
+  const planned = plan.tasks.filter((task) => !mayStandIn(task));
+  const fetched = planned.filter((task) => task.action.kind === 'fetch');
   const others = inFile.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined || fetched.some(({ object }) => overlaps(line, object.period))) return [];
     return [{ series: plan.series, object: heldObject(line, period), action: { kind: 'fetch' } }];
   });
   const isOther = new Set(others.map((task) => task.object.key));
-  const tasks = [...plan.tasks.filter((task) => !isOther.has(task.object.key)), ...others];
+  const tasks = [...planned.filter((task) => !isOther.has(task.object.key)), ...others];
   return { ...plan, rebuild, tasks: tasks.sort((a, b) => a.object.period.from - b.object.period.from) };
 }
 

@@ -1,6 +1,7 @@
-/** REST's rows beside those that the archive has published since of the same periods: do they say the same? */
+/** REST's rows beside those of the archive of the same periods, of which one replaces the other: do they say the same? */
 import { dayText, parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
+import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { rowSeconds } from '../venue/venue.js';
@@ -24,21 +25,23 @@ export interface Overlap {
   readonly labelsShiftMs?: number;
 }
 
-/** The relation `rows` has what is new; the file still has what REST said. */
+/** The relation `rows` has what is new; the file still has what is replaced, of one source. */
 export async function compareOverlap(
   session: Session,
   conversion: Conversion,
   { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
 ): Promise<Overlap> {
+  const isRestHeld = replaced.some(isFromRest);
   const counts = async (shiftMs: number): Promise<Overlap> => {
     const [row] = await session.rows(overlapQuery(conversion, file, replaced, shiftMs));
     if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
-    const { compared, differing, onlyrest, onlyarchive } = row;
+    const { compared, differing, onlyheld, onlynew } = row;
+    const [onlyRest, onlyArchive] = isRestHeld ? [onlyheld, onlynew] : [onlynew, onlyheld];
     return {
       compared: Number(compared),
       differing: Number(differing),
-      onlyRest: Number(onlyrest),
-      onlyArchive: Number(onlyarchive),
+      onlyRest: Number(onlyRest),
+      onlyArchive: Number(onlyArchive),
     };
   };
   const plain = await counts(0);
@@ -46,7 +49,8 @@ export async function compareOverlap(
   if (stepMs === undefined || plain.differing * 2 <= plain.compared) return plain;
   for (const labelsShiftMs of [-stepMs, stepMs]) {
     const shifted = await counts(labelsShiftMs);
-    if (shifted.differing * 2 < shifted.compared) return { ...shifted, labelsShiftMs };
+    if (shifted.differing * 2 < shifted.compared)
+      return { ...shifted, labelsShiftMs: isRestHeld ? labelsShiftMs : -labelsShiftMs };
   }
   return plain;
 }
@@ -79,19 +83,19 @@ function overlapQuery(
        ...numbers.map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`),
      ].join(', ')} FROM ${relation})`;
   const differs = numbers.map(({ name }) => {
-    const a = `a.${quoteName(name)}`;
-    const b = `r.${quoteName(name)}`;
+    const a = `n.${quoteName(name)}`;
+    const b = `h.${quoteName(name)}`;
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
-  const rest = replaced.map(({ first = '', last = '' }) => [first, last] as const);
+  const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   // `rows` may hold more periods than were replaced.
-  return `WITH r AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within(rest)}),
-      a AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
-    SELECT count(*) FILTER (WHERE r.key IS NOT NULL AND a.key IS NOT NULL) AS compared,
+  return `WITH h AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within(held)}),
+      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
+    SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
-      count(*) FILTER (WHERE a.key IS NULL) AS onlyrest,
-      count(*) FILTER (WHERE r.key IS NULL) AS onlyarchive
-    FROM r FULL JOIN a ON r.key = a.key`;
+      count(*) FILTER (WHERE n.key IS NULL) AS onlyheld,
+      count(*) FILTER (WHERE h.key IS NULL) AS onlynew
+    FROM h FULL JOIN n ON h.key = n.key`;
 }
 
 function within(spans: readonly (readonly [from: string, to: string])[]): string {

@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
+import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -162,10 +163,7 @@ async function convertPart(
   inputs: Inputs,
 ): Promise<ConversionResult> {
   const { kept, replaced, path } = inputs.held;
-  const fromArchive = inputs.received.filter(({ verified }) => verified !== 'rest');
-  const comparable = replaced.filter((line) =>
-    fromArchive.some(({ object }) => overlaps(line, object.period)),
-  );
+  const comparable = comparableLines(replaced, inputs.received);
   const spec = specOf(context, plan);
   return convert(session, {
     spec,
@@ -179,6 +177,20 @@ async function convertPart(
     memoryCsvBytes: MEMORY_CSV_BYTES,
     provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
   });
+}
+
+/** What is replaced by the same period from the other source; of one source only. */
+function comparableLines(
+  replaced: readonly ObjectLine[],
+  received: readonly ReceivedObject[],
+): readonly ObjectLine[] {
+  const crossing = replaced.filter((line) =>
+    received.some(
+      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
+    ),
+  );
+  const fromRest = crossing.filter(isFromRest);
+  return fromRest.length > 0 ? fromRest : crossing;
 }
 
 /** A file is published only after it was read and holds the rows that went in. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines } from '../helpers/lake.js';
 import { publishKlines } from '../helpers/metrics-archive.js';
 import { joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
@@ -15,8 +16,19 @@ const open: JoinedScene[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((opened) => opened.close()));
 });
-async function scene(): Promise<JoinedScene> {
-  const opened = await joinedScene(scratch, { symbols: [BTC] });
+/** REST answers bars of all hours but these. */
+async function scene(restLacks: readonly number[] = []): Promise<JoinedScene> {
+  const opened: JoinedScene = await joinedScene(scratch, {
+    symbols: [BTC],
+    disturb: (asked) => {
+      if (restLacks.length === 0 || !asked.path.endsWith('/klines')) return undefined;
+      const answer = opened.venue.usual(asked);
+      const rows = (JSON.parse(answer.body) as [number][]).filter(
+        ([at]) => !restLacks.includes(new Date(at).getUTCHours()),
+      );
+      return { ...answer, body: JSON.stringify(rows) };
+    },
+  });
   open.push(opened);
   return opened;
 }
@@ -50,6 +62,120 @@ describe('repair', () => {
     rmSync(join(lake, 'binance', series, '_manifest.jsonl'));
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, series)).toEqual(rows);
+    expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
+  });
+});
+
+const HOUR_MS = 3_600_000;
+const SERIES = 'um/klines/interval=1h/symbol=BTCUSDT';
+const DAY_17 = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-17.zip';
+const KLINES = ['vision', '--interval', '1h', '--symbols', 'BTCUSDT'];
+const THREE_DAYS = [...KLINES, '--from', '2026-11-16', '--to', '2026-11-18'];
+
+describe('a day of the archive that lacks bars', () => {
+  const LACKS = [5, 6, 20];
+
+  /** Held, with its 69 bars. */
+  async function shortDay(restLacks?: readonly number[]): Promise<JoinedScene> {
+    const opened = await scene(restLacks);
+    for (const day of ['2026-11-16', '2026-11-17', '2026-11-18']) {
+      const lacks = day === '2026-11-17' ? LACKS : [];
+      publishKlines(opened.folder, BTC, '1h', HOUR_MS, Date.parse(day), { lacks });
+    }
+    expect((await opened.run(THREE_DAYS)).stderr).toContain('1 partial');
+    expect(await rowsOf(opened.lake, SERIES)).toHaveLength(69);
+    return opened;
+  }
+
+  const lineOf = (lake: string, period: string): Readonly<Record<string, unknown>> | undefined =>
+    manifestLines(join(lake, 'binance', SERIES)).findLast((line) => line['period'] === period);
+
+  it('is REST’s from then on, which has them; what it stands in for is remembered', async () => {
+    const { run, lake } = await shortDay();
+    const before = lineOf(lake, '2026-11-17');
+    const repaired = await run(['repair', '--json']);
+    expect(repaired.code).toBe(0);
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 1, absent: 0, failed: 0 } });
+    expect(repaired.events.find(({ event }) => event === 'overlap')).toMatchObject({
+      compared: 21,
+      differing: 0,
+      onlyRest: 3,
+      onlyArchive: 0,
+    });
+    const rows = await rowsOf(lake, SERIES);
+    expect(rows.map((row) => (row['open_time'] as Date).getTime())).toEqual(
+      Array.from({ length: 72 }, (_, hour) => Date.parse('2026-11-16') + hour * HOUR_MS),
+    );
+    expect(lineOf(lake, '2026-11-17')).toMatchObject({
+      verified: 'rest',
+      rows: 24,
+      insteadOf: {
+        etag: before?.['etag'],
+        sha256: before?.['sha256'],
+        rows: 21,
+        gaps: [
+          ['2026-11-17T05:00:00Z', '2026-11-17T07:00:00Z'],
+          ['2026-11-17T20:00:00Z', '2026-11-17T21:00:00Z'],
+        ],
+      },
+    });
+    expect((await run(['repair'])).stderr).toContain('to fetch   nothing');
+    expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
+  });
+
+  it('stays REST’s until the archive publishes it anew', async () => {
+    const { run, lake, folder } = await shortDay();
+    await run(['repair']);
+    const held = await run([...THREE_DAYS, '--json']);
+    expect(held.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 }, exitCode: 0 });
+    rmSync(join(lake, 'binance', SERIES, '2026-11.parquet'));
+    expect((await run(THREE_DAYS)).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(72);
+    expect(lineOf(lake, '2026-11-17')).toMatchObject({ verified: 'rest', insteadOf: { rows: 21 } });
+
+    publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse('2026-11-17'));
+    expect((await run(THREE_DAYS)).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(72);
+    const line = lineOf(lake, '2026-11-17');
+    expect(line).toMatchObject({ key: DAY_17, verified: 'sidecar' });
+    expect(line).not.toHaveProperty('insteadOf');
+  });
+
+  it('stays the archive’s when REST lacks them as well', async () => {
+    const { run, lake } = await shortDay(LACKS);
+    const [etag, rows] = [lineOf(lake, '2026-11-17')?.['etag'], await rowsOf(lake, SERIES)];
+    const repaired = await run(['repair', '--json']);
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 1, absent: 0 }, exitCode: 0 });
+    expect(lineOf(lake, '2026-11-17')?.['etag']).toBe(etag);
+    expect(await rowsOf(lake, SERIES)).toEqual(rows);
+  });
+
+  it('stays the archive’s when REST has some of them, but not all that the archive has', async () => {
+    const { run, lake } = await shortDay([12]);
+    const rows = await rowsOf(lake, SERIES);
+    expect((await run(['repair'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toEqual(rows);
+  });
+
+  it('comes back from the archive when its file is damaged as well, and is filled after that', async () => {
+    const { run, lake } = await shortDay();
+    rmSync(join(lake, 'binance', SERIES, '2026-11.parquet'));
+    await run(['repair']);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(69);
+    expect((await run(['repair'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(72);
+  });
+});
+
+describe('a month of the archive that lacks bars', () => {
+  it('is REST’s from then on', async () => {
+    const { run, lake, folder } = await scene();
+    publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse('2026-10-01'), { days: 31, lacks: [100, 101] });
+    await run([...KLINES, '--from', '2026-10-01', '--to', '2026-10-31']);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(742);
+    expect((await run(['repair'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(744);
+    expect((await run([...KLINES, '--from', '2026-10-01', '--to', '2026-10-31'])).code).toBe(0);
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
 });

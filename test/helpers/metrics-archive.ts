@@ -64,6 +64,13 @@ export function publishFunding(folder: string, symbol: VenueSymbol, month: numbe
   publish(folder, key, `${['calc_time,funding_interval_hours,last_funding_rate', ...lines].join('\n')}\n`);
 }
 
+export interface KlinesOptions {
+  /** Of the month; without it one day. */
+  readonly days?: number;
+  /** Which bars are not in it. */
+  readonly lacks?: readonly number[];
+}
+
 /** Spot since 2025 has microseconds and no header; futures have milliseconds and one. */
 export function publishKlines(
   folder: string,
@@ -71,23 +78,27 @@ export function publishKlines(
   interval: string,
   stepMs: number,
   day: number,
+  { days, lacks }: KlinesOptions = {},
 ): void {
   const isSpot = symbol.host === 'spot';
-  const lines = Array.from({ length: DAY_MS / stepMs }, (_, index) => {
+  const length = ((days ?? 1) * DAY_MS) / stepMs;
+  const lines = Array.from({ length }, (_, index) => {
     const cells = [...kline(symbol, interval, day + index * stepMs)];
     if (isSpot) {
       cells[0] = `${cells[0] ?? ''}000`;
       cells[6] = `${cells[6] ?? ''}999`;
     }
     return cells.join(',');
-  });
+  }).filter((_, index) => lacks?.includes(index) !== true);
   const header = isSpot
     ? []
     : [
         'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore',
       ];
   const place = isSpot ? 'spot' : 'futures/um';
-  const key = `data/${place}/daily/klines/${symbol.symbol}/${interval}/${symbol.symbol}-${interval}-${dayText(day)}.zip`;
+  const [cadence, period] =
+    days === undefined ? ['daily', dayText(day)] : ['monthly', dayText(day).slice(0, 7)];
+  const key = `data/${place}/${cadence}/klines/${symbol.symbol}/${interval}/${symbol.symbol}-${interval}-${period}.zip`;
   publish(folder, key, `${[...header, ...lines].join('\n')}\n`);
 }
 
