@@ -5,6 +5,11 @@ import type { DatasetSpec, Venue } from './venue.js';
 
 export const SIDECAR = '.CHECKSUM';
 
+/** What the archive publishes beside an object. */
+export function sidecarText(key: string, sha256: string): string {
+  return `${sha256}  ${key.slice(key.lastIndexOf('/') + 1)}\n`;
+}
+
 /** Prefix under which a dataset lists one common prefix per symbol. */
 export function datasetPrefix(
   venue: Venue,

@@ -1,5 +1,5 @@
 /** One series: its manifest line by line, its files against what the lines say, and files that no line names. */
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
 import { keyFile, MANIFEST } from '../lake/layout.js';
@@ -7,7 +7,7 @@ import { inspectManifest } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import type { Format, Series } from '../task.js';
-import { SIDECAR, seriesPrefix } from '../venue/keys.js';
+import { SIDECAR, seriesPrefix, sidecarText } from '../venue/keys.js';
 import type { Venue } from '../venue/venue.js';
 import { checkFile } from './check-file.js';
 import type { FileReader } from './check-file.js';
@@ -66,8 +66,15 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
       findings.push({ ...wrong, path, series: folder.series, format, periods });
     }
   }
-  findings.push(...fileFindings(context, folder, place, inspected));
-  findings.push(...(await zipFindings(context, folder.series, inspected)));
+  const zips = await zipFindings(context, folder.series, inspected);
+  findings.push(...fileFindings(context, folder, place, inspected), ...zips);
+  if (!inspected.exists && findings.some(({ kind }) => kind === 'unlisted'))
+    findings.push({
+      kind: 'no-manifest',
+      path: place,
+      text: `there are files of it and no ${MANIFEST}`,
+      series: folder.series,
+    });
   return { folder, place, inspected, findings, files, bytes, broken };
 }
 
@@ -106,7 +113,7 @@ function fileFindings(
   context: CheckContext,
   { series, files, deeper }: SeriesFolder,
   place: string,
-  { exists, manifest }: InspectedManifest,
+  { manifest }: InspectedManifest,
 ): Finding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
   const ours = files.filter((name) => PARTITION.test(name) && !named.has(name));
@@ -122,28 +129,21 @@ function fileFindings(
       format,
     });
   }
-  if (!exists && ours.length > 0)
-    findings.push({
-      kind: 'no-manifest',
-      path: place,
-      text: `the folder has files and no ${MANIFEST}`,
-      series,
-    });
   const strangers = [...files.filter((name) => !PARTITION.test(name) && name !== MANIFEST), ...deeper];
   for (const name of strangers)
     findings.push({ kind: 'stranger', path: `${place}/${name}`, text: 'it is nothing of a lake', series });
   return findings;
 }
 
-/** Only where the series has zips: elsewhere a folder of the archive's keys is somebody's own. */
+/** Only where the series has zips, or nobody can tell: elsewhere a folder of the archive's keys is somebody's own. */
 async function zipFindings(
   { root, venue, format }: CheckContext,
   series: Series,
-  { manifest: { zip } }: InspectedManifest,
+  { exists, manifest: { zip } }: InspectedManifest,
 ): Promise<Finding[]> {
-  if (zip.size === 0 || (format !== undefined && format !== 'zip')) return [];
+  if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
   const named = new Set(zip.lines().flatMap(({ file }) => [file, `${file}${SIDECAR}`]));
-  const findings: Finding[] = [];
+  const findings = await sidecarFindings(root, series, zip);
   for (const cadence of ['daily', 'monthly'] as const) {
     const prefix = seriesPrefix(venue, series, cadence);
     const place = keyFile(prefix.slice(0, -1));
@@ -161,6 +161,29 @@ async function zipFindings(
     }
   }
   return findings;
+}
+
+/** Beside each zip that its sidecar vouched for. */
+async function sidecarFindings(root: string, series: Series, zip: Held): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { file, key, sha256, verified, period } of zip.lines()) {
+    if (verified !== 'sidecar') continue;
+    const path = `${file}${SIDECAR}`;
+    const text = await textOf(join(root, path));
+    if (text === sidecarText(key, sha256)) continue;
+    const wrong = text === undefined ? 'it is not there' : 'it does not name the digest of its zip';
+    findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
+  }
+  return findings;
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
+    throw error;
+  }
 }
 
 async function filesIn(path: string): Promise<string[]> {

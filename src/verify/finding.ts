@@ -13,6 +13,8 @@ export type FindingKind =
   | 'line-newer'
   /** A series' folder with files and without a manifest. */
   | 'no-manifest'
+  /** The file beside a zip that names its digest is not there, or names another one. */
+  | 'sidecar'
   /** A file that is nothing of ours. */
   | 'stranger'
   /** What a run that is gone left behind. */
@@ -51,6 +53,7 @@ export const REMEDIES: Readonly<Record<FindingKind, NonNullable<Finding['left']>
   'line-damaged': 'fix',
   'line-newer': 'nothing-known',
   'no-manifest': 'fix',
+  sidecar: 'fix',
   stranger: 'fix',
   leftover: 'fix',
   unreadable: 'nothing-known',

@@ -1,13 +1,17 @@
 /** `verify --fix`: what is wrong is kept as evidence, and what it told of is remembered, so that `repair` asks for it. */
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setAside, keepLines, rewriteManifest } from '../lake/aside.js';
 import type { LakePaths } from '../lake/layout.js';
 import { MANIFEST } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
 import type { DroppedLine } from '../lake/manifest.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
+import { publishAll } from '../lake/publish.js';
 import type { Format, Settings } from '../task.js';
 import { shownPath } from '../shown-path.js';
+import { SIDECAR, sidecarText } from '../venue/keys.js';
 import type { FileReader, Footer } from './check-file.js';
 import { FORMATS } from './check-series.js';
 import type { SeriesCheck } from './check-series.js';
@@ -121,6 +125,7 @@ async function fixFile(
   if (kind === 'missing') return { finding: { ...finding, left: 'repair' }, dropped };
   if (kind === 'no-manifest')
     return { finding: { ...finding, done: 'its files are told one by one' }, dropped };
+  if (kind === 'sidecar') return { finding: await fixSidecar(context, check, finding), dropped };
   if (!MOVED.has(kind)) return { finding: { ...finding, left: 'nothing-known' }, dropped };
   const file = join(context.paths.root, path);
   if (format !== undefined)
@@ -137,6 +142,25 @@ async function fixFile(
     );
   const left = kind === 'damaged' || dropped.length > 0 ? { left: 'repair' as const } : {};
   return { finding: { ...finding, done, ...(periods.length > 0 ? { periods } : {}), ...left }, dropped };
+}
+
+/** The manifest knows what was in it. */
+async function fixSidecar(
+  { paths, nowMs }: FixContext,
+  { inspected }: SeriesCheck,
+  finding: Finding,
+): Promise<Finding> {
+  const { path, text } = finding;
+  const line = inspected.manifest.zip.lines().find(({ file }) => `${file}${SIDECAR}` === path);
+  if (line === undefined) return { ...finding, left: 'nothing-known' };
+  const target = join(paths.root, path);
+  const kept = await setAside(paths, target, `sidecar: ${text}`, nowMs);
+  const staged = join(paths.staging, `${randomUUID()}.partial`);
+  await mkdir(paths.staging, { recursive: true });
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(staged, sidecarText(line.key, line.sha256));
+  await publishAll([{ staged, target }]);
+  return { ...finding, done: `written anew${kept === undefined ? '' : `, kept in ${shownPath(kept)}`}` };
 }
 
 /** Objects in the file that no line tells of. */

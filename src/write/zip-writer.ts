@@ -9,7 +9,7 @@ import type { Held, ObjectLine } from '../lake/manifest.js';
 import { publishAll } from '../lake/publish.js';
 import type { Publication } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
-import { SIDECAR } from '../venue/keys.js';
+import { SIDECAR, sidecarText } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
 import { objectLine, replacedRevision } from './commit.js';
 import type { PartitionWriter, WriterContext } from './writer.js';
@@ -51,7 +51,7 @@ async function stage(context: WriterContext, received: ReceivedObject): Promise<
     return [zip];
   }
   const sidecar = { staged: stagedPath(context), target: `${zip.target}${SIDECAR}` };
-  await writeFile(sidecar.staged, `${received.sha256}  ${key.slice(key.lastIndexOf('/') + 1)}\n`);
+  await writeFile(sidecar.staged, sidecarText(key, received.sha256));
   return [sidecar, zip];
 }
 

@@ -378,11 +378,29 @@ describe('verify', () => {
     expect([result.code, found(result)]).toEqual([4, [`damaged ${file.replaceAll('\\', '/')}`]]);
     expect((await repair(lake)).code).toBe(0);
     expect(content()).toEqual(before);
-    if (ending === '.zip') return;
     rmSync(join(lake, MANIFEST));
     expect((await verify(lake, '--fix')).code).toBe(4);
     expect((await repair(lake)).code).toBe(0);
     expect([content(), found(await verify(lake, '--deep'))]).toEqual([before, []]);
+  });
+
+  it('writes the sidecars of zips anew that are gone or name another digest', async () => {
+    lakes += 1;
+    const lake = join(scratch, `lake-${lakes}`);
+    await cryptodlOk([...vision(lake), '--from', '2026-10-01', '--format', 'zip']);
+    const sidecars = (): string[] =>
+      filesBelow(lake, '.CHECKSUM')
+        .filter((path) => !path.startsWith('quarantine'))
+        .map((path) => `${path} ${readFileSync(join(lake, path), 'utf8')}`);
+    const before = sidecars();
+    const [first = '', second = ''] = filesBelow(lake, '.CHECKSUM');
+    rmSync(join(lake, first));
+    writeFileSync(join(lake, second), `${'0'.repeat(64)}  another.zip\n`);
+    const result = await verify(lake);
+    expect([result.code, found(result)]).toEqual([4, [`sidecar ${first}`, `sidecar ${second}`]]);
+    await verify(lake, '--fix');
+    expect([sidecars(), found(await verify(lake))]).toEqual([before, []]);
+    expect(filesBelow(join(lake, 'quarantine'), '.CHECKSUM')).toHaveLength(1);
   });
 
   it('--deep finds rows that are not those of the manifest, though the manifest vouches for the file', async () => {
