@@ -12,12 +12,12 @@ export interface QueueWork<Received> {
   readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
   /** Tasks of a plan with the same word here go together and take one place; undefined: it takes its own. */
   readonly together: (task: Task) => string | undefined;
-  /** Keys that the write refused, with why. */
+  /** Keys that are not written, with why; `held`: nobody has it any more, and what is held of it stays. */
   readonly write: (
     plan: PartitionPlan,
     received: readonly Received[],
     absent: ReadonlySet<string>,
-  ) => Promise<ReadonlyMap<string, CryptodlError>>;
+  ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
   readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
   /** Memory that the object will take while its partition is under way. */
   readonly bytesOf: (task: Task) => number;
@@ -202,23 +202,22 @@ export class RunQueue<Received> {
     );
     const received = arrivals.flatMap((arrival) => ('received' in arrival ? [arrival.received] : []));
     const gone = arrivals.flatMap((arrival) => ('absent' in arrival ? [arrival] : []));
+    const held = new Set(arrivals.flatMap((arrival) => ('isHeld' in arrival ? [arrival.task] : [])));
     // A file is not made anew from what happened to arrive before the run was stopped.
     const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
     if (received.length > 0 && !isCutShort) {
       const absent = new Set(gone.map(({ task }) => task.object.key));
-      const refused =
-        (await this.#writers.add(() => this.#work.write(plan, received, absent))) ??
-        new Map<string, CryptodlError>();
+      const refused = await this.#writers.add(() => this.#work.write(plan, received, absent));
       for (const { task } of arrivals) {
-        const error = refused.get(task.object.key);
-        if (error !== undefined) failures.set(task, error);
+        const why = refused.get(task.object.key);
+        if (why === 'held') held.add(task);
+        else if (why !== undefined) failures.set(task, why);
       }
     }
     for (const { task, absent } of gone)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: absent } });
-    for (const arrival of arrivals)
-      if ('isHeld' in arrival)
-        await this.#work.onSettled(plan, { ...arrival.task, action: { kind: 'skip' } });
+      if (!held.has(task))
+        await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: absent } });
+    for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 

@@ -4,28 +4,27 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
-import { downloadObject, forget, memoryOf } from './download-object.js';
+import { downloadObject, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
-import { quarantine } from '../lake/quarantine.js';
 import { createSerializer } from '../lake/serialize.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
-import type { Outcome } from '../outcome.js';
 import { AbsenceNotes } from './remember-absences.js';
 import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
+import { keepEvidence, writeObjects } from './write-objects.js';
 import type { PartitionPlan, PlanTotals, Task } from '../task.js';
 import { TOOL_VERSION } from '../version.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import { createEngine } from '../duckdb.js';
 import type { Engine } from '../duckdb.js';
 import { createPartitionWriter } from '../write/partition-writer.js';
-import type { PartitionWriter, WriteResult, WriterContext } from '../write/writer.js';
+import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
 
 export interface PlannedRun {
@@ -196,72 +195,6 @@ async function beforeRound(session: Session, round: number): Promise<void> {
   await session.deadline.sleep(Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000));
 }
 
-async function writeObjects(
-  session: Session,
-  writer: PartitionWriter,
-  plan: PartitionPlan,
-  received: readonly ReceivedObject[],
-  absent: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, CryptodlError>> {
-  const result = await writer.write(plan, received, absent);
-  const { observer, tally } = session;
-  tally.files += result.files;
-  tally.fileBytes += result.bytes;
-  tally.duplicatesAcross += result.duplicatesAcross;
-  tellOverlaps(session, plan, result);
-  if (result.files > 0)
-    observer.event('partition', {
-      ...plan.series,
-      partition: plan.label,
-      files: result.files,
-      bytes: result.bytes,
-    });
-  for (const object of received) {
-    const written = result.written.get(object.object.key);
-    const error = result.failed.get(object.object.key);
-    if (error !== undefined && REFUSED_BYTES.has(error.code))
-      await keepEvidence(session, object.object.key, object.zip, error);
-    await forget(object);
-    if (written === undefined) {
-      if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
-      continue;
-    }
-    const { replaces, ...facts } = written;
-    const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
-    const outcome: Outcome = {
-      kind: isPartial ? 'partial' : 'ok',
-      bytes: object.zipBytes,
-      unverified: object.verified === 'crc' && session.options.verify !== 'none',
-      ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
-      ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
-      ...facts,
-    };
-    await session.tell(plan, object.object, outcome);
-  }
-  return result.failed;
-}
-
-/** Whether what REST said was what the archive has published since. */
-function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
-  for (const found of overlaps) {
-    const { overlap } = tally;
-    overlap.compared += found.compared;
-    overlap.differing += found.differing;
-    overlap.onlyRest += found.onlyRest;
-    overlap.onlyArchive += found.onlyArchive;
-    if (found.labelsShiftMs !== undefined) overlap.shifted += 1;
-    observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
-  }
-}
-
-/** Refusals that are about the bytes themselves. */
-const REFUSED_BYTES: ReadonlySet<string> = new Set([
-  'header-unknown',
-  'row-malformed',
-  'symbol-mismatch',
-  'file-empty',
-]);
-
 async function recordFailure(
   session: Session,
   report: FailureReport,
@@ -273,16 +206,6 @@ async function recordFailure(
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
   await session.tell(plan, task.object, { kind: 'failed', error });
   await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
-}
-
-async function keepEvidence(
-  session: Session,
-  key: string,
-  body: Parameters<typeof quarantine>[2],
-  error: CryptodlError,
-): Promise<void> {
-  await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
-  session.tally.quarantined += 1;
 }
 
 async function recordSettled(

@@ -49,8 +49,11 @@ async function writeInto(
     received.map(({ object }) => object.period),
   );
   const before = refusal(plan, held, received, absent);
-  if (before !== undefined)
-    return isWithdrawn(plan, before) ? addNew(context, plan, held, received, before) : before;
+  const stillHeld = new Set(held.inFile.map(({ key }) => key).filter((key) => absent.has(key)));
+  if (before !== undefined) {
+    const result = isWithdrawn(plan, before) ? await addNew(context, plan, held, received, before) : before;
+    return { ...result, stillHeld };
+  }
   const session = await context.engine.session();
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
@@ -63,7 +66,7 @@ async function writeInto(
     }
     const sound = received.filter(({ object }) => !failed.has(object.key));
     const after = refusal(plan, held, sound, absent, failed);
-    if (after !== undefined) return after;
+    if (after !== undefined) return { ...after, stillHeld };
     if (made.length === 0) return nothing(failed);
     const files = made.splice(0);
     await context.serialize(held.folder, () =>

@@ -31,6 +31,8 @@ export interface WrittenObject extends Partial<ObjectFacts> {
 export interface WriteResult {
   readonly written: ReadonlyMap<string, WrittenObject>;
   readonly failed: ReadonlyMap<string, CryptodlError>;
+  /** Absent keys whose rows stay in the file. */
+  readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
   readonly duplicatesAcross: number;

@@ -1,0 +1,89 @@
+/** What has arrived goes to its writer, and what became of it to whoever is told. */
+import { forget } from './download-object.js';
+import { quarantine } from '../lake/quarantine.js';
+import type { CryptodlError } from '../errors.js';
+import type { Outcome } from '../outcome.js';
+import type { Session } from './session.js';
+import type { PartitionPlan } from '../task.js';
+import type { ReceivedObject } from '../write/csv-input.js';
+import type { PartitionWriter, WriteResult } from '../write/writer.js';
+
+/** Keys that are not written, with why; `held`: nobody has it any more, and what is held of it stays. */
+export async function writeObjects(
+  session: Session,
+  writer: PartitionWriter,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  absent: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
+  const result = await writer.write(plan, received, absent);
+  const { observer, tally } = session;
+  tally.files += result.files;
+  tally.fileBytes += result.bytes;
+  tally.duplicatesAcross += result.duplicatesAcross;
+  tellOverlaps(session, plan, result);
+  if (result.files > 0)
+    observer.event('partition', {
+      ...plan.series,
+      partition: plan.label,
+      files: result.files,
+      bytes: result.bytes,
+    });
+  for (const object of received) {
+    const written = result.written.get(object.object.key);
+    const error = result.failed.get(object.object.key);
+    if (error !== undefined && REFUSED_BYTES.has(error.code))
+      await keepEvidence(session, object.object.key, object.zip, error);
+    await forget(object);
+    if (written === undefined) {
+      if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
+      continue;
+    }
+    const { replaces, ...facts } = written;
+    const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
+    const outcome: Outcome = {
+      kind: isPartial ? 'partial' : 'ok',
+      bytes: object.zipBytes,
+      unverified: object.verified === 'crc' && session.options.verify !== 'none',
+      ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
+      ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
+      ...facts,
+    };
+    await session.tell(plan, object.object, outcome);
+  }
+  const refused = new Map<string, CryptodlError | 'held'>(result.failed);
+  for (const key of result.stillHeld ?? []) refused.set(key, 'held');
+  return refused;
+}
+
+/** Whether what REST said was what the archive has published since. */
+function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
+  for (const found of overlaps) {
+    const { overlap } = tally;
+    overlap.compared += found.compared;
+    overlap.differing += found.differing;
+    overlap.onlyRest += found.onlyRest;
+    overlap.onlyArchive += found.onlyArchive;
+    if (found.labelsShiftMs !== undefined) overlap.shifted += 1;
+    observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
+  }
+}
+
+/** Refusals that are about the bytes themselves. */
+const REFUSED_BYTES: ReadonlySet<string> = new Set([
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+]);
+
+/** What was refused, for whoever wants to look at it. */
+export async function keepEvidence(
+  session: Session,
+  key: string,
+  body: Parameters<typeof quarantine>[2],
+  error: CryptodlError,
+): Promise<void> {
+  await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
+  session.tally.quarantined += 1;
+}
