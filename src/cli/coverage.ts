@@ -18,7 +18,7 @@ import { heldSeries } from '../plan/held-series.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
-import { chooseCovered } from '../run/choose-covered.js';
+import { narrowHeld } from '../run/narrow-held.js';
 import { coverLake } from '../run/cover-lake.js';
 import type { CoveredSeries, FoundHalt } from '../run/cover-lake.js';
 import { absolutePath } from '../shown-path.js';
@@ -86,7 +86,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     root,
     venue,
     held,
-    chosen: chooseCovered(held, resolved, patterns),
+    chosen: narrowHeld(held, resolved, patterns),
     formats: origins.format === 'default' ? FORMATS : [options.format],
     range: range ?? {},
     today: Math.floor(nowMs / DAY_MS),

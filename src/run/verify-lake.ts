@@ -6,11 +6,11 @@ import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Finding, FindingKind } from '../verify/finding.js';
 import { leftovers } from '../verify/walk-lake.js';
-import { chooseHeld, nothingHeld } from './choose-held.js';
+import { chooseHeld } from './choose-held.js';
 import type { HeldSelection } from './choose-held.js';
 import { checkLake } from './check-lake.js';
 import type { CheckRequest } from './check-lake.js';
-import { givenFlags } from './describe-wanted.js';
+import { nothingHeld } from './narrow-held.js';
 import { openLake } from './open-lake.js';
 import type { Session } from './session.js';
 
@@ -40,7 +40,7 @@ export async function verifyLake(
   tell: VerifyTeller,
 ): Promise<VerifySummary | undefined> {
   const fix = session.options.fix === true;
-  const selection = await chooseHeld(session, givenFlags(resolved), read);
+  const selection = await chooseHeld(session, resolved, read);
   if (session.options.upstream === true) await session.refuseBanned('verify');
   await refuseWriter(session.paths.own);
   const left = selection.isWhole ? await leftovers(session.paths) : [];
@@ -76,7 +76,7 @@ async function verifyIn(
     count.bytes += check.bytes;
     tell.progress(count);
   }
-  if (count.series === 0 && count.isSound) throw nothingHeld(options.out, !selection.isWhole);
+  if (count.series === 0 && count.isSound) throw nothingHeld(options.out);
   return count.summary();
 }
 

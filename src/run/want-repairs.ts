@@ -16,8 +16,8 @@ import { findDataset, isArchived } from '../venue/venue.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { checkLake } from './check-lake.js';
 import type { Checked } from './check-lake.js';
-import { chooseHeld, nothingHeld } from './choose-held.js';
-import { givenFlags } from './describe-wanted.js';
+import { chooseHeld } from './choose-held.js';
+import { nothingHeld } from './narrow-held.js';
 import { restOffer } from './rest-offer.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
@@ -25,8 +25,7 @@ import type { Wanted } from './wanted.js';
 /** A dry run looks and plans; otherwise only under the lake's lock. Throws usage errors. */
 export async function wantRepairs(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
   const { options, paths, venue } = session;
-  const given = givenFlags(resolved);
-  const selection = await chooseHeld(session, given, read);
+  const selection = await chooseHeld(session, resolved, read);
   const requests: SeriesRequest[] = [];
   const found: Partial<Record<FindingKind, number>> = {};
   let series = 0;
@@ -43,7 +42,7 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
     series += 1;
     requests.push(...requestsOf(session, checked, selection.format));
   }
-  if (series === 0) throw nothingHeld(options.out, !selection.isWhole);
+  if (series === 0) throw nothingHeld(options.out);
   const days = requests.reduce(
     (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
     0,

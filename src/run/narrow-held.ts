@@ -3,21 +3,17 @@ import { didYouMean, nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { hasQuote, selectSymbols } from '../plan/symbols.js';
+import { selectSymbols } from '../plan/symbols.js';
 import type { SymbolPatterns } from '../plan/symbols.js';
 import type { Series } from '../task.js';
 
 /** Only what is given chooses; throws usage errors for what the lake does not hold. `patterns`: of --symbols. */
-export function chooseCovered(
+export function narrowHeld(
   held: readonly Series[],
   { options, origins }: Pick<Resolved, 'options' | 'origins'>,
   patterns: SymbolPatterns | undefined,
 ): Series[] {
-  if (held.length === 0) {
-    throw usage(`${options.out} holds no series`, 'name the lake with --out, or download into it first', {
-      command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
-    });
-  }
+  if (held.length === 0) throw nothingHeld(options.out);
   const isGiven = (name: FlagName): boolean => origins[name] !== 'default';
   let chosen = held;
   const narrow = (name: FlagName, values: readonly string[], of: (series: Series) => string | undefined) => {
@@ -37,9 +33,13 @@ export function chooseCovered(
   const every = { names: [], globs: ['*'], exclusions: [] };
   const { symbols } = selectSymbols(patterns ?? every, quotes, available, whatOf(chosen), options.out);
   const wanted = new Set(symbols);
-  return chosen.filter(
-    ({ symbol }) => wanted.has(symbol) && (quotes.length === 0 || quotes.some((q) => hasQuote(symbol, q))),
-  );
+  return chosen.filter(({ symbol }) => wanted.has(symbol));
+}
+
+export function nothingHeld(out: string): Error {
+  return usage(`${out} holds no series`, 'name the lake with --out, or download something into it', {
+    command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
+  });
 }
 
 function refuseUnknown(
