@@ -9,6 +9,8 @@ export interface Announcement {
   readonly what: string;
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
+  /** Said in place of it when there is nothing to do. */
+  readonly idle?: string;
   /** Further lines for people. */
   readonly notes: readonly string[];
   /** `parquet in data` */

@@ -2,7 +2,14 @@
 import type { Announcement } from '../observer.js';
 import { bytesText } from '../units.js';
 
-export function planBlock({ what, range, notes, destination, totals }: Announcement): string[] {
+export function planBlock({
+  what,
+  range,
+  idle = 'nothing goes on',
+  notes,
+  destination,
+  totals,
+}: Announcement): string[] {
   const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${digits(number)} ${reason}`);
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
@@ -14,7 +21,7 @@ export function planBlock({ what, range, notes, destination, totals }: Announcem
       ? 'nothing'
       : `${size}, into ${count(totals.partitions, 'partition')} of ${destination}`;
   return [
-    totals.series === 0 ? `${what}: nothing goes on` : `${what}: ${digits(totals.series)} series, ${range}`,
+    `${what}: ${totals.series === 0 ? idle : `${digits(totals.series)} series, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
     ...(totals.wider > 0

@@ -152,10 +152,15 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
   }
 }
 
-function announcement(session: Session, { what, range, notes }: Wanted, { totals }: Plan): Announcement {
+function announcement(
+  session: Session,
+  { what, range, idle, notes }: Wanted,
+  { totals }: Plan,
+): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
   const asked = requestNotes(session.venue, totals.requests);
-  return { what, range, notes: [...notes, ...asked], destination, totals };
+  const nothing = idle === undefined ? {} : { idle };
+  return { what, range, ...nothing, notes: [...notes, ...asked], destination, totals };
 }
 
 /** Only what is needed is loaded: few files open at once, and a quick start. */

@@ -52,6 +52,7 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
     requests,
     hasListing: true,
     what: `repair of ${options.out}`,
+    idle: `nothing is missing, of ${series} series held`,
     range: `${count(days, 'day')} of ${count(requests.length, 'series')}, of ${series} held`,
     notes: foundNotes(found, hasEvidence),
     ended: [],

@@ -25,6 +25,8 @@ export interface Wanted {
   /** `um klines 1m` */
   readonly what: string;
   readonly range: string;
+  /** Said in place of it when there is nothing to do. */
+  readonly idle?: string;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
   /** Datasets that were asked for by name, and that have an end. */
