@@ -19,9 +19,11 @@ import type { Finding } from '../finding.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
+import { correctedLine } from './corrected-line.js';
 import { findingText } from './finding-text.js';
 import { warningsTo, withoutListing } from './list.js';
 import { readLists } from './read-lists.js';
+import { tellSoFar } from './so-far.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
 
@@ -39,7 +41,8 @@ export async function audit(run: AuditRun): Promise<ExitCode> {
   const tally = new AuditTally();
   try {
     await auditAll(run, signals, tally);
-    const rebuilt = tally.rebuilds.length === 0 ? 0 : await rebuild(run, signals, tally.rebuilds);
+    const isWanted = run.resolved.options.prefer === 'daily' && tally.rebuilds.length > 0;
+    const rebuilt = isWanted ? await rebuild(run, signals, tally.rebuilds) : 0;
     return await conclude(run, tally, rebuilt);
   } catch (error) {
     const signal = signals.signalled();
@@ -104,11 +107,13 @@ async function auditAll(run: AuditRun, signals: Signals, tally: AuditTally): Pro
   });
   try {
     await session.refuseBanned('audit');
+    const soFar = tellSoFar(resolved.options, io);
     const audited = await wantAudit(session, resolved, readLists(io));
     for await (const month of auditArchive(session, audited)) {
       tally.add(month);
       await tellMonth(run, month);
-      if (resolved.options.prefer === 'daily') await prefer(run, session, month, tally);
+      await prefer(run, session, month, tally);
+      soFar(() => textOf(tally));
     }
   } finally {
     await session.close();
@@ -116,14 +121,14 @@ async function auditAll(run: AuditRun, signals: Signals, tally: AuditTally): Pro
 }
 
 async function prefer(
-  { io }: AuditRun,
+  { io, resolved }: AuditRun,
   session: Session,
   month: AuditedMonth,
   tally: AuditTally,
 ): Promise<void> {
   const { requests, notes } = await rebuildsOf(session, month);
   tally.rebuilds.push(...requests);
-  for (const note of notes) io.stderr.write(`${note}\n`);
+  if (resolved.options.prefer === 'daily') for (const note of notes) io.stderr.write(`${note}\n`);
 }
 
 async function tellMonth(
@@ -176,8 +181,13 @@ async function rebuild(
   }
 }
 
-async function conclude({ io, resolved }: AuditRun, tally: AuditTally, rebuilt: ExitCode): Promise<ExitCode> {
+async function conclude(
+  { io, resolved, typed }: AuditRun,
+  tally: AuditTally,
+  rebuilt: ExitCode,
+): Promise<ExitCode> {
   const { options } = resolved;
+  const isPreferred = options.prefer === 'daily';
   const code = exitCodeOfJobs([tally.exitCode, rebuilt], undefined);
   const summary = {
     series: tally.series.size,
@@ -186,15 +196,24 @@ async function conclude({ io, resolved }: AuditRun, tally: AuditTally, rebuilt: 
     rows: tally.rows,
     findings: Object.fromEntries(tally.findings),
     failed: tally.failures.length,
-    rebuilt: tally.rebuilds.length,
+    [isPreferred ? 'rebuilt' : 'rebuildable']: tally.rebuilds.length,
     exitCode: code,
   };
   if (options.json === true) await writeData(io, `${JSON.stringify({ event: 'audit', ...summary })}\n`);
   if (options.quiet === true && code === 0) return code;
-  io.stderr.write(
-    `${tally.series.size} series, ${count(tally.months, 'month')}: ${tally.compared} with both cadences, ${count(tally.rows, 'row')} compared; ${count(tally.found, 'finding')}${tally.failures.length > 0 ? `, ${tally.failures.length} objects could not be read` : ''}\n`,
-  );
+  io.stderr.write(`${textOf(tally)}\n`);
+  if (tally.rebuilds.length > 0 && !isPreferred) {
+    const months = `${count(tally.rebuilds.length, 'month')} of the lake`;
+    const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
+    io.stderr.write(`${months} would be better from the days\nnext: ${line}\n`);
+  }
   return code;
+}
+
+function textOf(tally: AuditTally): string {
+  const failed =
+    tally.failures.length > 0 ? `, ${count(tally.failures.length, 'object')} could not be read` : '';
+  return `${tally.series.size} series, ${count(tally.months, 'month')}: ${tally.compared} with both cadences, ${count(tally.rows, 'row')} compared; ${count(tally.found, 'finding')}${failed}`;
 }
 
 function count(number: number, what: string): string {

@@ -15,6 +15,7 @@ import type { Finding } from '../verify/finding.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { readLists } from './read-lists.js';
+import { tellSoFar } from './so-far.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
 
@@ -58,10 +59,8 @@ export async function verify({ resolved, io, typed }: VerifyRun): Promise<ExitCo
   }
 }
 
-const PROGRESS_EVERY_MS = 10_000;
-
 function teller({ options }: Resolved, io: Io): VerifyTeller {
-  let saidAt = systemClock.monotonic();
+  const soFar = tellSoFar(options, io);
   return {
     finding: (finding) =>
       writeData(
@@ -69,10 +68,7 @@ function teller({ options }: Resolved, io: Io): VerifyTeller {
         options.json === true ? `${JSON.stringify({ event: 'finding', ...finding })}\n` : lineOf(finding),
       ),
     progress: (progress) => {
-      const now = systemClock.monotonic();
-      if (options.quiet === true || now - saidAt < PROGRESS_EVERY_MS) return;
-      saidAt = now;
-      io.stderr.write(`${seen(progress)} so far\n`);
+      soFar(() => seen(progress));
     },
   };
 }

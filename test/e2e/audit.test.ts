@@ -175,7 +175,7 @@ describe('a month and its days', () => {
       rows: 480,
       findings: { 'rows-differ': 1 },
       failed: 0,
-      rebuilt: 0,
+      rebuildable: 0,
       exitCode: 4,
     });
     expect(stderr).toContain('480 rows compared; 1 finding');
@@ -313,9 +313,12 @@ describe('a lake', () => {
 
   it('is audited without --symbols, over what it holds, and stays as it is', async () => {
     const before = [filesBelow(lake), await parquetDigests(lake)];
-    const { code, events } = await run('audit', 'lake', '--json');
+    const { code, events, stderr } = await run('audit', 'lake', '--json');
     expect(code).toBe(4);
-    expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuilt: 0 });
+    expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 2 });
+    expect(stderr).toMatch(
+      /\n2 months of the lake would be better from the days\nnext: cryptodl audit .*--prefer daily\n$/,
+    );
     expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
     const none = await run('audit', 'lake', '--market', 'spot');
     expect(none.code).toBe(2);
