@@ -23,21 +23,23 @@ export function checkZips(out, digests) {
   return verdict;
 }
 
+/** @typedef {{ file: string, rows: number }} ExpectedFile relative to the folder */
+
 /**
- * Parquet files: right when DuckDB reads the expected number of rows from them, at as many different times.
+ * Parquet files: right when DuckDB reads the expected number of rows from them, with as many different values of a column.
  * @param {string} out
- * @param {readonly string[]} files relative to `out`
- * @param {number} rows of each
+ * @param {{ files: readonly ExpectedFile[], distinct: string }} expected
  * @returns {Promise<Verdict>}
  */
-export async function checkParquet(out, files, rows) {
-  const verdict = { right: 0, wrong: strangers(out, '.parquet', new Set(files)), missing: 0 };
+export async function checkParquet(out, { files, distinct }) {
+  const names = new Set(files.map(({ file }) => file));
+  const verdict = { right: 0, wrong: strangers(out, '.parquet', names), missing: 0 };
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
-  for (const file of files) {
+  for (const { file, rows } of files) {
     const path = join(out, file);
     if (!existsSync(path)) verdict.missing += 1;
-    else if (await hasRows(connection, path, rows)) verdict.right += 1;
+    else if (await hasRows(connection, path, { rows, distinct })) verdict.right += 1;
     else verdict.wrong += 1;
   }
   connection.closeSync();
@@ -48,10 +50,10 @@ export async function checkParquet(out, files, rows) {
 /**
  * @param {import('@duckdb/node-api').DuckDBConnection} connection
  * @param {string} path
- * @param {number} rows
+ * @param {{ rows: number, distinct: string }} expected
  */
-async function hasRows(connection, path, rows) {
-  const sql = `SELECT count(*), count(DISTINCT create_time) FROM read_parquet('${path.replaceAll("'", "''")}')`;
+async function hasRows(connection, path, { rows, distinct }) {
+  const sql = `SELECT count(*), count(DISTINCT ${distinct}) FROM read_parquet('${path.replaceAll("'", "''")}')`;
   try {
     const reader = await connection.runAndReadAll(sql);
     return reader.getRows()[0]?.every((count) => Number(count) === rows) === true;

@@ -1,6 +1,7 @@
 /** Who runs, and with which command. Every contender runs in an empty folder of its own and writes into it. */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** @import { Measured } from './measure.js' */
@@ -10,55 +11,56 @@ import { fileURLToPath } from 'node:url';
  * @property {string} id
  * @property {string} name
  * @property {readonly string[]} command
- * @property {string} shown the command as a person would type it, with $URL and $CONFIG
- * @property {'parquet' | 'zip'} makes
+ * @property {string} shown the command as a person would type it
+ * @property {'parquet' | 'zip' | 'nothing'} makes
  * @property {readonly string[]} missing packages whose programs are not installed
- * @property {(measured: Measured) => number | undefined} requests
+ * @property {boolean} isOurs
+ * @property {boolean} [keepsOut] what lies in the folder from before is left there
+ * @property {(measured: Measured) => number | undefined} requests where the server does not count them
  */
 
-const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
-const PACKAGES = { curl: 'curl', sha256sum: 'coreutils', find: 'findutils', awk: 'mawk' };
+/**
+ * @typedef {object} Place
+ * @property {string} url of the objects
+ * @property {string} listingUrl
+ * @property {string} archive the folder that they come from
+ * @property {readonly string[]} keys of the zips
+ * @property {string} files where lists of what is to be fetched go, as a prefix
+ */
+
+export const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
+const PLAIN = fileURLToPath(new URL('plain.py', import.meta.url));
+const FLOOR = fileURLToPath(new URL('floor.js', import.meta.url));
+const PACKAGES = {
+  curl: 'curl',
+  sha256sum: 'coreutils',
+  find: 'findutils',
+  awk: 'mawk',
+  aria2c: 'aria2',
+  wget2: 'wget2',
+  rclone: 'rclone',
+  unzip: 'unzip',
+};
+const BOTH = ['', '.CHECKSUM'];
+const ZIPS = [''];
 
 /** Sidecars name their zip without its folder: one awk puts the folder back, for one sha256sum over all. */
 const CHECK = String.raw`find data -name '*.CHECKSUM' -exec awk '{ folder = FILENAME; sub(/[^\/]*$/, "", folder); print $1 "  " folder $2 }' {} + | sha256sum -c --quiet`;
 
 /**
- * @param {object} workload
- * @param {string} workload.url
- * @param {readonly string[]} workload.keys of the zips
- * @param {string} workload.from
- * @param {string} workload.to
- * @param {string} workload.configs where curl's config files go, as a prefix
- * @returns {Contender[]}
- */
-export function createContenders({ url, keys, from, to, configs }) {
-  const both = writeConfig(`${configs}-both`, url, keys, ['', '.CHECKSUM']);
-  const zips = writeConfig(`${configs}-zips`, url, keys, ['']);
-  const vision = `vision --dataset metrics --symbols all --from ${from} --to ${to} --concurrency 50`;
-  return [
-    cryptodl('a', 'cryptodl, to Parquet', 'parquet', vision, url),
-    shell('b', 'curl -Z, sha256sum -c', both, ` && ${CHECK}`, ['curl', 'find', 'awk', 'sha256sum']),
-    shell('c', 'curl -Z, zips only', zips, '', ['curl']),
-    cryptodl('d', 'cryptodl, zips verified', 'zip', `${vision} --format zip`, url),
-  ];
-}
-
-/**
- * @param {string} id
- * @param {string} name
- * @param {'parquet' | 'zip'} makes
+ * @param {Place} place
+ * @param {Pick<Contender, 'id' | 'name' | 'makes'> & { keepsOut?: boolean }} what
  * @param {string} words
- * @param {string} url
  * @returns {Contender}
  */
-function cryptodl(id, name, makes, words, url) {
-  const line = `${words} --progress none --out . --archive-url`;
+export function cryptodl({ url, listingUrl }, what, words) {
+  const line = `${words} --progress none --out .`;
+  const places = ['--archive-url', url, '--listing-url', listingUrl];
   return {
-    id,
-    name,
-    makes,
-    command: [process.execPath, BIN, ...line.split(' '), url],
-    shown: `cryptodl ${line} $URL`,
+    ...what,
+    isOurs: true,
+    command: [process.execPath, BIN, ...line.split(' '), ...places],
+    shown: `cryptodl ${line}`,
     missing: [],
     requests: ({ stderr }) => {
       const [, count] = /([\d,]+) requests/.exec(stderr) ?? [];
@@ -67,45 +69,151 @@ function cryptodl(id, name, makes, words, url) {
   };
 }
 
+/** What people write by hand: zips and sidecars at once, then one sum over all. */
+export function chain(/** @type {Place} */ place, /** @type {string} */ id) {
+  return curl(place, { id, name: 'curl -Z, sha256sum -c', endings: BOTH, after: ` && ${CHECK}` });
+}
+
+/** The zips alone, unverified. */
+export function curlRaw(/** @type {Place} */ place, /** @type {string} */ id) {
+  return curl(place, { id, name: 'curl -Z, zips only', endings: ZIPS });
+}
+
+/** Zips and sidecars, each tried five times more, unverified. */
+export function curlRetrying(/** @type {Place} */ place, /** @type {string} */ id) {
+  return curl(place, { id, name: 'curl -Z --retry 5, both', endings: BOTH, flags: ' --retry 5' });
+}
+
 /**
- * @param {string} id
- * @param {string} name
- * @param {string} config
- * @param {string} then
+ * @param {Place} place
+ * @param {{ id: string, name: string, endings: readonly string[], flags?: string, after?: string }} how
+ * @returns {Contender}
+ */
+function curl({ url, keys, files }, { id, name, endings, flags = '', after = '' }) {
+  const transfers = keys.flatMap((key) =>
+    endings.map((ending) => ({ url: `${url}/${key}${ending}`, output: `${key}${ending}` })),
+  );
+  const config = writeConfig(`${files}-curl-${id}`, transfers);
+  const shown = `curl -q -Z --parallel-max 50${flags} -K CONFIG${after}`;
+  const made = shell({ id, name, makes: 'zip' }, shown, { CONFIG: config }, [
+    'curl',
+    'find',
+    'awk',
+    'sha256sum',
+  ]);
+  return { ...made, requests: countedAnswers };
+}
+
+/**
+ * @param {string} path
+ * @param {readonly { url: string, output: string }[]} transfers
+ * @returns {string} the path
+ */
+function writeConfig(path, transfers) {
+  const settings = 'fail\ncreate-dirs\nno-progress-meter\nwrite-out = "%{http_code}\\n"\n';
+  writeFileSync(
+    path,
+    settings + transfers.map(({ url, output }) => `url = "${url}"\noutput = "${output}"\n`).join(''),
+  );
+  return path;
+}
+
+/** One line per answer, from write-out in the config. */
+function countedAnswers(/** @type {Measured} */ { stdout }) {
+  return stdout.match(/^\d{3}$/gm)?.length;
+}
+
+/** Digests that the sidecars name stand in its list, as somebody would have put them there. */
+export function aria2(
+  /** @type {Place} */ { url, keys, files, archive },
+  /** @type {string} */ id,
+  isChecked = false,
+) {
+  const LIST = `${files}-aria2-${id}`;
+  const lines = keys.map((key) => {
+    const digest = isChecked ? ` checksum=sha-256=${sidecarOf(archive, key)}\n` : '';
+    return `${url}/${key}\n dir=${dirname(key)}\n out=${basename(key)}\n${digest}`;
+  });
+  writeFileSync(LIST, lines.join(''));
+  const name = isChecked ? 'aria2c, sha-256 of each' : 'aria2c, zips only';
+  const shown = 'aria2c -q -j 50 --file-allocation=none -i LIST';
+  return shell({ id, name, makes: 'zip' }, shown, { LIST }, ['aria2c']);
+}
+
+export function wget2(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
+  const LIST = `${files}-wget2-${id}`;
+  writeFileSync(LIST, keys.map((key) => `${url}/${key}\n`).join(''));
+  const what = /** @type {const} */ ({ id, name: 'wget2, zips only', makes: 'zip' });
+  return shell(what, 'wget2 -q --max-threads=50 -x -nH -i LIST', { LIST }, ['wget2']);
+}
+
+export function rclone(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
+  const LIST = `${files}-rclone-${id}`;
+  writeFileSync(LIST, keys.map((key) => `${key}\n`).join(''));
+  const what = /** @type {const} */ ({ id, name: 'rclone copy, zips only', makes: 'zip' });
+  const shown =
+    'rclone copy -q --config /dev/null --http-url URL :http: . --files-from LIST --no-traverse --transfers 50 --checkers 50';
+  return shell(what, shown, { LIST, URL: url }, ['rclone']);
+}
+
+export function plain(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
+  const KEYS = `${files}-plain-${id}`;
+  writeFileSync(KEYS, keys.join('\n'));
+  const what = /** @type {const} */ ({ id, name: 'plain script, one by one', makes: 'zip' });
+  const made = shell(what, 'python3 plain.py URL KEYS', { 'plain.py': PLAIN, URL: url, KEYS }, []);
+  const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+  return { ...made, missing: hasRequests ? [] : ['python3-requests'] };
+}
+
+/** What has to be done with the files when they are there already. */
+export function floor(/** @type {Place} */ { archive }, /** @type {string} */ id) {
+  const what = /** @type {const} */ ({ id, name: 'sha256sum, unzip -p, COPY', makes: 'nothing' });
+  const paths = { node: process.execPath, 'floor.js': FLOOR, FOLDER: archive };
+  return shell(what, 'node floor.js FOLDER', paths, ['sha256sum', 'unzip']);
+}
+
+/** Pages of a listing and nothing else. */
+export function listings(
+  /** @type {Place} */ { listingUrl, files },
+  /** @type {string} */ id,
+  /** @type {readonly string[]} */ prefixes,
+) {
+  const transfers = prefixes.map((prefix, at) => ({
+    url: `${listingUrl}/?prefix=${encodeURIComponent(prefix)}&delimiter=/`,
+    output: `listings/${at}.xml`,
+  }));
+  const config = writeConfig(`${files}-listings`, transfers);
+  const what = /** @type {const} */ ({ id, name: 'curl -Z of the listings', makes: 'nothing' });
+  const shown = 'curl -q -Z --parallel-max 50 -K CONFIG';
+  return { ...shell(what, shown, { CONFIG: config }, ['curl']), requests: countedAnswers };
+}
+
+/**
+ * @param {Pick<Contender, 'id' | 'name' | 'makes'>} what
+ * @param {string} shown
+ * @param {Readonly<Record<string, string>>} paths what its words stand for
  * @param {readonly (keyof typeof PACKAGES)[]} programs
  * @returns {Contender}
  */
-function shell(id, name, config, then, programs) {
-  const line = (/** @type {string} */ file) => `curl -q -Z --parallel-max 50 -K ${file}${then}`;
+function shell(what, shown, paths, programs) {
+  const line = Object.entries(paths).reduce((text, [word, path]) => text.replace(word, `'${path}'`), shown);
   return {
-    id,
-    name,
-    makes: 'zip',
-    command: ['sh', '-c', line(`'${config}'`)],
-    shown: line('$CONFIG'),
+    ...what,
+    isOurs: false,
+    command: ['sh', '-c', line],
+    shown,
     missing: programs.filter((program) => !isInstalled(program)).map((program) => PACKAGES[program]),
-    // One line per answer, from write-out in the config.
-    requests: ({ stdout }) => stdout.match(/^\d{3}$/gm)?.length,
+    requests: () => undefined,
   };
+}
+
+/** @param {string} archive @param {string} key */
+function sidecarOf(archive, key) {
+  const [digest] = readFileSync(join(archive, `${key}.CHECKSUM`), 'utf8').split(' ');
+  return digest;
 }
 
 /** @param {string} program */
 function isInstalled(program) {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-}
-
-/**
- * @param {string} path
- * @param {string} url
- * @param {readonly string[]} keys
- * @param {readonly string[]} endings
- * @returns {string} the path
- */
-function writeConfig(path, url, keys, endings) {
-  const settings = 'fail\ncreate-dirs\nno-progress-meter\nwrite-out = "%{http_code}\\n"\n';
-  const transfers = keys.flatMap((key) =>
-    endings.map((ending) => `url = "${url}/${key}${ending}"\noutput = "${key}${ending}"\n`),
-  );
-  writeFileSync(path, settings + transfers.join(''));
-  return path;
 }

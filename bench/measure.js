@@ -78,6 +78,8 @@ export async function measure(meter, reportFile, command, options) {
   const [program = '', ...args] = [...meter.prefix, ...command];
   const started = process.hrtime.bigint();
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const kill = () => child.kill();
+  process.on('exit', kill);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));
@@ -87,6 +89,7 @@ export async function measure(meter, reportFile, command, options) {
     child.on('error', reject);
     child.on('close', resolve);
   });
+  process.off('exit', kill);
   const wallSeconds = Number(process.hrtime.bigint() - started) / 1e9;
   const used = meter.read(readFileSync(reportFile, 'utf8'));
   return { wallSeconds, cpuSeconds: used?.cpuSeconds, peakBytes: used?.peakBytes, exitCode, stdout, stderr };

@@ -4,7 +4,10 @@
 /** @import { Measured } from './measure.js' */
 /** @import { Verdict } from './check.js' */
 
-/** @typedef {Omit<Measured, 'stdout' | 'stderr'> & Verdict & { requests: number | undefined }} Run */
+/**
+ * @typedef {Omit<Measured, 'stdout' | 'stderr'> & Verdict & {
+ *   requests: number | undefined, objectRequests?: number | undefined, faults?: number }} Run
+ */
 /** @typedef {{ contender: Contender, runs: readonly Run[] }} Result */
 
 /**
@@ -41,7 +44,7 @@ function rowOf({ contender, runs }, base) {
 }
 
 /** @param {Result} result */
-export function medianWall({ runs }) {
+function medianWall({ runs }) {
   return median(runs.map((run) => run.wallSeconds));
 }
 
@@ -49,7 +52,7 @@ export function medianWall({ runs }) {
  * @param {readonly Run[]} runs
  * @param {(run: Run) => number | undefined} pick
  */
-function medianOf(runs, pick) {
+export function medianOf(runs, pick) {
   const values = runs.flatMap((run) => pick(run) ?? []);
   return values.length === 0 ? undefined : median(values);
 }

@@ -1,94 +1,99 @@
 /**
- * `npm run bench [-- --rounds N]`: cryptodl beside the chain of curl and sha256sum, on the same made-up archive and the
- * same server. How to read it: bench/README.md.
+ * `npm run bench [-- --rounds N] [--only W1,W5] [--full] [--disk FOLDER] [--share 0.1]`: cryptodl beside what people use, on the same made-up
+ * archives, the same servers and in the same run. How to read it: bench/README.md.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeArchive } from '../scripts/synthetic-archive.js';
 import { checkParquet, checkZips, sha256 } from './check.js';
-import { createContenders } from './contenders.js';
 import { chooseMeter, measure } from './measure.js';
-import { medianWall, resultsTable } from './results-table.js';
+import { resultsTable } from './results-table.js';
+import { serveArchive, serveWeather } from './servers.js';
+import { judge, verdictText } from './targets.js';
+import { createWorkloads } from './workloads.js';
 
 /** @import { Contender } from './contenders.js' */
-/** @import { Result, Run } from './results-table.js' */
+/** @import { Run } from './results-table.js' */
+/** @import { Server } from './servers.js' */
+/** @import { Workload } from './workloads.js' */
 
-const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const RESULTS = fileURLToPath(new URL('results.json', import.meta.url));
-const FROM = '2024-01-01';
-const TO = '2024-01-31';
-const SYMBOLS = Array.from({ length: 100 }, (_, index) => `SYN${String(index).padStart(3, '0')}USDT`);
-const PARQUETS = SYMBOLS.map((symbol) => `binance/um/metrics/symbol=${symbol}/2024-01.parquet`);
+const LOOP_DELAY = fileURLToPath(new URL('loop-delay.js', import.meta.url));
+const MEMORY_FOLDER = '/dev/shm';
 /** Nobody's settings: no CRYPTODL_ twins, no proxies. */
 const ENVIRONMENT = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
+/** Of W4. */
+const FAULT_SHARE = 0.04;
+/** What K1 of the mechanisms asks of the event loop. */
+const MOST_DELAY_MS = 50;
 
-const rounds = roundsAsked();
-const folder = mkdtempSync(join(tmpdir(), 'cryptodl-bench-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const { rounds, only, full, disk, share, workloads } = asked();
+const folders = {
+  disk: scratchIn(disk),
+  ram: existsSync(MEMORY_FOLDER) ? scratchIn(MEMORY_FOLDER) : undefined,
+};
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
-
-const out = join(folder, 'out');
-const reportFile = join(folder, 'usage');
+const base = folders.ram ?? folders.disk;
+const reportFile = join(base, 'usage');
 const meter = chooseMeter(reportFile);
 const environment = describeMachine();
-console.log(
-  Object.entries(environment)
-    .map(([name, value]) => `${name.padEnd(13)}${value}`)
-    .join('\n'),
+/** @type {object[]} */
+const tables = [];
+
+for (const [name, value] of Object.entries(environment)) console.log(`${name.padEnd(13)}${value}`);
+for (const workload of workloads) {
+  const isWanted = only === undefined ? workload.isLong === undefined || full : only.includes(workload.id);
+  if (isWanted) await runWorkload(workload);
+}
+writeFileSync(
+  RESULTS,
+  `${JSON.stringify({ at: new Date().toISOString(), environment, rounds, share, tables }, null, 2)}\n`,
 );
+console.log(`\nwritten to ${RESULTS}`);
+process.exit();
 
-const archive = join(folder, 'archive');
-const made = makeArchive(archive, {
-  market: 'um',
-  dataset: 'metrics',
-  symbols: SYMBOLS,
-  from: FROM,
-  to: TO,
-  cadence: 'daily',
-  seed: 1,
-});
-const digests = new Map(made.keys.map((key) => [key, sha256(join(archive, key))]));
-const workload = `um metrics, ${SYMBOLS.length} symbols, ${FROM} … ${TO}: ${made.objects} zips, ${made.bytes} bytes, ${made.rows} rows`;
-console.log(`${'workload'.padEnd(13)}${workload}\n`);
-
-const url = await serve(archive);
-const configs = join(folder, 'curl');
-const contenders = createContenders({ url, keys: made.keys, from: FROM, to: TO, configs });
-for (const { id, name, missing } of contenders) {
-  if (missing.length > 0) console.log(`(${id}) ${name} is absent: apt install ${missing.join(' ')}`);
+function asked() {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '5' },
+      only: { type: 'string' },
+      full: { type: 'boolean', default: false },
+      disk: { type: 'string', default: tmpdir() },
+      share: { type: 'string', default: '1' },
+    },
+  });
+  const count = Number(values.rounds);
+  if (!Number.isInteger(count) || count < 1)
+    throw new RangeError(`--rounds takes a number of 1 or more, not ${values.rounds}`);
+  const part = Number(values.share);
+  if (!(part > 0 && part <= 1)) throw new RangeError(`--share takes a number up to 1, not ${values.share}`);
+  const all = createWorkloads(part);
+  const ids = all.map(({ id }) => id);
+  const names = values.only?.split(',').map((name) => name.trim());
+  const unknown = names?.find((name) => !ids.includes(name));
+  if (unknown !== undefined) throw new RangeError(`--only takes ${ids.join(', ')}, not ${unknown}`);
+  return { rounds: count, only: names, full: values.full, disk: values.disk, share: part, workloads: all };
 }
-const present = contenders.filter(({ missing }) => missing.length === 0);
-/** @type {{ contender: Contender, runs: Run[] }[]} */
-const results = present.map((contender) => ({ contender, runs: [] }));
-await warmUp();
-for (let round = 1; round <= rounds; round += 1) {
-  for (const { contender, runs } of results) {
-    const run = await runOnce(contender);
-    runs.push(run);
-    console.log(`round ${round}/${rounds}  (${contender.id}) ${run.wallSeconds.toFixed(2)} s`);
-  }
-}
-conclude();
 
-function roundsAsked() {
-  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' } } });
-  const asked = Number(values.rounds);
-  if (Number.isInteger(asked) && asked > 0) return asked;
-  throw new RangeError(`--rounds takes a number of 1 or more, not ${values.rounds}`);
+/** @param {string} parent */
+function scratchIn(parent) {
+  const folder = mkdtempSync(join(parent, 'cryptodl-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
 }
 
 function describeMachine() {
-  const { stdout } = spawnSync('stat', ['-f', '-c', '%T', folder], { encoding: 'utf8' });
   const [curl = ''] = (spawnSync('curl', ['--version'], { encoding: 'utf8' }).stdout ?? '').split(' (');
   return {
     node: process.version,
     cores: `${availableParallelism()}, ${cpus()[0]?.model.trim() ?? 'unknown'}`,
-    'file system': `${stdout?.trim() || 'unknown'} (${folder})`,
+    disk: `${fileSystemOf(folders.disk)} (${disk})`,
+    ram: folders.ram === undefined ? 'absent' : `${fileSystemOf(folders.ram)} (${MEMORY_FOLDER})`,
     curl: curl || 'absent',
     'load before': loadavg()
       .map((load) => load.toFixed(1))
@@ -97,78 +102,137 @@ function describeMachine() {
   };
 }
 
+/** @param {string} folder */
+function fileSystemOf(folder) {
+  return spawnSync('stat', ['-f', '-c', '%T', folder], { encoding: 'utf8' }).stdout?.trim() || 'unknown';
+}
+
+/** @param {Workload} workload */
+async function runWorkload(workload) {
+  const archive = join(base, 'archive');
+  rmSync(archive, { recursive: true, force: true });
+  const made = makeArchive(archive, workload.archive);
+  const { market, dataset, interval, symbols, from, to } = workload.archive;
+  const what = [market, dataset, interval].filter(Boolean).join(' ');
+  console.log(
+    `\n${workload.id}  ${what}, ${symbols.length} symbols, ${from} … ${to}: ${made.objects} zips, ${made.bytes} bytes, ${made.rows} rows`,
+  );
+  const server =
+    workload.server === 'static'
+      ? await serveArchive(archive, base)
+      : await serveWeather(archive, workload.server === 'late' ? 0 : FAULT_SHARE);
+  const { url, listingUrl } = server;
+  const all = workload.contenders({ url, listingUrl, archive, keys: made.keys, files: join(base, 'list') });
+  for (const { id, name, missing } of all)
+    if (missing.length > 0) console.log(`(${id}) ${name} is absent: apt install ${missing.join(' ')}`);
+  const contenders = all.filter(({ missing }) => missing.length === 0);
+  const digests = new Map(made.keys.map((key) => [key, sha256(join(archive, key))]));
+  for (const on of workload.on) {
+    const folder = folders[on];
+    if (folder === undefined) console.log(`not run on ram: there is no ${MEMORY_FOLDER}`);
+    else await runOn({ workload, server, contenders, digests, on, out: join(folder, 'out') });
+  }
+  server.close();
+}
+
 /**
- * The server lives in a process of its own until this one ends.
- * @param {string} directory
- * @returns {Promise<string>} its URL
+ * @typedef {object} Scene
+ * @property {Workload} workload
+ * @property {Server & { faults?: () => Promise<number> }} server
+ * @property {readonly Contender[]} contenders
+ * @property {ReadonlyMap<string, string>} digests
+ * @property {'ram' | 'disk'} on
+ * @property {string} out
  */
-function serve(directory) {
-  const server = spawn(process.execPath, [BIN, 'serve', directory, '--port', '0'], {
-    env: ENVIRONMENT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  process.on('exit', () => server.kill('SIGTERM'));
-  let complaint = '';
-  server.stderr.on('data', (chunk) => (complaint += String(chunk)));
-  return new Promise((resolve, reject) => {
-    server.on('error', reject);
-    server.on('exit', (code) => reject(new Error(`the server ended with exit code ${code}: ${complaint}`)));
-    server.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
-  });
-}
 
-/** Asks for everything once, so that the server knows all its digests when the clock starts. */
-async function warmUp() {
-  const everything = contenders.find(({ id }) => id === 'd');
-  if (everything !== undefined) await runOnce(everything);
+/** @param {Scene} scene */
+async function runOn(scene) {
+  const { workload, contenders, on, server } = scene;
+  /** @type {{ contender: Contender, runs: Run[] }[]} */
+  const results = contenders.map((contender) => ({ contender, runs: [] }));
+  // The server has every page and digest in its memory, and where it is wanted the folder is full, when the clock starts.
+  for (const contender of contenders)
+    if (contender.id === (workload.before ?? 'a')) await runOnce(scene, contender, { isFresh: true });
+  for (let round = 1; round <= rounds; round += 1)
+    for (const { contender, runs } of results)
+      runs.push(await runOnce(scene, contender, { isFresh: contender.keepsOut !== true }));
+  const verdicts = judge(workload.targets, results, on);
+  const delayMs = await loopDelay(scene);
+  console.log(
+    `\n${workload.id} on ${on} (${fileSystemOf(scene.out)}), from ${server.name}, ${rounds} rounds\n`,
+  );
+  console.log(`${resultsTable(results, workload.yardstick)}\n`);
+  for (const { id, shown } of contenders) console.log(`(${id}) ${shown}`);
+  for (const verdict of verdicts) console.log(verdictText(verdict));
+  if (delayMs !== undefined) {
+    const isMet = delayMs <= MOST_DELAY_MS ? 'met' : 'MISSED';
+    console.log(
+      `target  event-loop delay p99 of (${workload.delayOf}) <= ${MOST_DELAY_MS} ms: ${delayMs.toFixed(1)}, ${isMet}`,
+    );
+  }
+  tables.push({
+    workload: workload.id,
+    on,
+    server: server.name,
+    verdicts,
+    ...(delayMs === undefined ? {} : { delayMs }),
+    contenders: results.map(({ contender, runs }) => ({
+      id: contender.id,
+      name: contender.name,
+      command: contender.shown,
+      runs,
+    })),
+  });
 }
 
 /**
+ * @param {Scene} scene
  * @param {Contender} contender
+ * @param {{ isFresh: boolean, env?: NodeJS.ProcessEnv }} how
  * @returns {Promise<Run>}
  */
-async function runOnce(contender) {
-  rmSync(out, { recursive: true, force: true });
-  mkdirSync(out);
-  const measured = await measure(meter, reportFile, contender.command, { cwd: out, env: ENVIRONMENT });
+async function runOnce({ workload, server, digests, out }, contender, { isFresh, env = {} }) {
+  if (isFresh) rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const before = { requests: await server.requests(), faults: await server.faults?.() };
+  const measured = await measure(meter, reportFile, contender.command, {
+    cwd: out,
+    env: { ...ENVIRONMENT, ...env },
+  });
+  const after = { requests: await server.requests(), faults: await server.faults?.() };
   const { stdout: _, stderr, ...numbers } = measured;
   const verdict =
     contender.makes === 'zip'
       ? checkZips(out, digests)
-      : await checkParquet(out, PARQUETS, made.rows / PARQUETS.length);
-  const run = { ...numbers, ...verdict, requests: contender.requests(measured) };
-  if (!isRight(run)) {
-    console.log(`(${contender.id}) ended with ${run.exitCode}:\n${stderr.slice(-2000)}`);
-    process.exitCode = 1;
-  }
+      : contender.makes === 'parquet'
+        ? await checkParquet(out, workload.parquet)
+        : { right: 0, wrong: 0, missing: 0 };
+  // Asking for the count is one request itself, of nginx.
+  const own = server.faults === undefined ? 1 : 0;
+  const objectRequests =
+    before.requests === undefined || after.requests === undefined
+      ? undefined
+      : after.requests - before.requests - own;
+  const faults =
+    before.faults === undefined || after.faults === undefined ? {} : { faults: after.faults - before.faults };
+  const requests = contender.requests(measured) ?? objectRequests;
+  const run = { ...numbers, ...verdict, requests, objectRequests, ...faults };
+  const isRight = run.exitCode === 0 && run.wrong === 0 && run.missing === 0;
+  if (!isRight)
+    console.log(`(${contender.id}) ended with ${run.exitCode}: ${stderr.trim().split('\n').at(-1) ?? ''}`);
+  if (!isRight && contender.isOurs) process.exitCode = 1;
   return run;
 }
 
-/** @param {Run} run */
-function isRight({ exitCode, wrong, missing }) {
-  return exitCode === 0 && wrong === 0 && missing === 0;
-}
-
-function conclude() {
-  console.log(`\n${resultsTable(results, 'b')}\n`);
-  for (const { contender } of results) console.log(`(${contender.id}) ${contender.shown}`);
-  const file = {
-    at: new Date().toISOString(),
-    environment,
-    workload,
-    rounds,
-    contenders: results.map(({ contender, runs }) => ({ ...contender, command: contender.shown, runs })),
-  };
-  writeFileSync(RESULTS, `${JSON.stringify(file, null, 2)}\n`);
-  console.log(`\nwritten to ${RESULTS}\n${verdictLine(results)}`);
-  process.exit();
-}
-
-/** @param {readonly Result[]} all */
-function verdictLine(all) {
-  const ours = all.find(({ contender }) => contender.id === 'a');
-  const chain = all.find(({ contender }) => contender.id === 'b');
-  if (ours === undefined || chain === undefined) return 'no ratio: the chain is absent';
-  const ratio = (medianWall(ours) / medianWall(chain)).toFixed(2);
-  return `(a)/(b) = ${ratio}: median wall time of \`${ours.contender.shown}\` over that of the chain (b), npm run bench -- --rounds ${rounds}.`;
+/**
+ * In ms; in a run of its own, because watching costs something.
+ * @param {Scene} scene
+ */
+async function loopDelay(scene) {
+  const contender = scene.contenders.find(({ id }) => id === scene.workload.delayOf);
+  if (contender === undefined) return undefined;
+  const file = join(base, 'delay');
+  const env = { NODE_OPTIONS: `--import ${LOOP_DELAY}`, LOOP_DELAY_FILE: file };
+  await runOnce(scene, contender, { isFresh: true, env });
+  return Number(readFileSync(file, 'utf8'));
 }

@@ -1,0 +1,173 @@
+/** What the contenders download from: processes of their own, so that their work is in nobody's figures. */
+import { fork, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** @import { ChildProcess } from 'node:child_process' */
+/** @import { AddressInfo } from 'node:net' */
+
+/**
+ * @typedef {object} Server
+ * @property {string} name
+ * @property {string} url of the objects, without a slash at its end
+ * @property {string} listingUrl
+ * @property {() => Promise<number | undefined>} requests so far, as far as the server counts them
+ * @property {() => void} close
+ */
+
+const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
+const WEATHER = fileURLToPath(new URL('weather.js', import.meta.url));
+
+/**
+ * nginx when it is installed, else the program's own server; that one answers the listings in both cases.
+ * @param {string} archive
+ * @param {string} folder for nginx's own files
+ * @returns {Promise<Server>}
+ */
+export async function serveArchive(archive, folder) {
+  const listing = await serveListing(archive);
+  const nginx = spawnSync('sh', ['-c', 'command -v nginx'], { encoding: 'utf8' }).stdout.trim();
+  if (nginx === '') {
+    return {
+      name: 'cryptodl serve',
+      url: listing.url,
+      listingUrl: listing.url,
+      requests: () => Promise.resolve(undefined),
+      close: () => listing.child.kill(),
+    };
+  }
+  const port = await freePort();
+  const child = spawn(nginx, ['-c', nginxConfig(archive, folder, port), '-e', join(folder, 'nginx.error')], {
+    stdio: 'ignore',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await answers(`${url}/status`);
+  return {
+    name: 'nginx',
+    url,
+    listingUrl: listing.url,
+    requests: () => nginxRequests(url),
+    close: () => {
+      child.kill();
+      listing.child.kill();
+    },
+  };
+}
+
+/**
+ * The objects of an archive from memory, late and, in a share of the answers, wrong.
+ * @param {string} archive
+ * @param {number} faultShare
+ * @returns {Promise<Server & { faults: () => Promise<number> }>}
+ */
+export async function serveWeather(archive, faultShare) {
+  const listing = await serveListing(archive);
+  const child = fork(WEATHER, [archive, String(faultShare)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const { port } = /** @type {{ port: number }} */ (await message(child));
+  const counts = async () => {
+    const told = message(child);
+    child.send('counts');
+    return /** @type {{ requests: number, faults: number }} */ (await told);
+  };
+  return {
+    name: `a server with 60 ms median, 400 ms p99 latency and ${faultShare * 100} % faults`,
+    url: `http://127.0.0.1:${port}`,
+    listingUrl: listing.url,
+    requests: async () => (await counts()).requests,
+    faults: async () => (await counts()).faults,
+    close: () => {
+      child.kill();
+      listing.child.kill();
+    },
+  };
+}
+
+/** @param {string} directory */
+async function serveListing(directory) {
+  const child = spawn(process.execPath, [BIN, 'serve', directory, '--port', '0'], {
+    env: { PATH: process.env['PATH'] },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  process.on('exit', () => child.kill());
+  /** @type {string} */
+  const url = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`cryptodl serve ended with exit code ${code}`)));
+    child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
+  });
+  return { url, child };
+}
+
+/**
+ * @param {string} archive
+ * @param {string} folder
+ * @param {number} port
+ * @returns {string} its path
+ */
+function nginxConfig(archive, folder, port) {
+  const temp = join(folder, 'nginx');
+  mkdirSync(temp, { recursive: true });
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const path = join(folder, 'nginx.conf');
+  writeFileSync(
+    path,
+    `daemon off; ${process.getuid?.() === 0 ? 'user root;' : ''} worker_processes 1; pid ${temp}/pid;
+events { worker_connections 1024; }
+http {
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; open_file_cache max=20000;
+  ${kinds.map((kind) => `${kind}_temp_path ${temp}/${kind};`).join(' ')}
+  server {
+    listen 127.0.0.1:${port};
+    location = /status { stub_status; }
+    location / { root ${archive}; }
+  }
+}
+`,
+  );
+  return path;
+}
+
+/** @param {string} url */
+async function nginxRequests(url) {
+  const text = await (await fetch(`${url}/status`)).text();
+  const [, requests] = /^\s*\d+ \d+ (\d+)/m.exec(text) ?? [];
+  return requests === undefined ? undefined : Number(requests);
+}
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {AddressInfo} */ (server.address());
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** @param {string} url */
+async function answers(url) {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    try {
+      await (await fetch(url)).text();
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  throw new Error(`${url} does not answer`);
+}
+
+/** @param {ChildProcess} child */
+function message(child) {
+  return new Promise((resolve, reject) => {
+    const onExit = (/** @type {number | null} */ code) =>
+      reject(new Error(`the server ended with exit code ${code}`));
+    child.once('exit', onExit);
+    child.once('message', (told) => {
+      child.off('exit', onExit);
+      resolve(told);
+    });
+  });
+}
