@@ -1,0 +1,4 @@
+import { tier } from '../tier.js';
+
+/** Suites of half a minute and more. */
+export default tier('long');
