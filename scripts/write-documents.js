@@ -26,11 +26,15 @@ const flags = FLAG_NAMES.map((/** @type {string} */ name) => {
 /** Titles of the fault tests, as vitest lists them. */
 function faultTitles() {
   const vitest = fileURLToPath(at('node_modules/vitest/vitest.mjs'));
-  const listed = execFileSync(process.execPath, [vitest, 'list', 'test/faults', '--json'], {
-    cwd: at('.'),
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const listed = execFileSync(
+    process.execPath,
+    [vitest, 'list', '--config', 'test/faults/vitest.config.ts', '--json'],
+    {
+      cwd: at('.'),
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  );
   /** @type {{ name: string }[]} */
   const tests = JSON.parse(listed.slice(listed.indexOf('[')));
   return tests.map(({ name }) => name.slice(name.lastIndexOf(' > ') + 3));

@@ -59,10 +59,14 @@ describe('made documents (npm run docs makes them anew)', () => {
   it('docs/faults.md', async () => {
     const root = fileURLToPath(file('.'));
     const vitest = fileURLToPath(file('node_modules/vitest/vitest.mjs'));
-    const listed = spawnSync(process.execPath, [vitest, 'list', 'test/faults', '--json'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
+    const listed = spawnSync(
+      process.execPath,
+      [vitest, 'list', '--config', 'test/faults/vitest.config.ts', '--json'],
+      {
+        cwd: root,
+        encoding: 'utf8',
+      },
+    );
     const tests = JSON.parse(listed.stdout.slice(listed.stdout.indexOf('['))) as { name: string }[];
     const titles = tests.map(({ name }) => name.slice(name.lastIndexOf(' > ') + 3));
     expect(read('docs/faults.md')).toBe(await formatted(faultsDocument(titles)));
