@@ -8,9 +8,10 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, parquetDigests, parquetMetadata } from '../helpers/lake.js';
+import { SIZE } from './size.js';
 
 const SYMBOLS = Array.from({ length: 100 }, (_, index) => `S${String(index).padStart(3, '0')}USDT`);
-const KILLS = 20;
+const KILLS = SIZE.killsOfLarge;
 
 describe('100 symbols × 31 days of um metrics', () => {
   const scratch = scratchFolder();
