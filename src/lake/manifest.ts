@@ -76,6 +76,17 @@ export function isFromRest({ verified }: ObjectLine): boolean {
   return verified === 'rest';
 }
 
+/** What of a line tells its object from another state of it. */
+export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
+  return {
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+    bytes,
+    sha256,
+    at,
+  };
+}
+
 /**
  * What is known of a held object without asking for it: not its size, which may have changed. What came from REST can only
  * come from there again.

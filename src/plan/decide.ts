@@ -116,9 +116,8 @@ function overlaps(a: Period, b: Period): boolean {
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;
   // Made anew, a file gets back what stood in for the archive's object.
-  if (line?.insteadOf !== undefined && (listed === undefined || standsFor(context, line, choice)))
-    return heldObject(line, period);
-  if (choice.listed !== undefined) return choice.listed;
+  if (line?.insteadOf !== undefined && standsFor(context, line, choice)) return heldObject(line, period);
+  if (listed !== undefined) return listed;
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
   return { key: choice.key ?? context.keyOf(choice.period), period: choice.period };
 }

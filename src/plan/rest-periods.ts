@@ -1,7 +1,7 @@
 /** Which periods of a series REST is asked for: all of them, or those that the archive has not got. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
 import type { Held } from '../lake/manifest.js';
-import { isFromRest } from '../lake/manifest.js';
+import { heldRevision, isFromRest, MOST_GAPS } from '../lake/manifest.js';
 import type {
   AbsenceReason,
   ArchiveObject,
@@ -112,16 +112,10 @@ function standInOf({ series, offer }: RestContext, { period, held }: Choice): Ar
   const { from, to } = period;
   if (held?.gaps === undefined || held.rows === undefined || isFromRest(held)) return undefined;
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
-  const { etag, lastModified, bytes, sha256, at, rows, gaps } = held;
-  const insteadOf = {
-    ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified }),
-    bytes,
-    sha256,
-    at,
-    rows,
-    gaps,
-  };
+  const { rows, gaps } = held;
+  // Where not all of them are known, nobody can tell whether REST has every row.
+  if (gaps.length >= MOST_GAPS) return undefined;
+  const insteadOf = { ...heldRevision(held), rows, gaps };
   const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, insteadOf, keepsHeld: true };
   return { key: restKey(series, period), period, rest };
 }

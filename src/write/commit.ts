@@ -1,7 +1,7 @@
 /** A finished file becomes part of the lake: published, then remembered. */
 import { join, relative, sep } from 'node:path';
 import { monthOf, periodText } from '../calendar.js';
-import { appendManifest, isFromRest } from '../lake/manifest.js';
+import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
 import type { Held, ManifestLine, ObjectLine } from '../lake/manifest.js';
 import { fileSize, publishAll, removeStaged } from '../lake/publish.js';
 import { quarantine } from '../lake/quarantine.js';
@@ -107,14 +107,7 @@ export function replacedRevision(
 ): Revision | undefined {
   const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
   if (line?.key !== key || line.sha256 === sha256 || isFromRest(line)) return undefined;
-  const { etag, lastModified, bytes, at } = line;
-  return {
-    ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified }),
-    bytes,
-    sha256: line.sha256,
-    at,
-  };
+  return heldRevision(line);
 }
 
 export function objectLine(

@@ -180,4 +180,13 @@ describe('a month of the archive that lacks bars', () => {
     expect((await run([...KLINES, '--from', '2026-10-01', '--to', '2026-10-31'])).code).toBe(0);
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
+
+  it('stays the archive’s when not all of its gaps are known', async () => {
+    const { run, lake, folder } = await scene();
+    const lacks = Array.from({ length: 106 }, (_, week) => week * 7 + 3);
+    publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse('2026-10-01'), { days: 31, lacks });
+    await run([...KLINES, '--from', '2026-10-01', '--to', '2026-10-31']);
+    expect((await run(['repair'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(744 - 106);
+  });
 });
