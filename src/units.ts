@@ -57,3 +57,9 @@ export function bytesText(bytes: number): string {
   }
   return unit === 0 ? `${value} B` : `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit] ?? ''}`;
 }
+
+/** `1 day`, `2,000 days`, `3 series`. */
+export function countText(number: number, what: string): string {
+  const plural = what.endsWith('s') || number === 1 ? what : `${what}s`;
+  return `${number.toLocaleString('en-US')} ${plural}`;
+}

@@ -1,6 +1,6 @@
 /** The first lines of a run: what is going to be done. */
 import type { Announcement } from '../observer.js';
-import { bytesText } from '../units.js';
+import { bytesText, countText } from '../units.js';
 
 export function planBlock({
   what,
@@ -13,29 +13,25 @@ export function planBlock({
   const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${digits(number)} ${reason}`);
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
-    ...(ofArchive === 0 ? [] : [`${count(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
-    ...(totals.fetchRest === 0 ? [] : [`${count(totals.fetchRest, 'period')} from REST`]),
+    ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
+    ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
   ].join(' and ');
   const fetch =
     totals.fetch === 0
       ? 'nothing'
-      : `${size}, into ${count(totals.partitions, 'partition')} of ${destination}`;
+      : `${size}, into ${countText(totals.partitions, 'partition')} of ${destination}`;
   return [
     `${what}: ${totals.series === 0 ? idle : `${digits(totals.series)} series, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
     ...(totals.wider > 0
       ? [
-          `  whole      ${count(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
+          `  whole      ${countText(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
         ]
       : []),
-    ...(totals.skip > 0 ? [`  held       ${count(totals.skip, 'object')}, unchanged`] : []),
+    ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
   ];
-}
-
-function count(number: number, what: string): string {
-  return `${digits(number)} ${what}${number === 1 ? '' : 's'}`;
 }
 
 function digits(number: number): string {

@@ -6,6 +6,7 @@ import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Series } from '../task.js';
 import { seriesName } from '../task.js';
+import { countText } from '../units.js';
 import type { AuditedMonth } from './audit-archive.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
@@ -62,12 +63,11 @@ export function wantRebuilds(requests: readonly SeriesRequest[]): (session: Sess
       known === undefined ? request : { ...known, ranges: [...known.ranges, ...request.ranges] },
     );
   }
-  const months = requests.length;
   return (session) => ({
     verb: 'vision',
     requests: [...together.values()],
     hasListing: true,
-    what: `${months} month${months === 1 ? '' : 's'} whose monthly object is worse`,
+    what: `${countText(requests.length, 'month')} whose monthly object is worse`,
     range: 'their days',
     notes: [],
     ended: [],

@@ -14,6 +14,7 @@ import { missingDays } from '../verify/missing-days.js';
 import { cadencesOf } from '../venue/keys.js';
 import { findDataset, isArchived } from '../venue/venue.js';
 import type { DatasetSpec } from '../venue/venue.js';
+import { countText } from '../units.js';
 import { checkLake } from './check-lake.js';
 import type { Checked } from './check-lake.js';
 import { chooseHeld } from './choose-held.js';
@@ -53,17 +54,12 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
     hasListing: true,
     what: `repair of ${options.out}`,
     idle: `nothing is missing, of ${series} series held`,
-    range: `${count(days, 'day')} of ${count(requests.length, 'series')}, of ${series} held`,
+    range: `${countText(days, 'day')} of ${countText(requests.length, 'series')}, of ${series} held`,
     notes: foundNotes(found, hasEvidence),
     ended: [],
     dataPath: join(paths.root, venue.name),
     query: undefined,
   };
-}
-
-function count(number: number, what: string): string {
-  const plural = what.endsWith('s') || number === 1 ? what : `${what}s`;
-  return `${number.toLocaleString('en-US')} ${plural}`;
 }
 
 function foundNotes(found: Partial<Record<FindingKind, number>>, hasEvidence: boolean): string[] {
