@@ -1,43 +1,29 @@
 /** `cryptodl audit`: what is wrong in the archive, told as it is found; with --prefer daily also put right in the lake. */
 import { systemClock } from '../clock.js';
-import { toCryptodlError } from '../errors.js';
 import { exitCode, exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
-import type { Io } from '../io.js';
 import { surroundingsOf } from '../options/surroundings.js';
-import type { Resolved } from '../options/resolve.js';
-import { isListingFault } from '../plan/listing.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { auditArchive } from '../run/audit-archive.js';
 import type { AuditedMonth, AuditFailure } from '../run/audit-archive.js';
 import { rebuildsOf, wantRebuilds } from '../run/prefer-daily.js';
-import { openSession } from '../run/session.js';
 import type { Session } from '../run/session.js';
 import { wantAudit } from '../run/want-audit.js';
 import { seriesName } from '../task.js';
-import type { Finding } from '../finding.js';
-import { complain } from './complain.js';
-import type { Typed } from './complain.js';
+import { countText } from '../units.js';
+import type { Finding } from '../audit-finding.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
 import { correctedLine } from './corrected-line.js';
 import { findingText } from './finding-text.js';
-import { warningsTo, withoutListing } from './list.js';
+import { endLookUp, openLookUp, withoutListing } from './look-up.js';
+import type { LookUp, Signals } from './look-up.js';
 import { readLists } from './read-lists.js';
 import { tellSoFar } from './so-far.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
 
-export interface AuditRun {
-  readonly resolved: Resolved;
-  readonly io: Io;
-  readonly typed: Typed;
-}
-
-type Signals = ReturnType<typeof watchSignals>;
-
-export async function audit(run: AuditRun): Promise<ExitCode> {
-  const { io, typed } = run;
-  const signals = watchSignals(io);
+export async function audit(run: LookUp): Promise<ExitCode> {
+  const signals = watchSignals(run.io);
   const tally = new AuditTally();
   try {
     await auditAll(run, signals, tally);
@@ -45,10 +31,7 @@ export async function audit(run: AuditRun): Promise<ExitCode> {
     const rebuilt = isWanted ? await rebuild(run, signals, tally.rebuilds) : 0;
     return await conclude(run, tally, rebuilt);
   } catch (error) {
-    const signal = signals.signalled();
-    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
-    const isGone = isListingFault(error) && error.code !== 'wait-too-long';
-    return complain(isGone ? withoutListing(error) : toCryptodlError(error), typed);
+    return endLookUp(withoutListing(error), run, signals);
   } finally {
     signals.release();
   }
@@ -95,16 +78,9 @@ class AuditTally {
   }
 }
 
-async function auditAll(run: AuditRun, signals: Signals, tally: AuditTally): Promise<void> {
+async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promise<void> {
   const { io, resolved } = run;
-  const session = openSession({
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    observer: warningsTo(io),
-    clock: systemClock,
-    signal: signals.signal,
-    tell: () => Promise.resolve(),
-  });
+  const session = openLookUp(run, signals);
   try {
     await session.refuseBanned('audit');
     const soFar = tellSoFar(resolved.options, io);
@@ -121,7 +97,7 @@ async function auditAll(run: AuditRun, signals: Signals, tally: AuditTally): Pro
 }
 
 async function prefer(
-  { io, resolved }: AuditRun,
+  { io, resolved }: LookUp,
   session: Session,
   month: AuditedMonth,
   tally: AuditTally,
@@ -132,7 +108,7 @@ async function prefer(
 }
 
 async function tellMonth(
-  { io, resolved }: AuditRun,
+  { io, resolved }: LookUp,
   { audit: { series, month, findings }, failures }: AuditedMonth,
 ): Promise<void> {
   const isJson = resolved.options.json === true;
@@ -156,7 +132,7 @@ async function tellMonth(
 
 /** A run like any other: its plan, its outcomes, its closing block. */
 async function rebuild(
-  { io, resolved, typed }: AuditRun,
+  { io, resolved, typed }: LookUp,
   signals: Signals,
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
@@ -182,7 +158,7 @@ async function rebuild(
 }
 
 async function conclude(
-  { io, resolved, typed }: AuditRun,
+  { io, resolved, typed }: LookUp,
   tally: AuditTally,
   rebuilt: ExitCode,
 ): Promise<ExitCode> {
@@ -203,7 +179,7 @@ async function conclude(
   if (options.quiet === true && code === 0) return code;
   io.stderr.write(`${textOf(tally)}\n`);
   if (tally.rebuilds.length > 0 && !isPreferred) {
-    const months = `${count(tally.rebuilds.length, 'month')} of the lake`;
+    const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
     io.stderr.write(`${months} would be better from the days\nnext: ${line}\n`);
   }
@@ -212,10 +188,6 @@ async function conclude(
 
 function textOf(tally: AuditTally): string {
   const failed =
-    tally.failures.length > 0 ? `, ${count(tally.failures.length, 'object')} could not be read` : '';
-  return `${tally.series.size} series, ${count(tally.months, 'month')}: ${tally.compared} with both cadences, ${count(tally.rows, 'row')} compared; ${count(tally.found, 'finding')}${failed}`;
-}
-
-function count(number: number, what: string): string {
-  return `${number.toLocaleString('en-US')} ${what}${number === 1 ? '' : 's'}`;
+    tally.failures.length > 0 ? `, ${countText(tally.failures.length, 'object')} could not be read` : '';
+  return `${tally.series.size} series, ${countText(tally.months, 'month')}: ${tally.compared} with both cadences, ${countText(tally.rows, 'row')} compared; ${countText(tally.found, 'finding')}${failed}`;
 }

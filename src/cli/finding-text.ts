@@ -1,5 +1,5 @@
 /** A finding of an audit as a person gets to read it. */
-import type { Finding } from '../finding.js';
+import type { Finding } from '../audit-finding.js';
 import { durationText } from '../units.js';
 
 const MOST_DAYS = 5;

@@ -1,21 +1,14 @@
 /** `cryptodl list markets|datasets|symbols|periods`: one per line, for people and for pipes. */
 import { dayText, parseDay, periodText } from '../calendar.js';
-import { systemClock } from '../clock.js';
 import { didYouMean, nearest } from '../did-you-mean.js';
-import { CryptodlError, toCryptodlError, usage } from '../errors.js';
+import { usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
-import type { Io } from '../io.js';
-import { SILENT } from '../observer.js';
-import type { Observer } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf } from '../options/surroundings.js';
-import { isListingFault } from '../plan/listing.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import { chooseDatasets } from '../run/choose-datasets.js';
 import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
-import { openSession } from '../run/session.js';
 import type { Session } from '../run/session.js';
 import type { Market } from '../task.js';
 import { bytesText } from '../units.js';
@@ -23,18 +16,12 @@ import { endedText } from '../venue/ended.js';
 import { reachText } from '../venue/describe.js';
 import { intervalsOf, isArchived, loadVenue, MARKETS } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
-import { complain } from './complain.js';
-import type { Typed } from './complain.js';
+import { endLookUp, openLookUp, withoutListing } from './look-up.js';
+import type { LookUp } from './look-up.js';
 import { readLists } from './read-lists.js';
 import { LISTS } from './verbs.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
-
-export interface ListRun {
-  readonly resolved: Resolved;
-  readonly io: Io;
-  readonly typed: Typed;
-}
 
 /** One line of the answer: cells for a line of text, fields for `--json`. */
 interface Item {
@@ -42,7 +29,7 @@ interface Item {
   readonly fields: object;
 }
 
-export async function list(what: string | undefined, run: ListRun): Promise<ExitCode> {
+export async function list(what: string | undefined, run: LookUp): Promise<ExitCode> {
   const name = LISTS.find((candidate) => candidate === what);
   if (name === undefined) throw refuseName(what);
   const { options } = run.resolved;
@@ -124,7 +111,7 @@ function datasetFields(market: string, spec: DatasetSpec): object {
   };
 }
 
-async function symbols(run: ListRun, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+async function symbols(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
   const { options } = run.resolved;
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(run.io));
@@ -140,7 +127,7 @@ async function symbols(run: ListRun, session: Session, chosen: readonly ChosenDa
   return print(run, items, 'symbols');
 }
 
-async function periods(run: ListRun, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+async function periods(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
   const { options } = run.resolved;
   const patterns = await readPatterns(options.symbols ?? [], readLists(run.io));
   const firstDay = parseDay(session.venue.firstDay) ?? 0;
@@ -168,7 +155,7 @@ async function periods(run: ListRun, session: Session, chosen: readonly ChosenDa
 
 /** Items to stdout (short lists aligned on a terminal), and how many there were, with further words, to stderr. */
 async function print(
-  run: ListRun,
+  run: LookUp,
   items: Iterable<Item> | AsyncIterable<Item>,
   what: string,
   more: () => readonly string[] = () => [],
@@ -204,43 +191,16 @@ async function* map<T>(items: AsyncIterable<T>, to: (item: T) => Item): AsyncGen
   for await (const item of items) yield to(item);
 }
 
-async function withSession(run: ListRun, act: (session: Session) => Promise<ExitCode>): Promise<ExitCode> {
-  const { io, resolved, typed } = run;
-  const signals = watchSignals(io);
-  const session = openSession({
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    observer: warningsTo(io),
-    clock: systemClock,
-    signal: signals.signal,
-    tell: () => Promise.resolve(),
-  });
+async function withSession(run: LookUp, act: (session: Session) => Promise<ExitCode>): Promise<ExitCode> {
+  const signals = watchSignals(run.io);
+  const session = openLookUp(run, signals);
   try {
     await session.refuseBanned('list');
     return await act(session);
   } catch (error) {
-    const signal = signals.signalled();
-    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
-    const isGone = isListingFault(error) && error.code !== 'wait-too-long';
-    return complain(isGone ? withoutListing(error) : toCryptodlError(error), typed);
+    return endLookUp(withoutListing(error), run, signals);
   } finally {
     signals.release();
     await session.close();
   }
-}
-
-export function withoutListing(error: CryptodlError): CryptodlError {
-  return new CryptodlError('unreachable', `the listing cannot be had: ${error.message}`, {
-    cause: error,
-    hint: 'check the network, --archive-url and --listing-url',
-  });
-}
-
-export function warningsTo(io: Io): Observer {
-  return {
-    ...SILENT,
-    warn: (message) => {
-      io.stderr.write(`warning: ${message}\n`);
-    },
-  };
 }

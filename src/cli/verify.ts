@@ -1,47 +1,24 @@
 /** `cryptodl verify`: one finding per line on stdout, what it comes to on stderr. */
-import { systemClock } from '../clock.js';
-import { toCryptodlError } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { SILENT } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf } from '../options/surroundings.js';
-import { openSession } from '../run/session.js';
 import { verifyLake } from '../run/verify-lake.js';
 import type { Progress, VerifySummary, VerifyTeller } from '../run/verify-lake.js';
 import { shownPath } from '../shown-path.js';
 import { bytesText } from '../units.js';
 import type { Finding } from '../verify/finding.js';
-import { complain } from './complain.js';
-import type { Typed } from './complain.js';
+import { endLookUp, openLookUp } from './look-up.js';
+import type { LookUp } from './look-up.js';
 import { readLists } from './read-lists.js';
 import { tellSoFar } from './so-far.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
 
-export interface VerifyRun {
-  readonly resolved: Resolved;
-  readonly io: Io;
-  readonly typed: Typed;
-}
-
-export async function verify({ resolved, io, typed }: VerifyRun): Promise<ExitCode> {
+export async function verify(run: LookUp): Promise<ExitCode> {
+  const { resolved, io } = run;
   const { options } = resolved;
   const signals = watchSignals(io);
-  const observer = {
-    ...SILENT,
-    warn: (message: string) => {
-      io.stderr.write(`warning: ${message}\n`);
-    },
-  };
-  const session = openSession({
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    observer,
-    clock: systemClock,
-    signal: signals.signal,
-    tell: () => Promise.resolve(),
-  });
+  const session = openLookUp(run, signals);
   try {
     const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
     if (summary === undefined) return 0;
@@ -50,9 +27,7 @@ export async function verify({ resolved, io, typed }: VerifyRun): Promise<ExitCo
     if (options.quiet !== true || !isWell) io.stderr.write(closing(summary, shownPath(session.paths.root)));
     return summary.exitCode;
   } catch (error) {
-    const signal = signals.signalled();
-    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
-    return complain(toCryptodlError(error), typed);
+    return endLookUp(error, run, signals);
   } finally {
     signals.release();
     await session.close();

@@ -7,7 +7,7 @@ import { DAY_MS, monthOf, monthStart, monthText } from '../calendar.js';
 import { createEngine } from '../duckdb.js';
 import type { Engine } from '../duckdb.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
-import type { MonthAudit } from '../finding.js';
+import type { MonthAudit } from '../audit-finding.js';
 import { mapOrdered } from '../plan/ordered.js';
 import { listSeries } from '../plan/series-listing.js';
 import type { SeriesListing } from '../plan/series-listing.js';
@@ -17,8 +17,7 @@ import { findDataset } from '../venue/venue.js';
 import { AUDITED, auditMonth } from '../write/audit-month.js';
 import type { DayLabels } from '../write/inspect-objects.js';
 import type { ReceivedObject } from '../write/csv-input.js';
-import { downloadObject, forget } from './download-object.js';
-import type { DownloadContext } from './download-object.js';
+import { downloadContext, downloadObject, forget } from './download-object.js';
 import type { Session } from './session.js';
 import type { AuditedSeries } from './want-audit.js';
 import { daysOfMonth } from './want-audit.js';
@@ -147,7 +146,7 @@ async function download(
   const failed = new Map<string, CryptodlError>();
   const received: ReceivedObject[] = [];
   const plan: PartitionPlan = { series, settings: AUDITED, label: monthText(listed.month), tasks: [] };
-  const context = contextOf(session, folder);
+  const context = downloadContext(session, folder);
   const arrivals = mapOrdered(
     [...(monthly === undefined ? [] : [monthly]), ...daily],
     session.concurrency.places,
@@ -165,18 +164,6 @@ async function download(
   );
   for await (const arrived of arrivals) if (arrived !== undefined) received.push(arrived);
   return { ...listed, received, failed };
-}
-
-function contextOf({ fetch, options, stop }: Session, tempFolder: string): DownloadContext {
-  return {
-    fetch,
-    archiveUrl: options['archive-url'],
-    verify: options.verify,
-    staleChecksum: options['stale-checksum'],
-    priority: options.priority,
-    tempFolder,
-    signal: stop.signal,
-  };
 }
 
 async function look(

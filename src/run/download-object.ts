@@ -11,6 +11,7 @@ import { md5OfEtag } from '../transport/verify.js';
 import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
 import type { ReceivedObject } from '../write/csv-input.js';
+import type { Session } from './session.js';
 
 export interface DownloadContext {
   readonly fetch: Fetch;
@@ -20,6 +21,21 @@ export interface DownloadContext {
   readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
+}
+
+export function downloadContext(
+  { fetch, options, stop }: Pick<Session, 'fetch' | 'options' | 'stop'>,
+  tempFolder: string,
+): DownloadContext {
+  return {
+    fetch,
+    archiveUrl: options['archive-url'],
+    verify: options.verify,
+    staleChecksum: options['stale-checksum'],
+    priority: options.priority,
+    tempFolder,
+    signal: stop.signal,
+  };
 }
 
 /** Zips and CSVs above this go to a spool file. */

@@ -4,8 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
-import { downloadObject, memoryOf } from './download-object.js';
-import type { DownloadContext } from './download-object.js';
+import { downloadContext, downloadObject, memoryOf } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
@@ -67,7 +66,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     tempFolder: join(folder, 'spill'),
   });
   const writers = createWriters(session, engine, folder);
-  const download = downloadContext(session);
+  const download = downloadContext(session, folder);
   const absences = new AbsenceNotes({
     root: session.paths.root,
     venue: session.venue.name,
@@ -118,18 +117,6 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     engine.close();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function downloadContext({ fetch, options, runFolder, stop }: Session): DownloadContext {
-  return {
-    fetch,
-    archiveUrl: options['archive-url'],
-    verify: options.verify,
-    staleChecksum: options['stale-checksum'],
-    priority: options.priority,
-    tempFolder: runFolder,
-    signal: stop.signal,
-  };
 }
 
 /** What an ended run may still take for the writes that are under way (mechanism B7). */

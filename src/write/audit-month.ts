@@ -1,7 +1,7 @@
 /** The objects of one month of a series, in both cadences: what is wrong with them. */
 import type { Engine, Session } from '../duckdb.js';
 import type { CryptodlError } from '../errors.js';
-import type { Finding, MonthAudit } from '../finding.js';
+import type { Finding, MonthAudit } from '../audit-finding.js';
 import type { Series, Settings } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { compareCadences, MONTHLY } from './compare-cadences.js';

@@ -1,7 +1,7 @@
 /** The monthly object beside the daily objects of the same days, row by row. */
 import { dayText } from '../calendar.js';
 import type { Session } from '../duckdb.js';
-import type { Finding } from '../finding.js';
+import type { Finding } from '../audit-finding.js';
 import { quoteName } from '../sql.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import { archivedColumns, rowSeconds } from '../venue/venue.js';

@@ -1,7 +1,7 @@
 /** What objects say of themselves, without others to compare them with: ids, columns that do not move, labels. */
 import { DAY_MS, dayText } from '../calendar.js';
 import type { Row, Session } from '../duckdb.js';
-import type { Finding } from '../finding.js';
+import type { Finding } from '../audit-finding.js';
 import { quoteName } from '../sql.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import { archivedColumns, rowSeconds } from '../venue/venue.js';

@@ -11,7 +11,7 @@ const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
 const NOUNS = list(
-  'calendar clock did-you-mean errors exit-code fetch finding io observer outcome shell-word shown-path task units version',
+  'audit-finding calendar clock did-you-mean errors exit-code fetch io observer outcome shell-word shown-path task units version',
 );
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
 const REQUEST = list('clock errors fetch units');
@@ -79,7 +79,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: ['fetch'],
   'exit-code': ['errors'],
   fetch: [],
-  finding: ['task'],
+  'audit-finding': ['task'],
   io: [],
   observer: ['errors', 'fetch', 'task'],
   outcome: ['calendar', 'errors', 'task'],
