@@ -10,7 +10,8 @@ const at = (path) => new URL(`../${path}`, import.meta.url);
 /** @param {string} path */
 const built = (path) => import(at(`dist/${path}`).href);
 
-const { loadVenue, MARKETS } = await built('venue/venue.js');
+const { loadVenue } = await built('venue/venue.js');
+const { MARKETS } = await built('venue/words.js');
 const { describeDataset } = await built('venue/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
 

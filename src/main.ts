@@ -1,35 +1,35 @@
 /** Arguments in, exit code out. `run` may be called several times in one process. */
-import { complain } from './cli/complain.js';
 import type { Typed } from './cli/complain.js';
-import { layersOf } from './cli/layers.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
-import { printOptions } from './cli/print-options.js';
 import { toCryptodlError } from './errors.js';
 import type { ExitCode } from './exit-code.js';
 import type { Io } from './io.js';
-import { resolveOptions } from './options/resolve.js';
-import type { RawLayer } from './options/resolve.js';
+import type { Verb } from './options/flags.js';
+import type { RawLayer, Resolved } from './options/resolve.js';
 
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const invocation = parseCommandLine(argv, io);
     return invocation === undefined ? 0 : await dispatch(invocation, argv, io);
   } catch (error) {
+    const { complain } = await import('./cli/complain.js');
     return complain(toCryptodlError(error), { argv, io });
   }
 }
 
-/** Each verb loads what it needs and no more. */
+/** Each verb loads what it needs and no more; help and version come here not at all. */
 async function dispatch(invocation: Invocation, argv: readonly string[], io: Io): Promise<ExitCode> {
   const { verb, operand } = invocation;
   const typed = { argv, io };
   if (verb === 'run') return runFile(invocation, typed);
+  const { layersOf } = await import('./cli/layers.js');
   const layers = await layersOf(invocation, io);
   if (verb === 'retry') return retry(operand, layers, typed);
+  const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers);
   if (resolved.options['print-options'] === true) {
-    io.stdout.write(printOptions(verb, resolved));
+    io.stdout.write(await optionsText(verb, resolved));
     return 0;
   }
   switch (verb) {
@@ -82,11 +82,17 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
 }
 
+async function optionsText(verb: Verb, resolved: Resolved): Promise<string> {
+  const { printOptions } = await import('./cli/print-options.js');
+  return printOptions(verb, resolved);
+}
+
 async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> {
   const { readJobs } = await import('./cli/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, typed.io);
   if (resolved.options['print-options'] === true) {
-    for (const job of jobs) typed.io.stdout.write(`[${job.name}]\n${printOptions(job.verb, job.resolved)}`);
+    for (const job of jobs)
+      typed.io.stdout.write(`[${job.name}]\n${await optionsText(job.verb, job.resolved)}`);
     return 0;
   }
   const { runJobs } = await import('./cli/run-jobs.js');
@@ -103,7 +109,7 @@ async function retry(
   const report = await readReport(path);
   const { resolved, verb, failures } = pastRun(path, report, layers);
   if (resolved.options['print-options'] === true) {
-    typed.io.stdout.write(printOptions('retry', resolved));
+    typed.io.stdout.write(await optionsText('retry', resolved));
     return 0;
   }
   const { io } = typed;

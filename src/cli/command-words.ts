@@ -16,7 +16,7 @@ export function verbOf(argv: readonly string[]): Verb | undefined {
   return VERBS.find((verb) => verb === first);
 }
 
-export function isVerb(word: string): boolean {
+export function isVerb(word: string): word is Verb {
   return VERBS.some((verb) => verb === word);
 }
 

@@ -34,6 +34,10 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
     .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
     .action((word: string | undefined) => {
       refuseWord(word === undefined ? [] : argv);
+    })
+    .hook('preSubcommand', (_, command) => {
+      const name = command.name();
+      if (isVerb(name)) addFlags(command, name);
     });
   for (const verb of VERBS) {
     addVerb(program, verb, (operand, values) => {
@@ -74,7 +78,7 @@ function addVerb(
   verb: Verb,
   act: (operand: string | undefined, values: RawValues) => void,
 ): void {
-  const { operand, behind, doc, examples } = VERB_TEXTS[verb];
+  const { operand, behind, doc } = VERB_TEXTS[verb];
   const command = program
     .command(verb)
     .description(doc)
@@ -82,16 +86,20 @@ function addVerb(
     .helpOption('-h, --help', 'show this help');
   if (operand !== undefined) command.argument(operand);
   if (behind !== undefined) command.usage(`[options] -- ${behind}`);
+  command.action((...args: unknown[]) => {
+    const [given] = args;
+    act(operand !== undefined && typeof given === 'string' ? given : undefined, rawValues(command, verb));
+  });
+}
+
+/** Only the verb that was typed gets its flags: those of all of them cost more than the rest of the parsing. */
+function addFlags(command: Command, verb: Verb): void {
   for (const group of GROUPS) {
     for (const name of flagsOf(verb).filter((candidate) => flagSpec(candidate).group === group))
       command.addOption(optionOf(name, verb));
   }
   if (flagsOf(verb).includes('progress')) command.addOption(new Option('--no-progress').hideHelp());
-  command.addHelpText('after', `\n${examplesText(examples)}${twinsText(verb)}`);
-  command.action((...args: unknown[]) => {
-    const [given] = args;
-    act(operand !== undefined && typeof given === 'string' ? given : undefined, rawValues(command, verb));
-  });
+  command.addHelpText('after', `\n${examplesText(VERB_TEXTS[verb].examples)}${twinsText(verb)}`);
 }
 
 function twinsText(verb: Verb): string {

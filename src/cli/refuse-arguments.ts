@@ -4,7 +4,7 @@ import { nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
 import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
-import { loadVenue, MARKETS } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
@@ -152,12 +152,10 @@ function folded(argv: readonly string[], verb: Verb): string[] {
   const words = wordsOf(argv, verb);
   const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
   if (loose.length === 0) return [...argv];
-  const venue = loadVenue();
-  const datasets = MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets));
   const flagOf = (text: string): FlagName => {
     if (verb === 'coverage' && /[./]/.test(text)) return 'out';
     if (MARKETS.some((market) => market === text)) return 'market';
-    if (datasets.includes(text)) return 'dataset';
+    if (flagSpec('dataset').choices?.includes(text) === true) return 'dataset';
     return flagSpec('interval').choices?.includes(text) === true ? 'interval' : 'symbols';
   };
   let line = textsOf(words.filter((word) => !loose.includes(word)));

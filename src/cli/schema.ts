@@ -6,8 +6,9 @@ import type { Resolved } from '../options/resolve.js';
 import { describeDataset } from '../venue/describe.js';
 import { datasetLike } from '../run/choose-datasets.js';
 import type { Market } from '../task.js';
-import { findDataset, loadVenue, MARKETS } from '../venue/venue.js';
+import { findDataset, loadVenue } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 import { writeData } from './write-data.js';
 
 export async function schema(word: string | undefined, resolved: Resolved, io: Io): Promise<ExitCode> {

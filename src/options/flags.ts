@@ -1,6 +1,5 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
-import { loadRetryPresets, PRESETS, STRATEGIES } from '../venue/facts.js';
-import { intervalsOf, loadVenue, MARKETS } from '../venue/venue.js';
+import { MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../venue/words.js';
 import { durationText } from '../units.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -59,8 +58,8 @@ const defaulted = <T>(spec: Defaulted<T>): Defaulted<T> => spec;
 const optionalList = <T>(spec: Optional<T> & Listed): Optional<T> & Listed => spec;
 const defaultedList = <T>(spec: Defaulted<T> & Listed): Defaulted<T> & Listed => spec;
 
-const venue = loadVenue();
-const presets = loadRetryPresets();
+const venue = readVenueWords();
+const presets = readPresetWords();
 
 /** `vision 2 × 100ms` */
 function presetText(name: (typeof PRESETS)[number]): string {
@@ -89,14 +88,6 @@ const METRICS = [
   'takerLongShortRatio',
 ];
 
-const DATASETS = [...new Set(MARKETS.flatMap((market) => Object.keys(venue.markets[market].datasets)))];
-const INTERVALS = [
-  ...new Set(
-    MARKETS.flatMap((market) =>
-      Object.values(venue.markets[market].datasets).flatMap((spec) => intervalsOf(spec) ?? []),
-    ),
-  ),
-];
 /** A parser and its values. */
 const oneOf = <const T extends string>(choices: readonly T[]) => ({ parse: parse.choice(choices), choices });
 
@@ -131,7 +122,7 @@ const FLAGS = {
     parse: parse.text,
     default: 'klines',
     defaultOf: { metrics: METRICS.join(',') },
-    choices: DATASETS,
+    choices: venue.datasets,
     aka: ['data', 'data-type', 'kind'],
   }),
   interval: defaultedList({
@@ -144,7 +135,7 @@ const FLAGS = {
     parse: parse.text,
     default: '1m',
     defaultOf: { metrics: '5m' },
-    choices: INTERVALS,
+    choices: venue.intervals,
     aka: ['i', 't', 'timeframe', 'granularity', 'freq', 'resolution'],
   }),
   symbols: optionalList({

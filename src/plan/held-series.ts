@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MANIFEST, originalName } from '../lake/layout.js';
 import type { Market, Series } from '../task.js';
-import { MARKETS } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 
 /** In path order; an absent lake holds nothing. */
 export async function* heldSeries(root: string, venue: string): AsyncGenerator<Series> {

@@ -4,8 +4,9 @@ import { usage } from '../errors.js';
 import type { Options } from '../options/flags.js';
 import type { Cadence, Market } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
-import { findDataset, intervalsOf, isArchived, isMetric, MARKETS } from '../venue/venue.js';
+import { findDataset, intervalsOf, isArchived, isMetric } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 
 export interface ChosenDataset {
   readonly market: Market;

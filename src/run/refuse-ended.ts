@@ -3,8 +3,9 @@ import { dayText } from '../calendar.js';
 import { usage } from '../errors.js';
 import type { PlanTotals } from '../task.js';
 import { endedText, endOfDataset } from '../venue/ended.js';
-import { findDataset, MARKETS } from '../venue/venue.js';
+import { findDataset } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 import type { ChosenDataset } from './choose-datasets.js';
 
 type Ended = Pick<ChosenDataset, 'market' | 'spec'>;

@@ -1,8 +1,9 @@
 /** Datasets that the venue has ended, and how to say so. */
 import { periodText } from '../calendar.js';
 import type { Cadence, Market } from '../task.js';
-import { findDataset, MARKETS } from './venue.js';
+import { findDataset } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
+import { MARKETS } from './words.js';
 
 /** Day after the last one of these cadences, when each of them has an end. */
 export function endOfDataset(

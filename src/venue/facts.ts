@@ -2,8 +2,8 @@
  * Owner of the venue's schemas: config/binance.json (where and since when), config/binance-datasets.json (what) and
  * config/halts.json (when a market stood still).
  */
-import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
+import { PRESETS, readConfig, STRATEGIES } from './words.js';
 
 /**
  * `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `date` and `hour`: two parts of an instant;
@@ -144,10 +144,6 @@ const VenueFacts = v.strictObject({
   markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
 });
 
-/** As `retry/backoff.ts` knows them. */
-export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
-export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
-
 const RetryPreset = v.strictObject({
   strategy: v.picklist(STRATEGIES),
   retries: v.number(),
@@ -182,12 +178,6 @@ export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
 export type VenueFacts = v.InferOutput<typeof VenueFacts>;
-
-const CONFIG = new URL('../../config/', import.meta.url);
-
-function readConfig(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
-}
 
 /** Throws when the shipped file does not fit its schema: a bug of the package, not of the user. */
 export function readVenueFacts(): VenueFacts {

@@ -41,8 +41,6 @@ export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'hosts' | 
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
-
 /** Throws when config/ contradicts itself: a bug of the package, not of the user. */
 export function loadVenue(): Venue {
   const { intervals, markets, ...venue } = readVenueFacts();

@@ -5,7 +5,7 @@ import { errnoOf } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import { originalName } from '../lake/layout.js';
 import type { Market, Series } from '../task.js';
-import { MARKETS } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';

@@ -16,7 +16,8 @@ import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/io.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/venue/describe.js';
-import { loadVenue, MARKETS } from '../../src/venue/venue.js';
+import { loadVenue } from '../../src/venue/venue.js';
+import { MARKETS } from '../../src/venue/words.js';
 
 const venue = loadVenue();
 const descriptions = MARKETS.flatMap((market) =>
