@@ -101,6 +101,10 @@ export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   return { key: line.key, period, rest: { from, to, otherwise: 'before-history', ...mark } };
 }
 
+function byPeriod(a: ObjectLine, b: ObjectLine): number {
+  return a.period < b.period ? -1 : 1;
+}
+
 /** What a series holds in one format. */
 export class Held {
   readonly #byDay = new Map<number, ObjectLine>();
@@ -131,9 +135,7 @@ export class Held {
   }
 
   lines(): ObjectLine[] {
-    return [...this.#byDay.values(), ...this.#byMonth.values()].sort((a, b) =>
-      a.period < b.period ? -1 : 1,
-    );
+    return [...this.#byDay.values(), ...this.#byMonth.values()].sort(byPeriod);
   }
 
   /** First day that is held. */
@@ -152,7 +154,8 @@ export class Held {
 
   /** Objects in a file, in period order. */
   inFile(file: string): ObjectLine[] {
-    return this.lines().filter((line) => line.file === file);
+    const lines = [...this.#byDay.values(), ...this.#byMonth.values()].filter((line) => line.file === file);
+    return lines.sort(byPeriod);
   }
 
   /** The last commit of a file: its size and digest now. */

@@ -55,18 +55,14 @@ export async function chooseObjects(
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
       const isWider = context.cadences.includes('daily') && days.length < lengthOf(month);
-      add(monthText(month), {
-        ...(await choose(context, monthPeriod(month))),
-        ...(isWider ? { isWider } : {}),
-      });
+      const choice = choose(context, await context.list('monthly'), monthPeriod(month));
+      add(monthText(month), isWider ? { ...choice, isWider } : choice);
       continue;
     }
-    for (const day of days) {
-      add(
-        context.partition === 'day' ? dayText(day) : monthText(month),
-        await choose(context, dayPeriod(day)),
-      );
-    }
+    const listing = await context.list('daily');
+    const label = monthText(month);
+    for (const day of days)
+      add(context.partition === 'day' ? dayText(day) : label, choose(context, listing, dayPeriod(day)));
   }
   return partitions;
 }
@@ -116,18 +112,12 @@ async function listsSomeDay(context: ChooseContext, from: number, to: number): P
   return false;
 }
 
-async function choose(context: ChooseContext, period: Period): Promise<Choice> {
-  const listing = await context.list(period.cadence);
+function choose(context: ChooseContext, listing: SeriesListing, period: Period): Choice {
   const listed = listing.objects.get(period.from);
   const known = listed === undefined ? context.known : context.held;
   const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
-  return {
-    period,
-    absent: absenceReason(listing, period, {
-      today: context.today,
-      span: context.spans[period.cadence],
-    }),
-    ...(listed === undefined ? {} : { listed }),
-    ...(held === undefined ? {} : { held }),
-  };
+  const span = context.spans[period.cadence];
+  const absent = absenceReason(listing, period, { today: context.today, span });
+  if (listed === undefined) return held === undefined ? { period, absent } : { period, absent, held };
+  return held === undefined ? { period, absent, listed } : { period, absent, listed, held };
 }

@@ -17,8 +17,8 @@ export type GetListing = (query: string, heldEtag?: string) => Promise<GotPage |
 export interface Listing {
   /** Names of the folders directly below a prefix. */
   folders(prefix: string): AsyncGenerator<string>;
-  /** Objects directly below a prefix, in key order, after `marker` (exclusive; need not exist). */
-  objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<ListedObject>;
+  /** Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). */
+  objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
   /** Epoch milliseconds: a copy of then stood in for a page below the prefix. */
   copiedAt?(prefix: string): number | undefined;
 }
@@ -62,7 +62,7 @@ export function createListing(get: GetListing, options: ListingOptions = {}): Li
       }
     },
     async *objects(prefix, marker, pageSize) {
-      for await (const page of pages(walk, prefix, marker, pageSize)) yield* page.objects;
+      for await (const page of pages(walk, prefix, marker, pageSize)) yield page.objects;
     },
     copiedAt: (prefix) => copied.get(prefix),
   };

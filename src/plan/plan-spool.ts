@@ -1,12 +1,12 @@
 /** The whole plan, in memory while it is small and in a file when it is not, read back lazily. */
-import { createReadStream } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { PartitionPlan } from '../task.js';
+import { wholeLines } from '../lake/whole-lines.js';
+import type { PartitionPlan, Task } from '../task.js';
 
-const TASKS_IN_MEMORY = 50_000;
+/** More of them would make the heap several times as large as they are: it grows by what stays (bench/NOTES.md). */
+const TASKS_IN_MEMORY = 10_000;
 const WRITE_CHARACTERS = 1024 * 1024;
 
 export class PlanSpool {
@@ -32,7 +32,7 @@ export class PlanSpool {
       await mkdir(dirname(this.#path), { recursive: true });
       this.#file = await open(this.#path, 'w');
     }
-    this.#buffer += `${JSON.stringify(plan)}\n`;
+    this.#buffer += lineOf(plan);
     if (this.#buffer.length >= WRITE_CHARACTERS) await this.#flush();
   }
 
@@ -40,9 +40,7 @@ export class PlanSpool {
     yield* this.#plans;
     if (this.#file === undefined) return;
     await this.#flush();
-    for await (const line of createInterface({ input: createReadStream(this.#path) })) {
-      yield JSON.parse(line) as PartitionPlan;
-    }
+    for await (const lines of wholeLines(this.#path)) for (const line of lines) yield planOf(line);
   }
 
   async close(): Promise<void> {
@@ -55,4 +53,23 @@ export class PlanSpool {
     await this.#file?.appendFile(this.#buffer);
     this.#buffer = '';
   }
+}
+
+/** A task without its series, which is its plan's. */
+type Line = Omit<PartitionPlan, 'tasks'> & { readonly tasks: readonly Omit<Task, 'series'>[] };
+
+function lineOf(plan: PartitionPlan): string {
+  const tasks = plan.tasks.map(({ object, action, failure }) =>
+    failure === undefined ? { object, action } : { object, action, failure },
+  );
+  return `${JSON.stringify({ ...plan, tasks } satisfies Line)}\n`;
+}
+
+function planOf(line: string): PartitionPlan {
+  const plan = JSON.parse(line) as Line;
+  const { series } = plan;
+  const tasks = plan.tasks.map(({ object, action, failure }) =>
+    failure === undefined ? { series, object, action } : { series, object, action, failure },
+  );
+  return { ...plan, tasks };
 }

@@ -115,7 +115,8 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promis
     totals[action.kind] += 1;
     if (action.kind === 'fetch') {
       bytes += object.bytes ?? 0;
-      if (object.rest !== undefined) totals.fetchRest += 1;
+      if (object.rest === undefined) continue;
+      totals.fetchRest += 1;
       countRequests(totals, venue, partition.series, object);
     } else if (action.kind === 'absent')
       totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;

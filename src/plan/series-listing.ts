@@ -54,16 +54,18 @@ export async function listSeries(
   let last: Period | undefined;
   let earliest: Period | undefined;
   let more = false;
-  for await (const listed of listing.objects(prefix, marker)) {
-    const period = periodOfKey(prefix, series, cadence, listed.key);
-    if (period === undefined) continue;
-    earliest ??= period;
-    last = period;
-    objects.set(period.from, { ...listed, period });
-    if (period.from >= want.to) {
-      more = true;
-      break;
+  for await (const page of listing.objects(prefix, marker)) {
+    for (const listed of page) {
+      const period = periodOfKey(prefix, series, cadence, listed.key);
+      if (period === undefined) continue;
+      earliest ??= period;
+      last = period;
+      const { key, bytes, etag, lastModified } = listed;
+      objects.set(period.from, { key, period, bytes, etag, lastModified });
+      more = period.from >= want.to;
+      if (more) break;
     }
+    if (more) break;
   }
   const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
@@ -82,10 +84,12 @@ async function firstPeriod(
   cadence: Cadence,
 ): Promise<Period | undefined> {
   let seen = 0;
-  for await (const listed of listing.objects(prefix, undefined, FIRST_ENTRIES)) {
-    const period = periodOfKey(prefix, series, cadence, listed.key);
-    if (period !== undefined) return period;
-    seen += 1;
+  for await (const page of listing.objects(prefix, undefined, FIRST_ENTRIES)) {
+    for (const listed of page) {
+      const period = periodOfKey(prefix, series, cadence, listed.key);
+      if (period !== undefined) return period;
+      seen += 1;
+    }
     if (seen >= FIRST_ENTRIES) break;
   }
   return undefined;

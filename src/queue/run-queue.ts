@@ -132,15 +132,18 @@ export class RunQueue<Received> {
     if (this.#refusal() !== undefined) return this.#refuse(plan);
     const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
     const prepared = wanted ? await this.#work.prepare(plan) : plan;
-    const downloads: Promise<Arrival<Received>[]>[] = [];
+    const downloads: Promise<Arrived<Received>>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
     for (const group of this.#groups(prepared)) {
-      for (const task of group) await this.#room(task);
+      for (const task of group) {
+        // Nothing is awaited where there is room: with ten million tasks each turn counts.
+        const bytes = this.#work.bytesOf(task);
+        if (!this.#hasRoom(bytes)) await this.#room(bytes);
+        this.#bytes += bytes;
+      }
       // After an abort the rest is refused unasked, so that everybody knows what is missing.
-      downloads.push(
-        this.#downloads.add(() => Promise.all(group.map((task) => this.#arrive(prepared, task)))),
-      );
+      downloads.push(this.#downloads.add(() => this.#arriveTogether(prepared, group)));
     }
     if (downloads.length === 0) return;
     const partition = this.#finish(prepared, downloads, mayDefer).catch((error: unknown) => {
@@ -167,14 +170,30 @@ export class RunQueue<Received> {
   }
 
   /** Back-pressure: few tasks exist at once, few partitions wait to be written, and their bodies have room. */
-  async #room(task: Task): Promise<void> {
+  async #room(bytes: number): Promise<void> {
     await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
     await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
-    const bytes = this.#work.bytesOf(task);
     // The partition that is being fed is not among them: it alone may be larger than the budget.
-    while (this.#bytes + bytes > BODY_BYTES && this.#partitions.size > 0)
-      await Promise.race(this.#partitions);
-    this.#bytes += bytes;
+    while (this.#isFull(bytes)) await Promise.race(this.#partitions);
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return (
+      this.#downloads.size < this.#downloads.concurrency &&
+      this.#writers.size < this.#writers.concurrency * 2 &&
+      !this.#isFull(bytes)
+    );
+  }
+
+  #isFull(bytes: number): boolean {
+    return this.#bytes + bytes > BODY_BYTES && this.#partitions.size > 0;
+  }
+
+  #arriveTogether(plan: PartitionPlan, group: readonly Task[]): Promise<Arrived<Received>> {
+    const [task] = group;
+    return task !== undefined && group.length === 1
+      ? this.#arrive(plan, task)
+      : Promise.all(group.map((each) => this.#arrive(plan, each)));
   }
 
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
@@ -182,41 +201,44 @@ export class RunQueue<Received> {
       this.#options.stop.signal.throwIfAborted();
       const refusal = this.#refusal();
       if (refusal !== undefined)
-        return { task, error: task.failure === undefined ? refusal : failureOf(task) };
-      return { task, ...(await this.#work.download(plan, task)) };
+        return { task, end: { error: task.failure === undefined ? refusal : failureOf(task) } };
+      return { task, end: await this.#work.download(plan, task) };
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal) this.#stop(known);
-      return { task, error: known };
+      return { task, end: { error: known } };
     }
   }
 
   async #finish(
     plan: PartitionPlan,
-    downloads: readonly Promise<readonly Arrival<Received>[]>[],
+    downloads: readonly Promise<Arrived<Received>>[],
     mayDefer: boolean,
   ): Promise<void> {
     const arrivals = (await Promise.all(downloads)).flat();
-    const failures = new Map(
-      arrivals.flatMap((arrival) => ('error' in arrival ? [[arrival.task, arrival.error] as const] : [])),
-    );
-    const received = arrivals.flatMap((arrival) => ('received' in arrival ? [arrival.received] : []));
-    const gone = arrivals.flatMap((arrival) => ('absent' in arrival ? [arrival] : []));
-    const held = new Set(arrivals.flatMap((arrival) => ('isHeld' in arrival ? [arrival.task] : [])));
+    const failures = new Map<Task, CryptodlError>();
+    const received: Received[] = [];
+    const gone = new Map<Task, AbsenceReason>();
+    const held = new Set<Task>();
+    for (const { task, end } of arrivals) {
+      if ('received' in end) received.push(end.received);
+      else if ('absent' in end) gone.set(task, end.absent);
+      else if ('isHeld' in end) held.add(task);
+      else failures.set(task, end.error);
+    }
     // A file is not made anew from what happened to arrive before the run was stopped.
     const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
     if (received.length > 0 && !isCutShort) {
-      const absent = new Set(gone.map(({ task }) => task.object.key));
+      const absent = new Set([...gone.keys()].map((task) => task.object.key));
       const refused = await this.#writers.add(() => this.#work.write(plan, received, absent));
-      for (const { task } of arrivals) {
+      for (const { task } of refused.size === 0 ? [] : arrivals) {
         const why = refused.get(task.object.key);
         if (why === 'held') held.add(task);
         else if (why !== undefined) failures.set(task, why);
       }
     }
-    for (const { task, absent } of gone)
-      if (!held.has(task))
-        await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason: absent } });
+    for (const [task, reason] of gone)
+      if (!held.has(task)) await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
     for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
@@ -240,4 +262,10 @@ export class RunQueue<Received> {
   }
 }
 
-type Arrival<Received> = { readonly task: Task } & (Download<Received> | { readonly error: CryptodlError });
+interface Arrival<Received> {
+  readonly task: Task;
+  readonly end: Download<Received> | { readonly error: CryptodlError };
+}
+
+/** Of one task, or of all that go together. */
+type Arrived<Received> = Arrival<Received> | readonly Arrival<Received>[];

@@ -20,7 +20,8 @@ export class Lanes<T> {
   };
 
   get size(): number {
-    return PRIORITIES.reduce((sum, priority) => sum + this.#lanes[priority].size, 0);
+    const { high, normal, low } = this.#lanes;
+    return high.size + normal.size + low.size;
   }
 
   /** Returns what takes it out again. */

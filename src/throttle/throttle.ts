@@ -71,7 +71,8 @@ export class Throttle {
     const { clock } = this.#options;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
-    const banMs = (await this.#options.banLeftMs?.(request)) ?? 0;
+    const { banLeftMs } = this.#options;
+    const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
     if (banMs > 0) bucket.pause(banMs);
     await bucket.take({ weight, priority }, context.signal, context.patience);
     if (context.signal.aborted) {
@@ -83,7 +84,8 @@ export class Throttle {
       const response = await next(request, context);
       bucket.onTaken(sentAt);
       const now = clock.monotonic();
-      const date = Date.parse(response.headers['date'] ?? '');
+      const said = response.headers['date'];
+      const date = said === undefined ? Number.NaN : Date.parse(said);
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
       window?.onUsed(usedWeight(response.headers, window.windowMs), date, now);
       return response;

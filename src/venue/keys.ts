@@ -62,6 +62,8 @@ export function byKey(a: string, b: string): number {
 
 /** URL path of a key: every segment percent-encoded as UTF-8. */
 export function keyPath(key: string): string {
+  // Nearly all keys are their own path, and each is asked for twice.
+  if (/^[\w./-]*$/.test(key)) return key;
   return key.split('/').map(encodeURIComponent).join('/');
 }
 

@@ -58,7 +58,7 @@ async function keysOf(
   pageSize?: number,
 ): Promise<string[]> {
   const listed = await all(createListing(parsed(archive.get)).objects('d/', marker, pageSize));
-  return listed.map((object) => object.key);
+  return listed.flat().map((object) => object.key);
 }
 
 describe('the next page', () => {
@@ -112,8 +112,8 @@ describe('the next page', () => {
 
   it('is not asked for when nobody wants it', async () => {
     const archive = answering({ keys: ['d/a', 'd/b'], truncated: true });
-    for await (const object of createListing(parsed(archive.get)).objects('d/'))
-      if (object.key === 'd/b') break;
+    for await (const page of createListing(parsed(archive.get)).objects('d/'))
+      if (page.some((object) => object.key === 'd/b')) break;
     expect(archive.asked).toHaveLength(1);
   });
 });

@@ -48,7 +48,7 @@ function bucketOf(
       for (const key of keys) {
         if (asked !== prefix || (marker !== undefined && key <= marker)) continue;
         noted.taken += 1;
-        yield { key, bytes: 1, etag: 'e', lastModified: '' } satisfies ListedObject;
+        yield [{ key, bytes: 1, etag: 'e', lastModified: '' } satisfies ListedObject];
       }
     },
   };

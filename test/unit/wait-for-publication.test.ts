@@ -84,7 +84,7 @@ async function wait(untilText: string, scene: Scene) {
               : months.flatMap((month) => parsePeriod('monthly', month) ?? []);
           for (const period of periods) {
             const key = objectKey(venue, series, period);
-            if (key > marker) yield { key, bytes: 1, etag: 'e', lastModified: '' };
+            if (key > marker) yield [{ key, bytes: 1, etag: 'e', lastModified: '' }];
           }
         }
       },
