@@ -1,0 +1,261 @@
+/**
+ * What bench/queue.js measures, in a process of its own: `node bench/queue-tasks.js tasks N FOLDER` plans and runs N tasks
+ * through the product's planner, spool, queue and limiter, against a venue in this process that answers at once, with a
+ * writer that does nothing; `node bench/queue-tasks.js loop N` is as many empty tasks over p-queue. Prints one line of JSON.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import PQueue from 'p-queue';
+import { klinesFolder, klinesLine, writeManifest } from '../scripts/synthetic-lake.js';
+
+/** @import { Fetch } from '../src/fetch.js' */
+/** @import { ListedObject } from '../src/plan/listing-xml.js' */
+/** @import { SeriesRequest } from '../src/plan/plan-series.js' */
+/** @import { Series } from '../src/task.js' */
+
+const CONCURRENCY = 50;
+const WRITERS = 2;
+const DAYS = 1000;
+const DAY_MS = 86_400_000;
+const FIRST_DAY = Date.parse('2024-01-01') / DAY_MS;
+/** Of so many series one is held, but for its last days. */
+const HELD_EVERY = 20;
+const NEW_DAYS = 5;
+/** As the manifest of the held series has it: what is listed is what is held. */
+const ETAG = 'd41d8cd98f00b204e9800998ecf8427e';
+const BODY = Buffer.from('PK');
+
+/** @param {number} index */
+function symbolOf(index) {
+  return `S${String(index).padStart(5, '0')}USDT`;
+}
+
+/** @param {number} index */
+function dayOf(index) {
+  return new Date((FIRST_DAY + index) * DAY_MS).toISOString().slice(0, 10);
+}
+
+const DAY_TEXTS = Array.from({ length: DAYS }, (_, index) => dayOf(index));
+
+/**
+ * What the lake holds before the run: every 20th series, without its newest days.
+ * @param {string} lake
+ * @param {number} tasks
+ * @returns {number} objects
+ */
+export function makeHeldSeries(lake, tasks) {
+  let held = 0;
+  for (let index = 0; index < Math.ceil(tasks / DAYS); index += HELD_EVERY) {
+    const symbol = symbolOf(index);
+    const folder = klinesFolder(lake, symbol);
+    const days = DAY_TEXTS.slice(0, Math.min(DAYS, tasks - index * DAYS) - NEW_DAYS);
+    writeManifest(
+      folder,
+      days.map((day) => klinesLine(symbol, day, { fileBytes: 0 })),
+    );
+    for (const month of new Set(days.map((day) => day.slice(0, 7))))
+      writeFileSync(join(folder, `${month}.parquet`), '');
+    held += days.length;
+  }
+  return held;
+}
+
+/**
+ * @param {string} path below dist
+ * @returns {Promise<any>}
+ */
+function built(path) {
+  return import(new URL(`../dist/${path}`, import.meta.url).href);
+}
+
+/**
+ * @param {number} tasks
+ * @param {string} lake
+ */
+async function runTasks(tasks, lake) {
+  /** @type {typeof import('../src/plan/plan.js')} */
+  const { makePlan } = await built('plan/plan.js');
+  /** @type {typeof import('../src/plan/plan-spool.js')} */
+  const { PlanSpool } = await built('plan/plan-spool.js');
+  /** @type {typeof import('../src/queue/run-queue.js')} */
+  const { RunQueue } = await built('queue/run-queue.js');
+  /** @type {typeof import('../src/throttle/throttle.js')} */
+  const { Throttle } = await built('throttle/throttle.js');
+  /** @type {typeof import('../src/report/tally.js')} */
+  const { Tally } = await built('report/tally.js');
+  /** @type {typeof import('../src/outcome.js')} */
+  const { taskOutcome } = await built('outcome.js');
+  /** @type {typeof import('../src/clock.js')} */
+  const { systemClock } = await built('clock.js');
+  /** @type {typeof import('../src/venue/venue.js')} */
+  const { loadVenue } = await built('venue/venue.js');
+  /** @type {typeof import('../src/venue/keys.js')} */
+  const { keyPath } = await built('venue/keys.js');
+
+  const venue = loadVenue();
+  const spools = join(lake, '.cryptodl');
+  mkdirSync(spools, { recursive: true });
+  const started = startMeter();
+  const plan = await makePlan(
+    {
+      venue,
+      root: lake,
+      today: FIRST_DAY + DAYS + 1,
+      nowMs: (FIRST_DAY + DAYS + 1) * DAY_MS,
+      force: false,
+      revisions: 'check',
+      recheckDays: 0,
+      listing: { objects: listed, folders: noFolders },
+      probe: () => Promise.resolve(false),
+      spoolPath: join(spools, 'plan.jsonl'),
+      warn: (message) => process.stderr.write(`${message}\n`),
+    },
+    wanted(tasks),
+  );
+  const planned = started();
+
+  // The venue's own rates would make this a wait.
+  const rate = { permitsPerSecond: 1e12, burst: 1e12 };
+  const throttle = new Throttle({ clock: systemClock, buckets: { archive: rate }, maxWaitMs: 1000 });
+  const fetch = throttle.layer(answer);
+  const tally = new Tally();
+  const stop = new AbortController();
+  const context = { signal: stop.signal, traceId: '' };
+  /**
+   * @param {import('../src/task.js').PartitionPlan} of
+   * @param {import('../src/task.js').Task} task
+   * @param {import('../src/outcome.js').Outcome} outcome
+   */
+  const tell = (of, { object }, outcome) => {
+    tally.count({ symbol: of.series.symbol, key: object.key }, outcome);
+    taskOutcome(of.series, object, outcome);
+    return Promise.resolve();
+  };
+  let spoolCount = 0;
+  const queue = new RunQueue(
+    {
+      prepare: (wantedPlan) => Promise.resolve(wantedPlan),
+      download: async (_, task) => {
+        const url = `http://archive.test/${keyPath(task.object.key)}`;
+        await fetch({ url, bucket: 'archive' }, context);
+        return { received: task };
+      },
+      together: () => undefined,
+      bytesOf: ({ object }) => object.bytes ?? 0,
+      write: async (of, received) => {
+        for (const task of received) await tell(of, task, { kind: 'ok', bytes: 1, unverified: false });
+        return new Map();
+      },
+      onFailed: (of, task, error) => tell(of, task, { kind: 'failed', error }),
+      onSettled: (of, task) =>
+        tell(
+          of,
+          task,
+          task.action.kind === 'absent'
+            ? { kind: 'absent', reason: task.action.reason }
+            : { kind: 'skipped' },
+        ),
+    },
+    {
+      downloads: CONCURRENCY,
+      writers: WRITERS,
+      stop,
+      createSpool: () => new PlanSpool(join(spools, `deferred-${(spoolCount += 1)}.jsonl`)),
+      beforeRound: () => Promise.resolve(),
+    },
+  );
+  await queue.run(plan.spool.plans());
+  await plan.spool.close();
+  const all = started();
+  return { ...all, planCpuSeconds: planned.cpuSeconds, outcomes: tally.outcomes, totals: plan.totals };
+}
+
+/**
+ * @param {number} tasks
+ * @returns {Generator<SeriesRequest>}
+ */
+function* wanted(tasks) {
+  for (let first = 0; first < tasks; first += DAYS) {
+    /** @type {Series} */
+    const series = { market: 'um', dataset: 'klines', interval: '1m', symbol: symbolOf(first / DAYS) };
+    yield {
+      series,
+      settings: {
+        format: 'parquet',
+        partition: 'month',
+        cadence: 'auto',
+        numbers: 'double',
+        timestamps: 'us',
+        asPublished: false,
+      },
+      cadences: ['daily'],
+      ranges: [{ from: FIRST_DAY, to: FIRST_DAY + Math.min(DAYS, tasks - first) }],
+    };
+  }
+}
+
+/**
+ * Every day of any series, as one page.
+ * @param {string} prefix
+ * @returns {AsyncGenerator<ListedObject[]>}
+ */
+async function* listed(prefix) {
+  const symbol = prefix.split('/').at(-3);
+  yield DAY_TEXTS.map((day) => ({
+    key: `${prefix}${symbol}-1m-${day}.zip`,
+    bytes: 61_234,
+    etag: ETAG,
+    lastModified: '2026-01-01T00:00:00.000Z',
+  }));
+}
+
+/** @returns {AsyncGenerator<string>} */
+async function* noFolders() {}
+
+/** @type {Fetch} */
+function answer() {
+  return Promise.resolve({
+    status: 200,
+    headers: {},
+    body: { kind: 'memory', bytes: BODY },
+    sha256: '',
+    md5: '',
+  });
+}
+
+/** @param {number} tasks */
+async function runLoop(tasks) {
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  let done = 0;
+  const started = startMeter();
+  for (let task = 0; task < tasks; task += 1) {
+    await queue.onSizeLessThan(CONCURRENCY);
+    void queue.add(() => {
+      done += 1;
+      return Promise.resolve();
+    });
+  }
+  await queue.onIdle();
+  return { ...started(), outcomes: { ok: done } };
+}
+
+/** CPU of all threads of this process, its collector's among them. */
+function startMeter() {
+  const wall = process.hrtime.bigint();
+  const cpu = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(cpu);
+    return {
+      cpuSeconds: (user + system) / 1e6,
+      wallSeconds: Number(process.hrtime.bigint() - wall) / 1e9,
+      peakMb: process.resourceUsage().maxRSS / 1024,
+    };
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , what, tasks, lake = ''] = process.argv;
+  const used = what === 'loop' ? await runLoop(Number(tasks)) : await runTasks(Number(tasks), lake);
+  console.log(JSON.stringify(used));
+}
