@@ -12,7 +12,8 @@ import { klinesFolder, klinesLine, writeManifest } from '../scripts/synthetic-la
 /** @import { Fetch } from '../src/fetch.js' */
 /** @import { ListedObject } from '../src/plan/listing-xml.js' */
 /** @import { SeriesRequest } from '../src/plan/plan-series.js' */
-/** @import { Series } from '../src/task.js' */
+/** @import { Outcome } from '../src/outcome.js' */
+/** @import { PartitionPlan, Series, Task } from '../src/task.js' */
 
 const CONCURRENCY = 50;
 const WRITERS = 2;
@@ -74,101 +75,111 @@ function built(path) {
  * @param {string} lake
  */
 async function runTasks(tasks, lake) {
+  const spools = join(lake, '.cryptodl');
+  mkdirSync(spools, { recursive: true });
+  const plan = await planner(lake, join(spools, 'plan.jsonl'));
+  const { tally, run } = await runner(spools);
+  const used = startMeter();
+  const { spool, totals } = await plan(tasks);
+  const planCpuSeconds = used().cpuSeconds;
+  await run(spool.plans());
+  await spool.close();
+  return { ...used(), planCpuSeconds, outcomes: tally.outcomes, totals };
+}
+
+/**
+ * @param {string} root
+ * @param {string} spoolPath
+ */
+async function planner(root, spoolPath) {
   /** @type {typeof import('../src/plan/plan.js')} */
   const { makePlan } = await built('plan/plan.js');
+  /** @type {typeof import('../src/venue/venue.js')} */
+  const { loadVenue } = await built('venue/venue.js');
+  const today = FIRST_DAY + DAYS + 1;
+  const options = /** @type {const} */ ({
+    venue: loadVenue(),
+    root,
+    today,
+    nowMs: today * DAY_MS,
+    force: false,
+    revisions: 'check',
+    recheckDays: 0,
+    listing: { objects: listed, folders: noFolders },
+    probe: () => Promise.resolve(false),
+    spoolPath,
+    warn: (/** @type {string} */ message) => process.stderr.write(`${message}\n`),
+  });
+  return (/** @type {number} */ tasks) => makePlan(options, wanted(tasks));
+}
+
+/**
+ * The queue of a run: every object takes one permit, every outcome is told and counted.
+ * @param {string} spools
+ */
+async function runner(spools) {
   /** @type {typeof import('../src/plan/plan-spool.js')} */
   const { PlanSpool } = await built('plan/plan-spool.js');
   /** @type {typeof import('../src/queue/run-queue.js')} */
   const { RunQueue } = await built('queue/run-queue.js');
-  /** @type {typeof import('../src/throttle/throttle.js')} */
-  const { Throttle } = await built('throttle/throttle.js');
   /** @type {typeof import('../src/report/tally.js')} */
   const { Tally } = await built('report/tally.js');
   /** @type {typeof import('../src/outcome.js')} */
   const { taskOutcome } = await built('outcome.js');
-  /** @type {typeof import('../src/clock.js')} */
-  const { systemClock } = await built('clock.js');
-  /** @type {typeof import('../src/venue/venue.js')} */
-  const { loadVenue } = await built('venue/venue.js');
-  /** @type {typeof import('../src/venue/keys.js')} */
-  const { keyPath } = await built('venue/keys.js');
-
-  const venue = loadVenue();
-  const spools = join(lake, '.cryptodl');
-  mkdirSync(spools, { recursive: true });
-  const started = startMeter();
-  const plan = await makePlan(
-    {
-      venue,
-      root: lake,
-      today: FIRST_DAY + DAYS + 1,
-      nowMs: (FIRST_DAY + DAYS + 1) * DAY_MS,
-      force: false,
-      revisions: 'check',
-      recheckDays: 0,
-      listing: { objects: listed, folders: noFolders },
-      probe: () => Promise.resolve(false),
-      spoolPath: join(spools, 'plan.jsonl'),
-      warn: (message) => process.stderr.write(`${message}\n`),
-    },
-    wanted(tasks),
-  );
-  const planned = started();
-
-  // The venue's own rates would make this a wait.
-  const rate = { permitsPerSecond: 1e12, burst: 1e12 };
-  const throttle = new Throttle({ clock: systemClock, buckets: { archive: rate }, maxWaitMs: 1000 });
-  const fetch = throttle.layer(answer);
   const tally = new Tally();
-  const stop = new AbortController();
-  const context = { signal: stop.signal, traceId: '' };
   /**
-   * @param {import('../src/task.js').PartitionPlan} of
-   * @param {import('../src/task.js').Task} task
-   * @param {import('../src/outcome.js').Outcome} outcome
+   * @param {Task} task
+   * @param {Outcome} outcome
    */
-  const tell = (of, { object }, outcome) => {
-    tally.count({ symbol: of.series.symbol, key: object.key }, outcome);
-    taskOutcome(of.series, object, outcome);
+  const tell = ({ series, object }, outcome) => {
+    tally.count({ symbol: series.symbol, key: object.key }, outcome);
+    taskOutcome(series, object, outcome);
     return Promise.resolve();
   };
-  let spoolCount = 0;
+  const stop = new AbortController();
+  const download = await downloader(stop.signal);
+  let deferred = 0;
   const queue = new RunQueue(
     {
-      prepare: (wantedPlan) => Promise.resolve(wantedPlan),
-      download: async (_, task) => {
-        const url = `http://archive.test/${keyPath(task.object.key)}`;
-        await fetch({ url, bucket: 'archive' }, context);
-        return { received: task };
-      },
+      prepare: (plan) => Promise.resolve(plan),
+      download: (_, task) => download(task),
       together: () => undefined,
       bytesOf: ({ object }) => object.bytes ?? 0,
-      write: async (of, received) => {
-        for (const task of received) await tell(of, task, { kind: 'ok', bytes: 1, unverified: false });
+      write: async (_, received) => {
+        for (const task of received) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
         return new Map();
       },
-      onFailed: (of, task, error) => tell(of, task, { kind: 'failed', error }),
-      onSettled: (of, task) =>
-        tell(
-          of,
-          task,
-          task.action.kind === 'absent'
-            ? { kind: 'absent', reason: task.action.reason }
-            : { kind: 'skipped' },
-        ),
+      onFailed: (_, task, error) => tell(task, { kind: 'failed', error }),
+      onSettled: (_, task) => tell(task, { kind: 'skipped' }),
     },
     {
       downloads: CONCURRENCY,
       writers: WRITERS,
       stop,
-      createSpool: () => new PlanSpool(join(spools, `deferred-${(spoolCount += 1)}.jsonl`)),
+      createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),
       beforeRound: () => Promise.resolve(),
     },
   );
-  await queue.run(plan.spool.plans());
-  await plan.spool.close();
-  const all = started();
-  return { ...all, planCpuSeconds: planned.cpuSeconds, outcomes: tally.outcomes, totals: plan.totals };
+  return { tally, run: (/** @type {AsyncIterable<PartitionPlan>} */ plans) => queue.run(plans) };
+}
+
+/** @param {AbortSignal} signal */
+async function downloader(signal) {
+  /** @type {typeof import('../src/throttle/throttle.js')} */
+  const { Throttle } = await built('throttle/throttle.js');
+  /** @type {typeof import('../src/clock.js')} */
+  const { systemClock } = await built('clock.js');
+  /** @type {typeof import('../src/venue/keys.js')} */
+  const { keyPath } = await built('venue/keys.js');
+  // The venue's own rates would make this a wait.
+  const rate = { permitsPerSecond: 1e12, burst: 1e12 };
+  const throttle = new Throttle({ clock: systemClock, buckets: { archive: rate }, maxWaitMs: 1000 });
+  const fetch = throttle.layer(answer);
+  return async (/** @type {Task} */ task) => {
+    const url = `http://archive.test/${keyPath(task.object.key)}`;
+    await fetch({ url, bucket: 'archive' }, { signal, traceId: '' });
+    return { received: task };
+  };
 }
 
 /**
@@ -201,6 +212,7 @@ function* wanted(tasks) {
  * @returns {AsyncGenerator<ListedObject[]>}
  */
 async function* listed(prefix) {
+  await Promise.resolve();
   const symbol = prefix.split('/').at(-3);
   yield DAY_TEXTS.map((day) => ({
     key: `${prefix}${symbol}-1m-${day}.zip`,

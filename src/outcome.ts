@@ -74,7 +74,7 @@ export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outc
   return Object.assign(about(kind, series, object), written);
 }
 
-/** Name by name: spreads into one another took a quarter of the time that the whole run had for a task (bench/NOTES.md). */
+/** Name by name: spreads into one another were a tenth of what a task costs without its bytes (bench/NOTES.md). */
 function about<O extends OutcomeKind>(
   outcome: O,
   { market, dataset, interval, symbol }: Series,

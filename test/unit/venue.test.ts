@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { loadRetryPresets } from '../../src/venue/facts.js';
 import { objectKey } from '../../src/venue/keys.js';
-import { archivedColumns, findDataset, isArchived, isMetric, loadVenue, rowSeconds } from '../../src/venue/venue.js';
+import {
+  archivedColumns,
+  findDataset,
+  isArchived,
+  isMetric,
+  loadVenue,
+  rowSeconds,
+} from '../../src/venue/venue.js';
 import { MARKETS } from '../../src/venue/words.js';
 import { writtenColumns } from '../../src/write/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
