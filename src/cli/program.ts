@@ -30,6 +30,7 @@ export function parseCommandLine(argv: readonly string[], io: Io): Invocation | 
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: () => undefined })
     .helpOption('-h, --help', 'show this help; cryptodl VERB --help shows the flags')
     .helpCommand(false)
+    .configureHelp({ subcommandTerm: (command) => termOf(command.name()) })
     .argument('[command]')
     .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
     .action((word: string | undefined) => {
@@ -71,6 +72,17 @@ function helpAsFlag(argv: readonly string[]): string[] {
 
 function examplesText(examples: readonly string[]): string {
   return `Examples:\n${examples.map((line) => `  ${line}`).join('\n')}`;
+}
+
+/** `run [options] <file>`, also before the verb has its flags. */
+function termOf(name: string): string {
+  if (!isVerb(name)) return name;
+  const { operand } = VERB_TEXTS[name];
+  return [
+    name,
+    ...(flagsOf(name).length > 0 ? ['[options]'] : []),
+    ...(operand === undefined ? [] : [operand]),
+  ].join(' ');
 }
 
 function addVerb(

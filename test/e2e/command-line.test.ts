@@ -41,7 +41,9 @@ describe('the command line', () => {
       "parquet, csv or zip (the archive's own files) (default: parquet)",
     );
     expect(stdout).toContain('cryptodl vision --symbols BTCUSDT,ETHUSDT --days 7');
-    expect((await cryptodl(['--help'])).stdout).toMatch(/vision[\s\S]*retry[\s\S]*serve/);
+    expect((await cryptodl(['--help'])).stdout).toMatch(
+      /vision \[options\] [\s\S]*retry \[options\] <report> [\s\S]*serve/,
+    );
     expect((await cryptodl(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
