@@ -4,7 +4,8 @@ import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
-import { expectedRows, findGaps, isoInstant } from './gaps.js';
+import { expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
+import type { Sought } from './gaps.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap } from './overlap.js';
 import type { Overlap } from './overlap.js';
@@ -85,7 +86,7 @@ async function writeRows(
       first: isoInstant(row, 'first'),
       last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
-      ...gapsFact(gaps[index] ?? []),
+      ...gapsFact(gaps.get(Number(row['ord'])) ?? []),
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
@@ -96,21 +97,24 @@ function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'ga
   return gaps.length === 0 ? {} : { gaps };
 }
 
-/** By position of the input; only what has too few rows, or rows that are not in their order, is looked through. */
+/** By ordinal; only what has too few rows, or rows out of order that may hide a gap, is looked through. */
 async function gapsOf(
   session: Session,
   conversion: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
-): Promise<NonNullable<ObjectFacts['gaps']>[]> {
-  const gaps: NonNullable<ObjectFacts['gaps']>[] = [];
+): Promise<ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>> {
+  const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
+  const suspects = isUnordered ? await offGrid(session, conversion) : new Set<number>();
+  const sought: Sought[] = [];
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
-    const expected = expectedRows(conversion.spec, conversion.series, received.object);
-    const isWhole = Number(row['rows']) >= (expected ?? 0) && Number(row['unordered']) === 0;
-    gaps.push(isWhole ? [] : await findGaps(session, conversion, received.object, Number(row['ord'])));
+    const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
+    const { object } = received;
+    const expected = expectedRows(conversion.spec, conversion.series, object) ?? 0;
+    if (rows < expected || suspects.has(ordinal)) sought.push({ ordinal, period: object.period });
   }
-  return gaps;
+  return findGaps(session, conversion, sought);
 }
 
 /** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */

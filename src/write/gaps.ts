@@ -20,49 +20,71 @@ export function expectedRows(
   return ((period.to - period.from) * 86_400) / seconds;
 }
 
-/** The missing rows of one object of the relation `rows`, ISO instants `[from, to)`, ascending, the first hundred. */
+/** Objects of the relation `rows`, told by their ordinals. */
+export interface Sought {
+  readonly ordinal: number;
+  readonly period: ArchiveObject['period'];
+}
+
+/** The missing rows of some objects by ordinal: ISO instants `[from, to)`, ascending, the first hundred of each. */
 export async function findGaps(
   session: Session,
   { spec, series }: Conversion,
-  { period }: ArchiveObject,
-  ordinal: number,
-): Promise<(readonly [string, string])[]> {
+  sought: readonly Sought[],
+): Promise<Map<number, (readonly [string, string])[]>> {
   const seconds = rowSeconds(spec, series.interval);
-  if (seconds === undefined) return [];
-  const found = await session.rows(gapsQuery(spec, { ...boundsOf(period), seconds, ordinal }));
-  return found.map((row) => [isoInstant(row, 'gap_from'), isoInstant(row, 'gap_to')] as const);
+  const gaps = new Map<number, (readonly [string, string])[]>();
+  if (seconds === undefined || sought.length === 0) return gaps;
+  for (const row of await session.rows(gapsQuery(spec, sought, seconds))) {
+    const ordinal = Number(row['ord']);
+    const gap = [isoInstant(row, 'gap_from'), isoInstant(row, 'gap_to')] as const;
+    gaps.set(ordinal, [...(gaps.get(ordinal) ?? []), gap]);
+  }
+  return gaps;
 }
 
-interface Bounds {
-  readonly from: string;
-  readonly to: string;
-  readonly seconds: number;
-  readonly ordinal: number;
+/**
+ * The objects whose rows are not, each once, on every point of the grain from the first to the last: the others, with as many
+ * rows as their period must have, have no gap, in whatever order they come.
+ */
+export async function offGrid(session: Session, { spec, series }: Conversion): Promise<ReadonlySet<number>> {
+  const seconds = rowSeconds(spec, series.interval);
+  if (seconds === undefined) return new Set();
+  const instant = instantOf(spec);
+  const rows = await session.rows(`SELECT ${quoteName('.ordinal')} AS ord FROM rows GROUP BY ord
+    HAVING count(DISTINCT ${instant}) < count(*) OR count_if(epoch_us(${instant}) % ${seconds * 1e6} <> 0) > 0
+      OR epoch_us(max(${instant})) - epoch_us(min(${instant})) <> (count(*) - 1) * ${seconds * 1e6}`);
+  return new Set(rows.map((row) => Number(row['ord'])));
 }
 
 /**
  * Labels at the end of their interval (metrics) lie one grain later than the period. Times jitter: half a grain more than
  * expected is a missing row.
  */
-function gapsQuery(spec: DatasetSpec, { from, to, seconds, ordinal }: Bounds): string {
+function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number): string {
   const grain = `INTERVAL ${seconds} SECOND`;
   const half = `INTERVAL ${seconds * 500} MILLISECOND`;
-  return `WITH own AS (
-      SELECT DISTINCT ${instantOf(spec)} AS instant FROM rows WHERE ${quoteName('.ordinal')} = ${ordinal}
+  const periods = sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`);
+  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periods.join(', ')}
+    ), own AS (
+      SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantOf(spec)} AS instant FROM rows
     ), bounds AS (
-      SELECT CASE WHEN max(instant) >= TIMESTAMP '${to}' THEN ${grain} ELSE INTERVAL 0 SECOND END AS shift FROM own
+      SELECT ord, from_at, to_at, CASE WHEN max(instant) >= to_at THEN ${grain} ELSE INTERVAL 0 SECOND END AS shift
+      FROM own JOIN periods USING (ord) GROUP BY ord, from_at, to_at
     ), points AS (
-      SELECT instant, instant + ${grain} AS covered FROM own
-      UNION ALL SELECT TIMESTAMP '${from}' + shift - ${grain}, TIMESTAMP '${from}' + shift FROM bounds
-      UNION ALL SELECT TIMESTAMP '${to}' + shift, NULL FROM bounds
+      SELECT ord, instant, instant + ${grain} AS covered FROM own SEMI JOIN periods USING (ord)
+      UNION ALL SELECT ord, from_at + shift - ${grain}, from_at + shift FROM bounds
+      UNION ALL SELECT ord, to_at + shift, NULL FROM bounds
     )
-    SELECT gap_from, gap_to
-    FROM (SELECT instant AS gap_to, lag(covered) OVER (ORDER BY instant) AS gap_from FROM points)
-    WHERE gap_to >= gap_from + ${half} ORDER BY gap_from LIMIT ${MOST_GAPS}`;
+    SELECT ord, gap_from, gap_to
+    FROM (SELECT ord, instant AS gap_to, lag(covered) OVER (PARTITION BY ord ORDER BY instant) AS gap_from FROM points)
+    WHERE gap_to >= gap_from + ${half}
+    QUALIFY row_number() OVER (PARTITION BY ord ORDER BY gap_from) <= ${MOST_GAPS}
+    ORDER BY ord, gap_from`;
 }
 
-function boundsOf({ from, to }: ArchiveObject['period']): { from: string; to: string } {
-  return { from: `${dayText(from)} 00:00:00`, to: `${dayText(to)} 00:00:00` };
+function instants({ from, to }: ArchiveObject['period']): string[] {
+  return [from, to].map((day) => `TIMESTAMP '${dayText(day)} 00:00:00'`);
 }
 
 /** `2024-01-01 00:00:00` as DuckDB prints it → ISO. */

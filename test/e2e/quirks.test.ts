@@ -378,6 +378,7 @@ describe('rows that come twice, or in no order', () => {
 
 describe('rows that are missing', () => {
   const METRIC: Series = { market: 'um', dataset: 'metrics', symbol: 'EARLYUSDT' };
+  const ANY_ORDER: Series = { ...METRIC, symbol: 'SHUFFLEDUSDT' };
 
   it('a day that ends early is partial and named, with the rows it has and should have', async () => {
     const days = ['2024-02-15', '2024-02-16'] as const;
@@ -393,6 +394,22 @@ describe('rows that are missing', () => {
     expect(summary(result)).toMatchObject({ outcomes: { ok: 1, partial: 1 }, exitCode: 0 });
     expect(result.stderr).toContain(`${key}: 162 of 288 rows`);
     expect(await read('early', METRIC, '2024-02')).toHaveLength(288 + 162);
+  });
+
+  it('a row that is missing is told, also where rows come in any order and one of them twice', async () => {
+    const days = ['2024-02-15', '2024-02-16'] as const;
+    const shuffled = (lines: readonly string[]): string =>
+      METRICS + [...lines.slice(100), ...lines.slice(0, 100)].join('');
+    const whole = metrics(ANY_ORDER.symbol, days[0], 5);
+    put(ANY_ORDER, days[0], shuffled(whole));
+    const lines = metrics(ANY_ORDER.symbol, days[1], 5);
+    put(ANY_ORDER, days[1], shuffled([...lines.slice(0, 20), ...lines.slice(21), lines[30] ?? '']));
+    await runOk(ANY_ORDER, { out: 'hidden', days });
+    const held = manifestLines(lake('hidden', folderOf(ANY_ORDER)));
+    const [first, second] = days.map((day) => held.find((line) => line['period'] === day));
+    expect([first?.['gaps'], first?.['rows']]).toEqual([undefined, 288]);
+    expect(second).toMatchObject({ rows: 287, gaps: [['2024-02-16T01:45:00Z', '2024-02-16T01:50:00Z']] });
+    expect(await read('hidden', ANY_ORDER, '2024-02')).toHaveLength(288 + 287);
   });
 
   it('seconds that end early are partial as well; trades, which have no fixed number, tell their last time', async () => {
