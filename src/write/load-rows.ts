@@ -21,7 +21,10 @@ export interface Gathered {
   readonly csvs: readonly CsvFile[];
 }
 
-export function isLarge({ memoryCsvBytes }: Conversion, objects: readonly ReceivedObject[]): boolean {
+export function isLarge(
+  { memoryCsvBytes }: Pick<Conversion, 'memoryCsvBytes'>,
+  objects: readonly ReceivedObject[],
+): boolean {
   return objects.reduce((sum, { csv }) => sum + bodySize(csv), 0) > memoryCsvBytes;
 }
 

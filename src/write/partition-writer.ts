@@ -21,9 +21,11 @@ import type { Session } from '../duckdb.js';
 import { expectedRows } from './gaps.js';
 import { heldFile, overlaps, withRebuild } from './held-file.js';
 import type { HeldFile } from './held-file.js';
+import { isLarge } from './load-rows.js';
 import { provenance } from './provenance.js';
 import { nothing, refusal, refuseAll, superseded } from './refusal.js';
 import { rowsInParquet } from './statements.js';
+import { isLargeFile } from './write-target.js';
 import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
@@ -54,7 +56,7 @@ async function writeInto(
     const result = isWithdrawn(plan, before) ? await addNew(context, plan, held, received, before) : before;
     return { ...result, stillHeld };
   }
-  const session = await context.engine.session();
+  const session = await context.engine.session(workOf(received, held));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
   try {
@@ -152,6 +154,11 @@ function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
 
 /** About a month of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+/** Large: parsed straight into a file, or sorted on disk. */
+function workOf(received: readonly ReceivedObject[], { kept }: HeldFile): 'small' | 'large' {
+  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
+}
 
 interface Inputs extends Part {
   readonly held: HeldFile;

@@ -128,13 +128,24 @@ function readOurs(file: string, format: Format, spec: DatasetSpec): string {
 
 /** Per object: rows, first and last time, wrong rows, and rows that do not come strictly after the row before. */
 export function statsQuery({ spec }: Declared): string {
-  const keys = sortColumns(spec).map(sortable);
-  const key = keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
+  const key = sortKey(spec);
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
       count_if(NOT legal) AS wrong, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
     FROM (SELECT *, lag(key) OVER () AS previous
           FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantOf(spec)} AS instant, ${key} AS key FROM rows))
     GROUP BY ord ORDER BY min(number)`;
+}
+
+/** Rows of the file, and how many sort keys they have: as many mean that no row is another's duplicate. */
+export function keysQuery({ spec, kept }: Declared): string {
+  const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
+  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${all})`;
+}
+
+function sortKey(spec: DatasetSpec): string {
+  const keys = sortColumns(spec).map(sortable);
+  return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
 }
 
 function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
@@ -222,11 +233,25 @@ function sortedFile(path: string): string {
   return `read_parquet(${quoteText(path)}, hive_partitioning = false)`;
 }
 
-export function copyStatement(declared: Declared, how: { isOrdered: boolean; provenance: string }): string {
-  const source = how.isOrdered
-    ? 'rows'
-    : `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
-  return copyTo(declared, source, how.provenance);
+/**
+ * `as-is`: `rows` come in their order, and nothing is kept. `by-key`: no two rows have the same sort key. `total`: they may,
+ * and exact duplicates within an object are dropped.
+ */
+export type RowOrder = 'as-is' | 'by-key' | 'total';
+
+export function copyStatement(declared: Declared, how: { order: RowOrder; provenance: string }): string {
+  return copyTo(declared, orderedRows(declared, how.order), how.provenance);
+}
+
+function orderedRows(declared: Declared, order: RowOrder): string {
+  if (order === 'as-is') return 'rows';
+  if (order === 'total') return `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
+  const { spec, kept } = declared;
+  const all = ['rows', ...(kept === undefined ? [] : ['kept'])].map(
+    (relation) => `SELECT ${names(spec)} FROM ${relation}`,
+  );
+  const keys = sortColumns(spec).map((column) => `${sortable(column)} NULLS FIRST`);
+  return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
 }
 
 function copyTo({ spec, settings, targetPath }: Declared, source: string, provenance: string): string {
