@@ -30,7 +30,7 @@ export async function publishAll(publications: readonly Publication[]): Promise<
 }
 
 /** The folders that one call made, from the innermost up to the first: each is an entry of its parent, which can be lost. */
-function foldersDownTo(innermost: string, first: string | undefined): string[] {
+export function foldersDownTo(innermost: string, first: string | undefined): string[] {
   if (first === undefined) return [];
   const made = [innermost];
   for (let folder = innermost; folder !== first && folder !== dirname(folder); folder = dirname(folder))

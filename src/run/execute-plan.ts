@@ -77,7 +77,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   });
   const queue = new RunQueue<ReceivedObject>(
     {
-      prepare: (plan) => writers(plan).prepare(plan),
+      prepare: (plan) => writers.of(plan).prepare(plan),
       download: async (plan, { object }) => {
         const arrived =
           object.rest === undefined
@@ -89,7 +89,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
-      write: (plan, received, absent) => writeObjects(session, writers(plan), plan, received, absent),
+      write: (plan, received, absent) => writeObjects(session, writers.of(plan), plan, received, absent),
       onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, { report: run.report, absences }, plan, task),
     },
@@ -115,6 +115,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     figures.cancel();
     release();
     engine.close();
+    await writers.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -151,7 +152,7 @@ function createWriters(
   session: Session,
   engine: Engine,
   tempFolder: string,
-): (plan: PartitionPlan) => PartitionWriter {
+): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
   const { venue, paths, clock } = session;
   const context: WriterContext = {
     venue,
@@ -164,7 +165,12 @@ function createWriters(
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);
-  return (plan) => (plan.settings.format === 'zip' ? keeping : converting);
+  return {
+    of: (plan) => (plan.settings.format === 'zip' ? keeping : converting),
+    close: async () => {
+      await Promise.all([keeping.close(), converting.close()]);
+    },
+  };
 }
 
 function deferredSpools(folder: string): () => PlanSpool {

@@ -31,6 +31,7 @@ import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => withRebuild(context, plan),
+    close: () => Promise.resolve(),
     // One at a time into a file: what it holds is read before, and replaced as a whole.
     write: (plan, received, absent) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>

@@ -43,6 +43,8 @@ export interface WriteResult {
 export interface PartitionWriter {
   /** Called before anything is fetched; may turn an addition into a rebuild. */
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
+  /** Ends what was begun for all of them; nothing is written after it. */
+  close(): Promise<void>;
   /** `absent` are keys of the plan that the archive does not have. Rejects only on disk errors and bugs. */
   write(
     plan: PartitionPlan,

@@ -1,13 +1,13 @@
 /** `--format zip`: the archive's own files and sidecars in the archive's own layout; nothing is converted. */
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bodySize } from '../fetch.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
-import { publishAll } from '../lake/publish.js';
-import type { Publication } from '../lake/publish.js';
+import { FileWriter } from '../lake/write-files.js';
+import type { FileToWrite } from '../lake/write-files.js';
 import type { PartitionPlan } from '../task.js';
 import { SIDECAR, sidecarText } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -15,12 +15,13 @@ import { objectLine, replacedRevision } from './commit.js';
 import type { PartitionWriter, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
+  const files = new FileWriter();
   return {
     prepare: (plan) => Promise.resolve(plan),
+    close: () => files.close(),
     write: async (plan, received) => {
       await mkdir(context.paths.staging, { recursive: true });
-      const publications = (await Promise.all(received.map((object) => stage(context, object)))).flat();
-      await publishAll(publications);
+      await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
       const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
       await mkdir(folder, { recursive: true });
@@ -40,19 +41,22 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
 }
 
 /** The sidecar first: a zip is never seen without the digest that vouches for it. */
-async function stage(context: WriterContext, received: ReceivedObject): Promise<Publication[]> {
+async function filesOf(context: WriterContext, received: ReceivedObject): Promise<FileToWrite[]> {
   const { key } = received.object;
-  const zip = { staged: stagedPath(context), target: join(context.paths.root, keyFile(key)) };
-  if (received.zip.kind === 'file') await copyFile(received.zip.path, zip.staged);
-  else await writeFile(zip.staged, received.zip.bytes);
+  const { zip } = received;
+  const file = {
+    content: zip.kind === 'file' ? zip.path : zip.bytes,
+    staged: stagedPath(context),
+    target: join(context.paths.root, keyFile(key)),
+  };
+  const target = `${file.target}${SIDECAR}`;
   if (received.verified !== 'sidecar') {
     // The sidecar of an earlier revision does not vouch for this one.
-    await rm(`${zip.target}${SIDECAR}`, { force: true });
-    return [zip];
+    await rm(target, { force: true });
+    return [file];
   }
-  const sidecar = { staged: stagedPath(context), target: `${zip.target}${SIDECAR}` };
-  await writeFile(sidecar.staged, sidecarText(key, received.sha256));
-  return [sidecar, zip];
+  const content = Buffer.from(sidecarText(key, received.sha256));
+  return [{ content, staged: stagedPath(context), target }, file];
 }
 
 /** What a failure leaves there is cleared by the next run. */

@@ -1,0 +1,65 @@
+/**
+ * The other thread of `write-files.ts`. What returns at once, but for a slow disk, is called without a promise: here nobody
+ * else waits.
+ */
+import { closeSync, copyFileSync, fsync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { parentPort } from 'node:worker_threads';
+import { ofFile } from '../errors.js';
+import { foldersDownTo, syncDirectory } from './publish.js';
+import type { FileError, FileOrder, FileToWrite } from './write-files.js';
+
+/** Files that are open at once: their syncs go together. */
+const AT_ONCE = 64;
+const synced = promisify(fsync);
+
+parentPort?.on('message', ({ id, files }: FileOrder) => {
+  void failureOf(files).then((error) => {
+    // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port between threads has no origin
+    parentPort?.postMessage({ id, error });
+  });
+});
+
+async function failureOf(files: readonly FileToWrite[]): Promise<FileError | undefined> {
+  try {
+    await writeAll(files);
+    return undefined;
+  } catch (error) {
+    return fieldsOf(error);
+  }
+}
+
+async function writeAll(files: readonly FileToWrite[]): Promise<void> {
+  for (let at = 0; at < files.length; at += AT_ONCE)
+    await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
+  const folders = new Set<string>();
+  for (const { staged, target } of files) {
+    const folder = dirname(target);
+    const created = folders.has(folder) ? undefined : mkdirSync(folder, { recursive: true });
+    folders.add(folder);
+    for (const made of foldersDownTo(folder, created)) folders.add(dirname(made));
+    renameSync(staged, target);
+  }
+  await Promise.all([...folders].map((folder) => syncDirectory(folder)));
+}
+
+async function writeOne({ content, staged }: FileToWrite): Promise<void> {
+  if (typeof content === 'string') copyFileSync(content, staged);
+  const file = openSync(staged, typeof content === 'string' ? 'r+' : 'w');
+  try {
+    if (typeof content !== 'string') writeFileSync(file, content);
+    await synced(file);
+  } catch (error) {
+    throw ofFile(error, staged);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A copy of an error between threads keeps its text and loses what tells a full disk from another. */
+function fieldsOf(error: unknown): FileError {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+  return { message, code, errno, syscall };
+}

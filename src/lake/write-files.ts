@@ -1,0 +1,93 @@
+/**
+ * Whole files for the lake, in great numbers: written, synced and renamed on a thread of their own. In the pool of the event
+ * loop each of them is seven calls, which cost more than fetching it.
+ */
+import { Worker } from 'node:worker_threads';
+
+export interface FileToWrite {
+  /** Bytes, or the path of a file that is copied. */
+  readonly content: Uint8Array | string;
+  /** Where it is written first, on the file system of the target. */
+  readonly staged: string;
+  readonly target: string;
+}
+
+/** What the threads say to each other. */
+export interface FileOrder {
+  readonly id: number;
+  readonly files: readonly FileToWrite[];
+}
+
+export interface FileError {
+  readonly message: string;
+  readonly code?: string | undefined;
+  readonly errno?: number | undefined;
+  readonly syscall?: string | undefined;
+}
+
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class FileWriter {
+  #thread: Worker | undefined;
+  readonly #waiting = new Map<number, Waiting>();
+  #orders = 0;
+
+  /**
+   * Resolves when all of them are published: synced, under their final names, which appeared in the given order. Rejects with the
+   * error of the disk; what was renamed before stays.
+   */
+  write(files: readonly FileToWrite[]): Promise<void> {
+    const thread = (this.#thread ??= this.#start());
+    this.#orders += 1;
+    const id = this.#orders;
+    const { packed, buffer } = packedTogether(files);
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      thread.ref();
+      thread.postMessage({ id, files: packed } satisfies FileOrder, [buffer]);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#thread?.terminate();
+    this.#thread = undefined;
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('./file-thread.js', import.meta.url));
+    thread.on('message', ({ id, error }: { id: number; error?: FileError }) => {
+      this.#end(id, error === undefined ? undefined : Object.assign(new Error(error.message), error));
+    });
+    thread.on('error', (error) => {
+      for (const id of this.#waiting.keys()) this.#end(id, error);
+      this.#thread = undefined;
+    });
+    return thread;
+  }
+
+  #end(id: number, error: Error | undefined): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#thread?.unref();
+    if (error === undefined) waiting?.resolve();
+    else waiting?.reject(error);
+  }
+}
+
+/** Their bytes in one buffer, which changes hands; as they are, each would take the whole buffer with it that it arrived in. */
+function packedTogether(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
+  const sizes = files.map(({ content }) => (typeof content === 'string' ? 0 : content.length));
+  const buffer = new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0));
+  let at = 0;
+  const packed = files.map((file, index) => {
+    if (typeof file.content === 'string') return file;
+    const content = new Uint8Array(buffer, at, sizes[index]);
+    content.set(file.content);
+    at += content.length;
+    return { ...file, content };
+  });
+  return { packed, buffer };
+}
