@@ -104,3 +104,14 @@ export type Layer = (next: Fetch) => Fetch;
 export function bodySize(body: Body): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
 }
+
+const HOSTS = new Map<string, string>();
+
+/** Host and port of an absolute URL: looked into once per origin, because several layers ask for every attempt. */
+export function hostOf(url: string): string {
+  const end = url.indexOf('/', url.indexOf('//') + 2);
+  const origin = end < 0 ? url : url.slice(0, end);
+  const host = HOSTS.get(origin) ?? new URL(url).host;
+  HOSTS.set(origin, host);
+  return host;
+}

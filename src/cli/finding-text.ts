@@ -1,13 +1,13 @@
 /** A finding of an audit as a person gets to read it. */
 import type { Finding } from '../audit-finding.js';
-import { durationText } from '../units.js';
+import { durationText, numberText } from '../units.js';
 
 const MOST_DAYS = 5;
 
 /** Without the series and the month. */
 export function findingText(finding: Finding): string {
   const { kind, rows, example } = finding;
-  const rowsText = `${rows.toLocaleString('en-US')} ${rows === 1 ? 'row' : 'rows'}`;
+  const rowsText = `${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`;
   switch (kind) {
     case 'short-month':
       return rows === 0
@@ -24,7 +24,7 @@ export function findingText(finding: Finding): string {
     case 'ids-disordered':
       return `${rowsText} with an id below that of the row before${firstText(example)}`;
     case 'ids-missing':
-      return `${rows.toLocaleString('en-US')} ids missing${firstText(example)}`;
+      return `${numberText(rows)} ids missing${firstText(example)}`;
     case 'columns-constant':
       return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}`;
   }
@@ -37,7 +37,7 @@ function daysText({ days = [] }: Finding): string {
 
 function columnsText({ columns = {} }: Finding): string {
   return Object.entries(columns)
-    .map(([name, rows]) => `${name} (${rows.toLocaleString('en-US')})`)
+    .map(([name, rows]) => `${name} (${numberText(rows)})`)
     .join(', ');
 }
 
@@ -45,7 +45,7 @@ function shiftText({ rows, days = [], shiftMs = 0 }: Finding): string {
   const interval = durationText(Math.abs(shiftMs));
   const [day] = days;
   return day === undefined
-    ? `${rows.toLocaleString('en-US')} rows are those of the daily objects, labelled ${interval} ${shiftMs > 0 ? 'later' : 'earlier'}`
+    ? `${numberText(rows)} rows are those of the daily objects, labelled ${interval} ${shiftMs > 0 ? 'later' : 'earlier'}`
     : `from ${day} on labels are those of the ${shiftMs > 0 ? 'ends' : 'starts'} of ${interval}, before of the ${shiftMs > 0 ? 'starts' : 'ends'}`;
 }
 

@@ -11,7 +11,7 @@ import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
 import type { Session } from '../run/session.js';
 import type { Market } from '../task.js';
-import { bytesText } from '../units.js';
+import { bytesText, numberText } from '../units.js';
 import { endedText } from '../venue/ended.js';
 import { reachText } from '../venue/describe.js';
 import { intervalsOf, isArchived, loadVenue } from '../venue/venue.js';
@@ -176,7 +176,7 @@ async function print(
     const line = resolved.options.json === true ? JSON.stringify(fields) : text;
     if (!(await writeData(io, `${line}\n`))) return 0;
   }
-  const count = `${number.toLocaleString('en-US')} ${number === 1 ? what.slice(0, -1) : what}`;
+  const count = `${numberText(number)} ${number === 1 ? what.slice(0, -1) : what}`;
   if (resolved.options.quiet !== true) io.stderr.write(`${[count, ...more()].join('; ')}\n`);
   return 0;
 }

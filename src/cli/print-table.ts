@@ -3,6 +3,7 @@ import type { Answer, Cell, Column } from '../duckdb.js';
 import type { Io } from '../io.js';
 import { plainText } from './cell-text.js';
 import { writeData } from './write-data.js';
+import { numberText } from '../units.js';
 
 const MOST_ROWS = 40;
 const MOST_CELL_COLUMNS = 60;
@@ -28,7 +29,7 @@ export async function printTable(io: Io, { columns, batches }: Answer): Promise<
 }
 
 function moreText(number: number, what: string): string[] {
-  return number === 0 ? [] : [`${number.toLocaleString('en-US')} more ${what}${number === 1 ? '' : 's'}`];
+  return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
 }
 
 /** As many columns as fit, the first one always. */

@@ -16,6 +16,7 @@ import type { Typed } from './complain.js';
 import { printTable } from './print-table.js';
 import { watchSignals } from './watch-signals.js';
 import { writeData } from './write-data.js';
+import { numberText } from '../units.js';
 
 export interface SqlRun {
   readonly resolved: Resolved;
@@ -45,7 +46,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
       print(run, answer),
     );
     if (rows !== undefined && options.quiet !== true)
-      io.stderr.write(`${rows.toLocaleString('en-US')} ${rows === 1 ? 'row' : 'rows'}\n`);
+      io.stderr.write(`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}\n`);
     return 0;
   } catch (error) {
     const signal = signals.signalled();

@@ -5,7 +5,7 @@ import type { Resolved } from '../options/resolve.js';
 import { verifyLake } from '../run/verify-lake.js';
 import type { Progress, VerifySummary, VerifyTeller } from '../run/verify-lake.js';
 import { shownPath } from '../shown-path.js';
-import { bytesText } from '../units.js';
+import { bytesText, numberText } from '../units.js';
 import type { Finding } from '../verify/finding.js';
 import { endLookUp, openLookUp } from './look-up.js';
 import type { LookUp } from './look-up.js';
@@ -54,8 +54,8 @@ function lineOf({ kind, path, line, text, done }: Finding): string {
 }
 
 function seen({ series, files, bytes }: Progress): string {
-  const number = files.toLocaleString('en-US');
-  return `${series.toLocaleString('en-US')} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
+  const number = numberText(files);
+  return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
 }
 
 function closing(summary: VerifySummary, out: string): string {

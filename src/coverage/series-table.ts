@@ -6,6 +6,7 @@ import type { Amounts } from './gaps.js';
 import type { GapReason } from './absent-days.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
+import { numberText } from '../units.js';
 
 /** Of a series, what is shown: neither its days nor its gaps. */
 type Shown = Pick<
@@ -142,8 +143,4 @@ function instantText(iso: string | undefined): string {
 
 function amountText(amount: number, unit: 'rows' | 'days'): string {
   return `${numberText(amount)} ${amount === 1 ? unit.slice(0, -1) : unit}`;
-}
-
-function numberText(number: number): string {
-  return number.toLocaleString('en-US');
 }

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.js';
 import { CryptodlError } from '../errors.js';
 import type { AbsenceReason } from '../task.js';
 import { OUTCOME_KINDS } from '../outcome.js';
-import { bytesText, durationText } from '../units.js';
+import { bytesText, durationText, numberText } from '../units.js';
 import type { WireFigures } from './figures.js';
 import { EXAMPLES } from './tally.js';
 import type { Tally } from './tally.js';
@@ -47,9 +47,9 @@ export function troubleBlock(closing: Closing): string[] {
 function headline(closing: Closing): string {
   const { tally } = closing;
   const kinds = OUTCOME_KINDS.filter((kind) => tally.outcomes[kind] > 0).map(
-    (kind) => `${number(tally.outcomes[kind])} ${kind}`,
+    (kind) => `${numberText(tally.outcomes[kind])} ${kind}`,
   );
-  if (closing.undone > 0) kinds.push(`${number(closing.undone)} not done`);
+  if (closing.undone > 0) kinds.push(`${numberText(closing.undone)} not done`);
   return `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`;
 }
 
@@ -61,12 +61,12 @@ function overlapLines({ overlap }: Tally): string[] {
   const { compared, differing, onlyRest, onlyArchive, shifted } = overlap;
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
-    `${number(differing)} differ`,
-    ...(onlyRest > 0 ? [`${number(onlyRest)} only REST had`] : []),
-    ...(onlyArchive > 0 ? [`${number(onlyArchive)} only the archive has`] : []),
-    ...(shifted > 0 ? [`in ${number(shifted)} files the archive's labels are an interval off`] : []),
+    `${numberText(differing)} differ`,
+    ...(onlyRest > 0 ? [`${numberText(onlyRest)} only REST had`] : []),
+    ...(onlyArchive > 0 ? [`${numberText(onlyArchive)} only the archive has`] : []),
+    ...(shifted > 0 ? [`in ${numberText(shifted)} files the archive's labels are an interval off`] : []),
   ];
-  return [`  compared   ${number(compared)} rows of REST with the archive's: ${parts.join(', ')}`];
+  return [`  compared   ${numberText(compared)} rows of REST with the archive's: ${parts.join(', ')}`];
 }
 
 function place(name: string, path: string | undefined): string[] {
@@ -76,15 +76,15 @@ function place(name: string, path: string | undefined): string[] {
 function work({ tally, network, elapsedMs }: Closing): string[] {
   if (tally.files === 0) return [];
   const speed = elapsedMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / elapsedMs) * 1000))}/s` : '';
-  const rows = tally.rows > 0 ? `${number(tally.rows)} rows in ` : '';
+  const rows = tally.rows > 0 ? `${numberText(tally.rows)} rows in ` : '';
   return [
-    `  fetched    ${bytesText(tally.bytes)}${speed}, ${number(network.requests)} requests, ${number(network.retries.total)} retried`,
-    `  written    ${rows}${number(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
+    `  fetched    ${bytesText(tally.bytes)}${speed}, ${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`,
+    `  written    ${rows}${numberText(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
     ...(tally.duplicates > 0
-      ? [`  dropped    ${number(tally.duplicates)} exact duplicate rows within one object`]
+      ? [`  dropped    ${numberText(tally.duplicates)} exact duplicate rows within one object`]
       : []),
     ...(tally.duplicatesAcross > 0
-      ? [`  kept       ${number(tally.duplicatesAcross)} exact duplicate rows across objects`]
+      ? [`  kept       ${numberText(tally.duplicatesAcross)} exact duplicate rows across objects`]
       : []),
   ];
 }
@@ -134,13 +134,13 @@ function absentLines(tally: Tally, isTold: (reason: AbsenceReason) => boolean): 
 
 function failedLines(tally: Tally): string[] {
   const failed = (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
-    if (code === 'time-over') return [`  ${number(count)} ${TIME_OVER}`];
+    if (code === 'time-over') return [`  ${numberText(count)} ${TIME_OVER}`];
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
     const shown = tally.records.examples(code, EXAMPLES).map(({ key, message }) => `${key}: ${message}`);
     return listed(`failed, ${code}${may}`, shown, count);
   });
   const { dropped } = tally.records;
-  const untold = dropped > 0 ? [`  ${number(dropped)} of the failures are told in the report only`] : [];
+  const untold = dropped > 0 ? [`  ${numberText(dropped)} of the failures are told in the report only`] : [];
   return [...failed, ...untold];
 }
 
@@ -157,10 +157,6 @@ function named(tally: Tally, title: string, key: string, count: number): string[
 }
 
 function listed(title: string, shown: readonly string[], count: number): string[] {
-  const more = count > shown.length ? [`      … and ${number(count - shown.length)} more`] : [];
-  return [`  ${number(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US');
+  const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
+  return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
 }

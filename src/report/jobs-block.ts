@@ -1,6 +1,6 @@
 /** The last lines of a run of several jobs: how each ended, and what to type next. */
 import { OUTCOME_KINDS } from '../outcome.js';
-import { durationText } from '../units.js';
+import { durationText, numberText } from '../units.js';
 import type { Tally } from './tally.js';
 
 export interface EndedJob {
@@ -41,7 +41,7 @@ function endOf({ exitCode, outcomes }: EndedJob): string {
 
 function countsOf(outcomes: Tally['outcomes']): string {
   const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
-    (kind) => `${outcomes[kind].toLocaleString('en-US')} ${kind}`,
+    (kind) => `${numberText(outcomes[kind])} ${kind}`,
   );
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }

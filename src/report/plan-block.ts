@@ -1,6 +1,6 @@
 /** The first lines of a run: what is going to be done. */
 import type { Announcement } from '../observer.js';
-import { bytesText, countText } from '../units.js';
+import { bytesText, countText, numberText } from '../units.js';
 
 export function planBlock({
   what,
@@ -10,7 +10,7 @@ export function planBlock({
   destination,
   totals,
 }: Announcement): string[] {
-  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${digits(number)} ${reason}`);
+  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
     ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
@@ -21,7 +21,7 @@ export function planBlock({
       ? 'nothing'
       : `${size}, into ${countText(totals.partitions, 'partition')} of ${destination}`;
   return [
-    `${what}: ${totals.series === 0 ? idle : `${digits(totals.series)} series, ${range}`}`,
+    `${what}: ${totals.series === 0 ? idle : `${numberText(totals.series)} series, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
     ...(totals.wider > 0
@@ -32,8 +32,4 @@ export function planBlock({
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
   ];
-}
-
-function digits(number: number): string {
-  return number.toLocaleString('en-US');
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
 import { SlidingCounts } from './sliding-counts.js';
 
@@ -192,7 +193,7 @@ function resultOf(error: unknown): Result {
 export function breaker(options: BreakerOptions): Layer {
   const hosts = new Hosts(options);
   return (next) => async (request, context) => {
-    const { host } = new URL(request.url);
+    const host = hostOf(request.url);
     const leave = hosts.enter(host);
     try {
       const response = await next(request, context);

@@ -4,6 +4,7 @@
  */
 import type { Clock, Timer } from '../clock.js';
 import { waitTooLong } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
 import { durationText } from '../units.js';
 
@@ -35,7 +36,7 @@ interface Waiter {
 export function retryBudget(options: BudgetOptions): Layer {
   const budgets = new Map<string, RetryBudget>();
   return (next) => async (request, context) => {
-    const { host } = new URL(request.url);
+    const host = hostOf(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);
     budgets.set(host, budget);
     const { again, signal, patience = signal } = context;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Resolved } from '../options/resolve.js';
 import { shownPath } from '../shown-path.js';
 import type { Format } from '../task.js';
-import { durationText } from '../units.js';
+import { durationText, numberText } from '../units.js';
 import type { Venue } from '../venue/venue.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import type { Session } from './session.js';
@@ -58,10 +58,10 @@ export function requestNotes({ buckets }: Venue, requests: Readonly<Record<strin
     const bucket = buckets[name as keyof typeof buckets];
     if (!('permits' in bucket)) return [];
     const { permits, windowSeconds } = bucket;
-    const limit = `${permits.toLocaleString('en-US')} in ${durationText(windowSeconds * 1000)}`;
+    const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
     // Trades are as many as they are: nobody knows before.
     const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
-    const text = `${least}${weight.toLocaleString('en-US')} ${COUNTED[name] ?? name} (${limit})`;
+    const text = `${least}${numberText(weight)} ${COUNTED[name] ?? name} (${limit})`;
     // What fits into a window takes no longer than the requests themselves.
     const windows = Math.ceil(weight / permits) - 1;
     return [{ text, minMs: windows * windowSeconds * 1000 }];

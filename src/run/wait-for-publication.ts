@@ -7,6 +7,7 @@ import type { Awaited } from '../plan/publication.js';
 import { seriesName } from '../task.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
+import { numberText } from '../units.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;
@@ -83,7 +84,7 @@ function missingOf(
 function described(awaited: readonly Awaited[]): string {
   const [first] = awaited;
   if (first === undefined) return 'nothing';
-  const more = awaited.length > 1 ? ` and ${(awaited.length - 1).toLocaleString('en-US')} more` : '';
+  const more = awaited.length > 1 ? ` and ${numberText(awaited.length - 1)} more` : '';
   return `${seriesName(first.series)} ${periodText(first.period)}${more}`;
 }
 

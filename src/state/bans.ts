@@ -1,6 +1,7 @@
 /** What a host has asked not to be asked for, until when: remembered for the next run (mechanisms D18, N26). */
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import { StateFile } from './state-file.js';
 import type { StateFileOptions } from './state-file.js';
 
@@ -79,7 +80,7 @@ export class Bans {
 
 /** What is counted together, and where: servers on one machine are not one server. */
 export function placeOf(bucket: string, url: string): string {
-  return `${bucket} ${new URL(url).host}`;
+  return `${bucket} ${hostOf(url)}`;
 }
 
 function parseBans(content: unknown): BansByPlace | undefined {

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import type { Layer, Sign } from '../fetch.js';
 import { durationText } from '../units.js';
 
@@ -25,9 +26,8 @@ export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
     const controller = new AbortController();
-    const host = new URL(request.url).host;
     const expire = (code: ErrorCode, what: string): void => {
-      controller.abort(new CryptodlError(code, `${host}: ${what}`));
+      controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${what}`));
     };
     const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;

@@ -2,6 +2,7 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
 import type { Bandwidth } from './bandwidth.js';
 import { mapWireError, statusError } from './error-map.js';
@@ -248,7 +249,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #host(): string {
-    return new URL(this.#request.url).host;
+    return hostOf(this.#request.url);
   }
 }
 

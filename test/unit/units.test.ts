@@ -1,6 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bytesText, durationText, parseBytes, parseDurationMs } from '../../src/units.js';
+import {
+  bytesText,
+  countText,
+  durationText,
+  numberText,
+  parseBytes,
+  parseDurationMs,
+} from '../../src/units.js';
 
 describe('durations', () => {
   it.each([
@@ -92,5 +99,27 @@ describe('sizes', () => {
     [5e15, '5000 TB'],
   ])('%d bytes are written %s', (bytes, text) => {
     expect(bytesText(bytes)).toBe(text);
+  });
+});
+
+describe('numbers', () => {
+  it.each([
+    [0, '0'],
+    [999, '999'],
+    [1000, '1,000'],
+    [-12_345, '-12,345'],
+    [1_234_567, '1,234,567'],
+    [Number.MAX_SAFE_INTEGER, '9,007,199,254,740,991'],
+  ])('%d is %s', (number, text) => {
+    expect(numberText(number)).toBe(text);
+  });
+
+  it('agree with what they count', () => {
+    expect([
+      countText(1, 'day'),
+      countText(2000, 'day'),
+      countText(1, 'series'),
+      countText(3, 'series'),
+    ]).toEqual(['1 day', '2,000 days', '1 series', '3 series']);
   });
 });
