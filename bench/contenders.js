@@ -31,6 +31,7 @@ import { fileURLToPath } from 'node:url';
 export const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const PLAIN = fileURLToPath(new URL('plain.py', import.meta.url));
 const FLOOR = fileURLToPath(new URL('floor.js', import.meta.url));
+const REQUESTS = fileURLToPath(new URL('requests.js', import.meta.url));
 const PACKAGES = {
   curl: 'curl',
   sha256sum: 'coreutils',
@@ -163,6 +164,19 @@ export function plain(/** @type {Place} */ { url, keys, files }, /** @type {stri
   const made = shell(what, 'python3 plain.py URL KEYS', { 'plain.py': PLAIN, URL: url, KEYS }, []);
   const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
   return { ...made, missing: hasRequests ? [] : ['python3-requests'] };
+}
+
+/** Fetched and verified in Node, and thrown away. */
+export function requestsAlone(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
+  const KEYS = `${files}-requests-${id}`;
+  writeFileSync(KEYS, keys.join('\n'));
+  const what = /** @type {const} */ ({ id, name: 'undici alone, nothing written', makes: 'nothing' });
+  return shell(
+    what,
+    'node requests.js URL KEYS',
+    { node: process.execPath, 'requests.js': REQUESTS, URL: url, KEYS },
+    [],
+  );
 }
 
 /** What has to be done with the files when they are there already. */

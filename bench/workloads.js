@@ -9,6 +9,7 @@ import {
   listings,
   plain,
   rclone,
+  requestsAlone,
   wget2,
 } from './contenders.js';
 import { cpuRatio, peakBytes, requestsOver, wallRatio } from './targets.js';
@@ -76,6 +77,7 @@ function w1(/** @type {Data} */ metrics) {
       aria2(place, 'g', true),
       wget2(place, 'h'),
       rclone(place, 'i'),
+      requestsAlone(place, 'o'),
     ],
     targets: [
       wallRatio('a', 'b', 1.5, 'ram'),
@@ -106,6 +108,7 @@ function w2(/** @type {Data} */ klines) {
       wget2(place, 'h'),
       rclone(place, 'i'),
       plain(place, 'j'),
+      requestsAlone(place, 'o'),
     ],
     targets: [
       wallRatio('a', 'b', 2, 'ram'),
