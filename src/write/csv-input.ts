@@ -1,6 +1,5 @@
 /** The published CSVs of a partition, one after the other, without their headers, as one input for the converter. */
 import { createReadStream } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
 import type { ObjectLine } from '../lake/manifest.js';
@@ -53,6 +52,11 @@ export function receivedColumns({ verified }: ReceivedObject, spec: DatasetSpec)
   return verified === 'rest' ? spec.columns : archivedColumns(spec);
 }
 
+/** Takes rows as text, in their order. */
+export interface RowSink {
+  appendFile(rows: Buffer | string): Promise<void>;
+}
+
 /**
  * Reads a published CSV from start to end. `sink` gets its rows without header, byte order mark and carriage returns,
  * the last one ended by a line feed, and blank where the archive has no such column. Throws `header-unknown` and `file-empty`. The header is told by its first byte
@@ -62,7 +66,7 @@ export async function inspectCsv(
   received: ReceivedObject,
   spec: DatasetSpec,
   symbol: string,
-  sink?: Pick<FileHandle, 'appendFile'>,
+  sink?: RowSink,
 ): Promise<Inspected> {
   const columns = receivedColumns(received, spec);
   const counts = { rows: 0, underscores: 0, spaces: 0 };

@@ -1,11 +1,12 @@
 /** The rows of a partition's objects as one relation: small ones in memory, large ones in a Parquet file at once. */
 import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { CryptodlError } from '../errors.js';
 import { toCryptodlError } from '../errors.js';
 import { bodySize } from '../fetch.js';
 import type { Conversion } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
-import type { Inspected, ReceivedObject } from './csv-input.js';
+import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
 import type { Session } from '../duckdb.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
@@ -36,15 +37,43 @@ export async function gatherSmall(
 ): Promise<Gathered> {
   const inputs: Input[] = [];
   const file = await open(conversion.csvPath, 'w');
+  const sink = new GatheringSink(file);
   try {
     for (const received of objects) {
-      const inspected = await inspectOrFail(conversion, received, failed, file);
+      const inspected = await inspectOrFail(conversion, received, failed, sink);
       if (inspected !== undefined) inputs.push({ received, inspected });
     }
+    await sink.flush();
   } finally {
     await file.close();
   }
   return { inputs, csvs: [{ path: conversion.csvPath, headerLines: 0 }] };
+}
+
+const WRITE_BYTES = 4 * 1024 * 1024;
+
+/** Dozens of small CSVs in one call: each is a trip to the thread pool. */
+class GatheringSink implements RowSink {
+  readonly #file: FileHandle;
+  #chunks: (Buffer | string)[] = [];
+  #bytes = 0;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async appendFile(chunk: Buffer | string): Promise<void> {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes >= WRITE_BYTES) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const chunks = this.#chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
+    this.#chunks = [];
+    this.#bytes = 0;
+    await this.#file.appendFile(Buffer.concat(chunks));
+  }
 }
 
 /** Large CSVs are read where they are, unless the fast reader must not see them as they are. */
@@ -80,7 +109,7 @@ async function inspectOrFail(
   { spec, series }: Conversion,
   received: ReceivedObject,
   failed: Map<string, CryptodlError>,
-  sink?: Parameters<typeof inspectCsv>[3],
+  sink?: RowSink,
 ): Promise<Inspected | undefined> {
   try {
     return await inspectCsv(received, spec, series.symbol, sink);
