@@ -24,9 +24,10 @@ const WEATHER = fileURLToPath(new URL('weather.js', import.meta.url));
  * nginx when it is installed, else the program's own server; that one answers the listings in both cases.
  * @param {string} archive
  * @param {string} folder for nginx's own files
+ * @param {{ key: string, certificate: string }} [tls] files; nginx speaks TLS then, HTTP/1.1 and HTTP/2
  * @returns {Promise<Server>}
  */
-export async function serveArchive(archive, folder) {
+export async function serveArchive(archive, folder, tls) {
   const listing = await serveListing(archive);
   const nginx = spawnSync('sh', ['-c', 'command -v nginx'], { encoding: 'utf8' }).stdout.trim();
   if (nginx === '') {
@@ -39,16 +40,16 @@ export async function serveArchive(archive, folder) {
     };
   }
   const port = await freePort();
-  const child = spawn(nginx, ['-c', nginxConfig(archive, folder, port), '-e', join(folder, 'nginx.error')], {
-    stdio: 'ignore',
-  });
-  const url = `http://127.0.0.1:${port}`;
-  await answers(`${url}/status`);
+  const statusPort = await freePort();
+  const config = nginxConfig(archive, folder, { port, statusPort, tls });
+  const child = spawn(nginx, ['-c', config, '-e', join(folder, 'nginx.error')], { stdio: 'ignore' });
+  const status = `http://127.0.0.1:${statusPort}/status`;
+  await answers(status);
   return {
     name: 'nginx',
-    url,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     listingUrl: listing.url,
-    requests: () => nginxRequests(url),
+    requests: () => nginxRequests(status),
     close: () => {
       child.kill();
       listing.child.kill();
@@ -105,10 +106,10 @@ async function serveListing(directory) {
 /**
  * @param {string} archive
  * @param {string} folder
- * @param {number} port
+ * @param {{ port: number, statusPort: number, tls: { key: string, certificate: string } | undefined }} how
  * @returns {string} its path
  */
-function nginxConfig(archive, folder, port) {
+function nginxConfig(archive, folder, { port, statusPort, tls }) {
   const temp = join(folder, 'nginx');
   mkdirSync(temp, { recursive: true });
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
@@ -120,9 +121,10 @@ events { worker_connections 1024; }
 http {
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; open_file_cache max=20000;
   ${kinds.map((kind) => `${kind}_temp_path ${temp}/${kind};`).join(' ')}
+  server { listen 127.0.0.1:${statusPort}; location = /status { stub_status; } }
   server {
-    listen 127.0.0.1:${port};
-    location = /status { stub_status; }
+    listen 127.0.0.1:${port}${tls === undefined ? '' : ' ssl http2'};
+    ${tls === undefined ? '' : `ssl_certificate ${tls.certificate}; ssl_certificate_key ${tls.key};`}
     location / { root ${archive}; }
   }
 }
@@ -131,9 +133,9 @@ http {
   return path;
 }
 
-/** @param {string} url */
-async function nginxRequests(url) {
-  const text = await (await fetch(`${url}/status`)).text();
+/** @param {string} status */
+async function nginxRequests(status) {
+  const text = await (await fetch(status)).text();
   const [, requests] = /^\s*\d+ \d+ (\d+)/m.exec(text) ?? [];
   return requests === undefined ? undefined : Number(requests);
 }

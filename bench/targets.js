@@ -88,19 +88,39 @@ export function peakBytes(id, most) {
  * @returns {Target}
  */
 export function requestsOver(id, useful, factor) {
-  const name =
-    useful === 0 ? `requests for objects of (${id})` : `requests of (${id}) / (${useful} + faults)`;
   return {
-    text: name,
+    text: `requests of (${id}) / (${useful} + faults)`,
     most: factor,
-    value: (results) => {
-      const runs = results.find(({ contender }) => contender.id === id)?.runs ?? [];
-      const shares = runs.flatMap(({ objectRequests, faults = 0 }) => {
-        if (objectRequests === undefined) return [];
-        return useful === 0 ? objectRequests : objectRequests / (useful + faults);
-      });
-      return shares.length === 0 ? undefined : Math.max(...shares);
-    },
+    value: worstOf(id, (run) =>
+      run.objectRequests === undefined ? undefined : run.objectRequests / (useful + (run.faults ?? 0)),
+    ),
+  };
+}
+
+/**
+ * Requests for objects, in the worst round.
+ * @param {string} id
+ * @param {number} most
+ * @returns {Target}
+ */
+export function objectRequests(id, most) {
+  return {
+    text: `requests for objects of (${id})`,
+    most,
+    value: worstOf(id, (run) => run.objectRequests),
+  };
+}
+
+/**
+ * @param {string} id
+ * @param {(run: import('./results-table.js').Run) => number | undefined} pick
+ * @returns {(results: readonly Result[]) => number | undefined}
+ */
+function worstOf(id, pick) {
+  return (results) => {
+    const runs = results.find(({ contender }) => contender.id === id)?.runs ?? [];
+    const values = runs.map(pick).filter((value) => value !== undefined);
+    return values.length === 0 ? undefined : Math.max(...values);
   };
 }
 

@@ -12,7 +12,7 @@ import {
   requestsAlone,
   wget2,
 } from './contenders.js';
-import { cpuRatio, peakBytes, requestsOver, wallRatio } from './targets.js';
+import { cpuRatio, objectRequests, peakBytes, requestsOver, wallRatio } from './targets.js';
 
 /** @import { ArchiveSpec } from '../scripts/synthetic-archive.js' */
 /** @import { Contender, Place } from './contenders.js' */
@@ -50,7 +50,16 @@ const TRADES = `vision --dataset aggTrades --symbols all --from ${TWELVE_DAYS.fr
 export function createWorkloads(share) {
   const metrics = metricsOf(symbols(100 * share));
   const klines = klinesOf(symbols(20 * share));
-  return [w1(metrics), w2(klines), w2Far(klines), w3(1_000_000 * share), w4(metrics), w5(metrics)];
+  const many = metricsOf(symbols(1000 * share));
+  return [
+    w1(metrics),
+    w1Many(many, symbols(100 * share)),
+    w2(klines),
+    w2Far(klines),
+    w3(1_000_000 * share),
+    w4(metrics),
+    w5(metrics),
+  ];
 }
 
 /** @typedef {Pick<Workload, 'archive' | 'parquet'>} Data */
@@ -87,6 +96,32 @@ function w1(/** @type {Data} */ metrics) {
       cpuRatio('a', 'b', 4),
     ],
     delayOf: 'a',
+  };
+}
+
+/**
+ * Ten times as many objects, and a tenth of them: each must cost as much.
+ * @returns {Workload}
+ */
+function w1Many(/** @type {Data} */ metrics, /** @type {readonly string[]} */ tenth) {
+  const few = {
+    ...PARQUET,
+    id: 'p',
+    name: 'cryptodl, a tenth of them',
+    makes: /** @type {const} */ ('nothing'),
+  };
+  return {
+    ...metrics,
+    id: 'W1 many',
+    server: 'static',
+    on: ['ram'],
+    yardstick: 'p',
+    contenders: (place) => [
+      cryptodl(place, PARQUET, `${VISION} --concurrency 50`),
+      cryptodl(place, few, `${VISION.replace('all', tenth.join(','))} --concurrency 50`),
+    ],
+    targets: [wallRatio('a', 'p', 11, 'ram')],
+    isLong: true,
   };
 }
 
@@ -198,7 +233,7 @@ function w5(/** @type {Data} */ metrics) {
       { ...cryptodl(place, { ...PARQUET, name: 'cryptodl, nothing new' }, VISION), keepsOut: true },
       { ...listings(place, 'n', prefixes), keepsOut: true },
     ],
-    targets: [wallRatio('a', 'n', 3), requestsOver('a', 0, 0)],
+    targets: [wallRatio('a', 'n', 3), objectRequests('a', 0)],
     before: 'a',
   };
 }
