@@ -119,7 +119,7 @@ function nginxConfig(archive, folder, { port, statusPort, tls }) {
     `daemon off; ${process.getuid?.() === 0 ? 'user root;' : ''} worker_processes 1; pid ${temp}/pid;
 events { worker_connections 1024; }
 http {
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; open_file_cache max=20000;
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; open_file_cache max=8000;
   ${kinds.map((kind) => `${kind}_temp_path ${temp}/${kind};`).join(' ')}
   server { listen 127.0.0.1:${statusPort}; location = /status { stub_status; } }
   server {
