@@ -45,7 +45,7 @@ export interface Session {
 
 export interface Engine {
   /**
-   * `small`: statements run on the thread that they are given to, which costs a fifth less than to share them out; several
+   * `small`: statements run on the thread that they are given to, which costs less than to share them out; several
    * sessions use the cores together.
    */
   session(work?: 'small' | 'large'): Promise<Session>;

@@ -111,7 +111,9 @@ const HOSTS = new Map<string, string>();
 export function hostOf(url: string): string {
   const end = url.indexOf('/', url.indexOf('//') + 2);
   const origin = end < 0 ? url : url.slice(0, end);
-  const host = HOSTS.get(origin) ?? new URL(url).host;
+  const known = HOSTS.get(origin);
+  if (known !== undefined) return known;
+  const { host } = new URL(url);
   HOSTS.set(origin, host);
   return host;
 }

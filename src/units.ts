@@ -64,7 +64,7 @@ export function countText(number: number, what: string): string {
   return `${numberText(number)} ${plural}`;
 }
 
-/** `1,234,567`, of a whole number. By hand: the first use of Intl loads its tables, which takes longer than a plan of a month. */
+/** `1,234,567`, of a whole number. By hand: the first use of Intl loads its tables, at the start of every run. */
 export function numberText(number: number): string {
   return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }

@@ -2,12 +2,11 @@
  * The other thread of `write-files.ts`. What returns at once, but for a slow disk, is called without a promise: here nobody
  * else waits.
  */
-import { closeSync, copyFileSync, fsync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { ofFile } from '../errors.js';
-import { foldersDownTo, syncDirectory } from './publish.js';
+import { renameAll } from './publish.js';
 import type { FileError, FileOrder, FileToWrite } from './write-files.js';
 
 /** Files that are open at once: their syncs go together. */
@@ -33,15 +32,7 @@ async function failureOf(files: readonly FileToWrite[]): Promise<FileError | und
 async function writeAll(files: readonly FileToWrite[]): Promise<void> {
   for (let at = 0; at < files.length; at += AT_ONCE)
     await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
-  const folders = new Set<string>();
-  for (const { staged, target } of files) {
-    const folder = dirname(target);
-    const created = folders.has(folder) ? undefined : mkdirSync(folder, { recursive: true });
-    folders.add(folder);
-    for (const made of foldersDownTo(folder, created)) folders.add(dirname(made));
-    renameSync(staged, target);
-  }
-  await Promise.all([...folders].map((folder) => syncDirectory(folder)));
+  await renameAll(files);
 }
 
 async function writeOne({ content, staged }: FileToWrite): Promise<void> {

@@ -18,6 +18,11 @@ export async function publish(staged: string, target: string): Promise<void> {
 /** The same for several files: their order of appearance is the given one, each directory is synced once. */
 export async function publishAll(publications: readonly Publication[]): Promise<void> {
   await syncAll(publications);
+  await renameAll(publications);
+}
+
+/** What is synced already appears under its final name, in the given order; each directory is synced once. */
+export async function renameAll(publications: readonly Publication[]): Promise<void> {
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
@@ -30,7 +35,7 @@ export async function publishAll(publications: readonly Publication[]): Promise<
 }
 
 /** The folders that one call made, from the innermost up to the first: each is an entry of its parent, which can be lost. */
-export function foldersDownTo(innermost: string, first: string | undefined): string[] {
+function foldersDownTo(innermost: string, first: string | undefined): string[] {
   if (first === undefined) return [];
   const made = [innermost];
   for (let folder = innermost; folder !== first && folder !== dirname(folder); folder = dirname(folder))

@@ -1,15 +1,14 @@
 /**
- * Whole files for the lake, in great numbers: written, synced and renamed on a thread of their own. In the pool of the event
- * loop each of them is seven calls, which cost more than fetching it.
+ * Whole files for the lake, in great numbers: written, synced and renamed on a thread of their own, because each of them is
+ * several calls that the event loop would have to hand out and take back.
  */
 import { Worker } from 'node:worker_threads';
+import type { Publication } from './publish.js';
 
-export interface FileToWrite {
+/** It is written to `staged` first. */
+export interface FileToWrite extends Publication {
   /** Bytes, or the path of a file that is copied. */
   readonly content: Uint8Array | string;
-  /** Where it is written first, on the file system of the target. */
-  readonly staged: string;
-  readonly target: string;
 }
 
 /** What the threads say to each other. */

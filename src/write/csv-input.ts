@@ -167,7 +167,7 @@ function count(chunk: Buffer, byte: number): number {
   return found;
 }
 
-/** They come every few bytes: a loop over these then takes half as long as a search from one to the next. */
+/** They come every few bytes: too often for a search from one to the next. */
 async function commasIn(csv: Body): Promise<number> {
   let found = 0;
   for await (const chunk of chunksOf(csv))
