@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import PQueue from 'p-queue';
-import { klinesFolder, klinesLine, writeManifest } from '../scripts/synthetic-lake.js';
+import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
 /** @import { Fetch } from '../src/fetch.js' */
 /** @import { ListedObject } from '../src/plan/listing-xml.js' */
@@ -192,14 +192,7 @@ function* wanted(tasks) {
     const series = { market: 'um', dataset: 'klines', interval: '1m', symbol: symbolOf(first / DAYS) };
     yield {
       series,
-      settings: {
-        format: 'parquet',
-        partition: 'month',
-        cadence: 'auto',
-        numbers: 'double',
-        timestamps: 'us',
-        asPublished: false,
-      },
+      settings: SETTINGS,
       cadences: ['daily'],
       ranges: [{ from: FIRST_DAY, to: FIRST_DAY + Math.min(DAYS, tasks - first) }],
     };

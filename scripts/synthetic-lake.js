@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const DAY_MS = 86_400_000;
-const SETTINGS = {
+/** @type {import('../src/task.js').Settings} */
+export const SETTINGS = {
   format: 'parquet',
   partition: 'month',
   cadence: 'auto',
