@@ -1,5 +1,5 @@
 /** The published CSVs of a partition, one after the other, without their headers, as one input for the converter. */
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
 import type { ObjectLine } from '../lake/manifest.js';
@@ -41,10 +41,9 @@ const UNDERSCORE = 0x5f;
 const SPACE = 0x20;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
-/** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes, cells too many. */
+/** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes. */
 const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
-const ODD_TEXTS: readonly Buffer[] = ['" ', ' "', ',""\n'].map((text) => Buffer.from(text));
-const BLANK_END = Buffer.from(',\n');
+const ODD_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Columns of a CSV as it was received: files of the archive do not have those that only REST tells. */
@@ -70,7 +69,7 @@ export async function inspectCsv(
 ): Promise<Inspected> {
   const columns = receivedColumns(received, spec);
   const counts = { rows: 0, underscores: 0, spaces: 0 };
-  let hasBlankEnd = false;
+  let isBlankEndSplit = false;
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
   // The fast reader overlooks one blank cell too many, which is what a row of too many cells ends with then.
   let isOdd = rowEnd !== '\n';
@@ -99,25 +98,30 @@ export async function inspectCsv(
       chunk = Buffer.from(chunk.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
       isPlain = false;
     }
-    counts.rows += count(chunk, NEWLINE);
+    const ends = lineEndsOf(chunk, { commas: columns.length - 1, before: last });
+    counts.rows += ends.lines;
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
-    hasBlankEnd ||= chunk.includes(BLANK_END) || (chunk[0] === NEWLINE && last === COMMA);
-    isOdd ||= isOddIn(chunk) || (chunk[0] === NEWLINE && last === QUOTE);
+    isBlankEndSplit ||= ends.isSplit;
+    isOdd ||= ends.isOdd || isOddIn(chunk);
     last = chunk.at(-1) ?? NEWLINE;
-    await sink?.appendFile(withRowEnds(chunk, rowEnd));
+    await sink?.appendFile(kept(withRowEnds(chunk, rowEnd), received.csv));
   }
   if (last !== NEWLINE) {
     await sink?.appendFile(rowEnd);
     counts.rows += 1;
-    hasBlankEnd ||= last === COMMA;
+    isBlankEndSplit ||= last === COMMA;
     isOdd ||= last === QUOTE;
   }
   if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
-  // The last cell may be blank, or it is one too many: the commas tell.
   const lines = counts.rows + headerLines;
-  isOdd ||= hasBlankEnd && (await commasIn(received.csv)) !== lines * (columns.length - 1);
+  isOdd ||= isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
   return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol), isPlain };
+}
+
+/** A sink may gather chunks; those of a file are only lent. */
+function kept(chunk: Buffer, csv: Body): Buffer {
+  return csv.kind === 'file' ? Buffer.from(chunk) : chunk;
 }
 
 function withRowEnds(chunk: Buffer, end: string): Buffer {
@@ -167,28 +171,67 @@ function count(chunk: Buffer, byte: number): number {
   return found;
 }
 
-/** They come every few bytes: too often for a search from one to the next. */
+/**
+ * The last cell of a line may be blank, or it is one too many: the line's commas tell. `isSplit`: such a line began in another
+ * chunk. `before`: the byte before the chunk.
+ */
+function lineEndsOf(
+  chunk: Buffer,
+  { commas, before }: { commas: number; before: number },
+): { lines: number; isOdd: boolean; isSplit: boolean } {
+  let [lines, isOdd, isSplit] = [0, false, false];
+  let start = before === NEWLINE ? 0 : -1;
+  for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
+    const last = end === 0 ? before : chunk[end - 1];
+    if (last === COMMA && start < 0) isSplit = true;
+    else if (last === COMMA) isOdd ||= commasWithin(chunk, start, end) !== commas;
+    else if (last === QUOTE) isOdd ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
+    lines += 1;
+    start = end + 1;
+  }
+  return { lines, isOdd, isSplit };
+}
+
 async function commasIn(csv: Body): Promise<number> {
   let found = 0;
-  for await (const chunk of chunksOf(csv))
-    for (let at = 0; at < chunk.length; at += 1) if (chunk[at] === COMMA) found += 1;
+  for await (const chunk of chunksOf(csv)) found += commasWithin(chunk, 0, chunk.length);
   return found;
 }
 
+/** They come every few bytes: too often for a search from one to the next. */
+function commasWithin(chunk: Buffer, from: number, to: number): number {
+  let found = 0;
+  for (let at = from; at < to; at += 1) if (chunk[at] === COMMA) found += 1;
+  return found;
+}
+
+const READ_BYTES = 1024 * 1024;
+
+/** A chunk is looked at and left: of a file, the next one takes its place in memory. */
 async function* chunksOf(csv: Body): AsyncGenerator<Buffer> {
   if (csv.kind === 'memory') {
     yield csv.bytes;
     return;
   }
-  // A carriage return at the end of a chunk waits for its line feed.
-  let carried: Buffer = Buffer.alloc(0);
-  for await (const read of createReadStream(csv.path, { highWaterMark: 1024 * 1024 })) {
-    const chunk = carried.length === 0 ? (read as Buffer) : Buffer.concat([carried, read as Buffer]);
-    const isSplit = chunk.at(-1) === RETURN;
-    carried = isSplit ? chunk.subarray(-1) : Buffer.alloc(0);
-    yield isSplit ? chunk.subarray(0, -1) : chunk;
+  const file = await open(csv.path);
+  try {
+    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    // A carriage return at the end of a chunk waits for its line feed.
+    let carried = 0;
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, carried, READ_BYTES - carried);
+      const length = carried + bytesRead;
+      if (bytesRead === 0) {
+        if (carried > 0) yield buffer.subarray(0, carried);
+        return;
+      }
+      carried = buffer[length - 1] === RETURN ? 1 : 0;
+      yield buffer.subarray(0, length - carried);
+      if (carried === 1) buffer[0] = RETURN;
+    }
+  } finally {
+    await file.close();
   }
-  if (carried.length > 0) yield carried;
 }
 
 /** Lines of rows, for the exact checker, up to the first that is too long for one. Only LF and CRLF end a line. */

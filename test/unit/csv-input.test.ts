@@ -1,9 +1,10 @@
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { archivedColumns } from '../../src/venue/venue.js';
 import { firstWrongLine } from '../../src/write/check-rows.js';
-import { rowLines } from '../../src/write/csv-input.js';
+import { inspectCsv, rowLines } from '../../src/write/csv-input.js';
+import type { Inspected } from '../../src/write/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -22,4 +23,69 @@ it('a huge file without any line end is a wrong first line, and never one text i
   const wrong = await firstWrongLine(columns, checked, rowLines(object, 0));
   expect(wrong?.code).toBe('row-malformed');
   expect(wrong?.message).toMatch(/^2024-01-15\.csv line 1: /);
+});
+
+describe('a CSV that lies in a file', () => {
+  const ROW = '2024-01-15 00:05:00,BTCUSDT,1,2,3,4,5,6\n';
+  const CHUNK = 1024 * 1024;
+  const metrics = specOf('um', 'metrics');
+
+  /** What a sink that writes later has in the end. */
+  async function gathered(content: string): Promise<Inspected & { rowsAsText: string }> {
+    const chunks: (Buffer | string)[] = [];
+    const sink = {
+      appendFile: (rows: Buffer | string): Promise<void> => {
+        chunks.push(rows);
+        return Promise.resolve();
+      },
+    };
+    const inspected = await inspectCsv(
+      received('2024-01-15', content, join(folder, 'rows.csv')),
+      metrics,
+      'BTCUSDT',
+      sink,
+    );
+    return { ...inspected, rowsAsText: chunks.map((chunk) => chunk.toString('latin1')).join('') };
+  }
+
+  it('has every row, whenever they are written', async () => {
+    const content = ROW.repeat(70_000);
+    const { rowsAsText, ...inspected } = await gathered(content);
+    expect(rowsAsText === content).toBe(true);
+    expect(inspected).toEqual({ rows: 70_000, headerLines: 0, needsCheck: false, isPlain: true });
+  });
+
+  it.each([CHUNK - 2, CHUNK - 1, CHUNK, CHUNK + 1])(
+    'loses no line end that is two bytes long, %i bytes from its start',
+    async (at) => {
+      const first = `${ROW.trim()}${' '.repeat(at - ROW.length)}\r\n`;
+      const { rowsAsText, rows } = await gathered(first + ROW);
+      expect(rows).toBe(2);
+      expect(rowsAsText === first.replace('\r', '') + ROW).toBe(true);
+    },
+  );
+
+  it.each([-2, -1, 0, 1, 2])(
+    "is looked at closely for a cell too many at its chunks' border %i",
+    async (shift) => {
+      const before = ROW.repeat(Math.floor(CHUNK / ROW.length) - 1);
+      const filled = (end: string): string => {
+        const line = ROW.trim();
+        const spare = CHUNK + shift - before.length - line.length - end.length;
+        return `${before}${line.slice(0, -1)}${'0'.repeat(spare)}6${end}`;
+      };
+      expect((await gathered(filled(',\n') + ROW)).needsCheck).toBe(true);
+      expect((await gathered(filled(',""\n') + ROW)).needsCheck).toBe(true);
+      expect((await gathered(filled('\n') + ROW)).needsCheck).toBe(false);
+    },
+  );
+
+  it('may end lines with a blank cell where one belongs', async () => {
+    const blank = ROW.replace(',6\n', ',\n');
+    expect((await gathered(blank.repeat(70_000))).needsCheck).toBe(false);
+    expect((await gathered(blank.trim())).needsCheck).toBe(false);
+    // As many commas as all lines together must have.
+    const uneven = ROW.replace('6\n', '6,\n') + ROW.replace(',6', '');
+    expect((await gathered(uneven)).needsCheck).toBe(true);
+  });
 });
