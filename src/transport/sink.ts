@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import type { Body } from '../fetch.js';
+import { writeWhole } from '../whole-write.js';
 
 const WRITE_BYTES = 1024 * 1024;
 
@@ -109,18 +110,11 @@ export class Sink {
 
   async #flush(path: string): Promise<void> {
     const chunks = this.#chunks;
+    const from = this.#written;
     this.#chunks = [];
+    this.#written += this.#pending;
     this.#pending = 0;
     this.#file ??= await open(path, 'w');
-    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    if (length === 0) return;
-    const from = this.#written;
-    this.#written += length;
-    const { bytesWritten } = await this.#file.writev(chunks, from);
-    if (bytesWritten === length) return;
-    // A short write is legal; the rest goes out piece by piece.
-    const all = Buffer.concat(chunks);
-    for (let at = bytesWritten; at < length;)
-      at += (await this.#file.write(all, at, length - at, from + at)).bytesWritten;
+    await writeWhole(this.#file, chunks, from);
   }
 }

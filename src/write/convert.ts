@@ -1,5 +1,4 @@
 /** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
-import { rm } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Conversion } from './conversion.js';
@@ -12,7 +11,7 @@ import type { Overlap } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
 import { createKept, keptCount } from './statements.js';
-import { sortedPath, writeTarget } from './write-target.js';
+import { writeTarget } from './write-target.js';
 
 export interface ObjectFacts {
   /** Rows in the file. */
@@ -43,7 +42,6 @@ export async function convert(session: Session, conversion: Conversion): Promise
     return await convertRight(session, conversion);
   } finally {
     await removeScratch(conversion);
-    await rm(sortedPath(conversion), { force: true });
   }
 }
 

@@ -8,6 +8,7 @@ import type { Conversion } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
 import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
 import type { Session } from '../duckdb.js';
+import { writeWhole } from '../whole-write.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 
@@ -55,24 +56,28 @@ const WRITE_BYTES = 4 * 1024 * 1024;
 /** Dozens of small CSVs in one call: each is a trip to the thread pool. */
 class GatheringSink implements RowSink {
   readonly #file: FileHandle;
-  #chunks: (Buffer | string)[] = [];
+  #chunks: Buffer[] = [];
   #bytes = 0;
+  #written = 0;
 
   constructor(file: FileHandle) {
     this.#file = file;
   }
 
   async appendFile(chunk: Buffer | string): Promise<void> {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    this.#chunks.push(bytes);
+    this.#bytes += bytes.length;
     if (this.#bytes >= WRITE_BYTES) await this.flush();
   }
 
   async flush(): Promise<void> {
-    const chunks = this.#chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
+    const chunks = this.#chunks;
+    const from = this.#written;
     this.#chunks = [];
+    this.#written += this.#bytes;
     this.#bytes = 0;
-    await this.#file.appendFile(Buffer.concat(chunks));
+    await writeWhole(this.#file, chunks, from);
   }
 }
 

@@ -49,8 +49,8 @@ export async function readObjects(
 /** Files that were made on the way. */
 export async function removeScratch(conversion: Conversion): Promise<void> {
   const parts = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
-  const left = [conversion.csvPath, ...parts, stagedPath(conversion)];
-  await Promise.all(left.map((path) => rm(path, { force: true })));
+  const ofLarge = isLarge(conversion, conversion.received) ? [...parts, stagedPath(conversion)] : [];
+  await Promise.all([conversion.csvPath, ...ofLarge].map((path) => rm(path, { force: true })));
 }
 
 /** Undefined when some objects were found wrong and put into `failed`. */

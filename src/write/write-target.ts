@@ -1,5 +1,5 @@
 /** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
-import { rename } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Conversion } from './conversion.js';
 import type { Session } from '../duckdb.js';
@@ -75,7 +75,20 @@ async function sortInMemory(session: Session, conversion: Conversion, provenance
 
 /** One sort that spills, then only passes from file to file. */
 async function sortOnDisk(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
-  const path = sortedPath(conversion);
+  const path = `${conversion.csvPath}.sorted`;
+  try {
+    return await sortThrough(path, session, conversion, provenance);
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function sortThrough(
+  path: string,
+  session: Session,
+  conversion: Conversion,
+  provenance: string,
+): Promise<Counts> {
   await session.run(sortIntoFile(conversion, path));
   await session.run(copySorted(conversion, path, provenance));
   const counts = await session.rows(sortedCounts(conversion, path));
@@ -86,9 +99,4 @@ async function sortOnDisk(session: Session, conversion: Conversion, provenance: 
     rows: sum('rows'),
     across: conversion.settings.asPublished ? 0 : sum('across'),
   };
-}
-
-/** Scratch of a sort on disk, in the spool. */
-export function sortedPath({ csvPath }: Conversion): string {
-  return `${csvPath}.sorted`;
 }

@@ -36,11 +36,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // inner ring
   retry: REQUEST,
   throttle: REQUEST,
-  transport: REQUEST,
+  transport: [...list('whole-write'), ...REQUEST],
 
   // behind the rings
   unpack: REQUEST,
-  write: [...list('duckdb lake sql venue'), ...NOUNS],
+  write: [...list('duckdb lake sql venue whole-write'), ...NOUNS],
 
   // behind everything: what the lake says when it is asked
   query: [...list('duckdb lake sql venue'), ...NOUNS],
@@ -89,6 +89,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   task: ['errors'],
   units: [],
   version: [],
+  'whole-write': [],
 };
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
