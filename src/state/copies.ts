@@ -36,6 +36,9 @@ const WRITES_AT_ONCE = 8;
 /** What waits for the disk is in memory. */
 const MOST_KEPT = 64;
 const ENDING = '.json.gz';
+/** Its age says when the folder was last looked through: thousands of copies are not for every run. */
+const PRUNED = 'pruned';
+const PRUNE_EVERY_MS = 86_400_000;
 
 const packed = promisify(gzip);
 const unpacked = promisify(gunzip);
@@ -89,10 +92,15 @@ export class Copies {
     if (this.#kept.size > MOST_KEPT) await this.#written;
   }
 
-  /** Resolves when all is written, and what is too old or too much is gone. */
+  /** Resolves when all is written, and, once a day, what is too old or too much is gone. */
   async close(): Promise<void> {
     await this.#written;
-    if (this.#hasWritten) await this.#prune().catch(() => undefined);
+    if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
+  }
+
+  async #isPruneDue(): Promise<boolean> {
+    const pruned = await stat(join(this.#options.folder, PRUNED)).catch(() => undefined);
+    return pruned === undefined || this.#options.clock.now() - pruned.mtimeMs > PRUNE_EVERY_MS;
   }
 
   async #writeAll(): Promise<void> {
@@ -126,8 +134,10 @@ export class Copies {
   async #prune(): Promise<void> {
     const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
     const now = clock.now();
+    await writeFile(join(folder, PRUNED), '');
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
+      if (name === PRUNED) continue;
       const path = join(folder, name);
       const facts = await stat(path).catch(() => undefined);
       if (facts?.isFile() !== true) continue;

@@ -14,6 +14,10 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+function copiesOn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.includes('.json.gz'));
+}
+
 function copiesIn(folder: string, more: Partial<CopiesOptions> = {}): Copies & { said: string[] } {
   const said: string[] = [];
   const warn = (message: string): void => void said.push(message);
@@ -31,7 +35,7 @@ it('what is kept is read at once and by others, the last of many writes', async 
   const other = copiesIn(folder);
   expect(await other.read('b', textOf)).toEqual({ at: NOW, value: 'b49' });
   expect(await other.read('c', textOf)).toBeUndefined();
-  expect([copies.said, other.said, readdirSync(folder).length]).toEqual([[], [], 2]);
+  expect([copies.said, other.said, copiesOn(folder).length]).toEqual([[], [], 2]);
 });
 
 it('what is too old is not used, and goes', async () => {
@@ -49,20 +53,25 @@ it('what is too old is not used, and goes', async () => {
   const last = copiesIn(folder);
   await last.keep('new', 'x');
   await last.close();
-  expect(readdirSync(folder)).toHaveLength(1);
+  expect(copiesOn(folder)).toHaveLength(1);
 });
 
-it('all together are bounded: the oldest go', async () => {
+it('all together are bounded: once a day the oldest go', async () => {
   const folder = mkdtempSync(join(scratch, 'c-'));
   const first = copiesIn(folder);
   for (let index = 0; index < 20; index += 1) await first.keep(`n${index}`, 'x'.repeat(50));
   await first.close();
-  const ago = Date.now() / 1000 - 3600;
-  for (const name of readdirSync(folder)) utimesSync(join(folder, name), ago, ago);
-  const second = copiesIn(folder, { maxBytes: 500 });
-  await second.keep('last', 'x');
-  await second.close();
-  expect(readdirSync(folder).length).toBeLessThan(10);
+  const keepOne = async (name: string, agoMs: number): Promise<void> => {
+    const then = (Date.now() - agoMs) / 1000;
+    for (const file of readdirSync(folder)) utimesSync(join(folder, file), then, then);
+    const next = copiesIn(folder, { maxBytes: 500 });
+    await next.keep(name, 'x');
+    await next.close();
+  };
+  await keepOne('soon after', DAY_MS / 2);
+  expect(copiesOn(folder)).toHaveLength(21);
+  await keepOne('last', DAY_MS + 1000);
+  expect(copiesOn(folder).length).toBeLessThan(10);
   expect(await copiesIn(folder).read('last', textOf)).toBeDefined();
 });
 
@@ -73,5 +82,5 @@ it('content of another name, or that nobody can read, is damaged', async () => {
   await copies.close();
   const reader = copiesIn(folder);
   expect(await reader.read('a', () => undefined)).toBeUndefined();
-  expect([reader.said.length, readdirSync(folder)]).toEqual([1, []]);
+  expect([reader.said.length, copiesOn(folder)]).toEqual([1, []]);
 });
