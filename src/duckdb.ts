@@ -1,4 +1,5 @@
 /** Owner of DuckDB: loaded when it is first needed, bounded in memory, cut off from any download. */
+import { createRequire } from 'node:module';
 import { CryptodlError } from './errors.js';
 import type * as Values from '@duckdb/node-api';
 import type {
@@ -46,7 +47,8 @@ export interface Session {
 export interface Engine {
   /**
    * `small`: statements run on the thread that they are given to, which costs less than to share them out; several
-   * sessions use the cores together.
+   * sessions use the cores together. Of the large ones, which may fill the memory, there are as many at once as threads: whoever
+   * asks for one more waits, and must not hold another.
    */
   session(work?: 'small' | 'large'): Promise<Session>;
   /** Ends what runs, and whatever begins after this, with `interrupted`. */
@@ -59,17 +61,32 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
-  return {
-    session: async (work = 'large') => {
+  const places = new Places(options.threads);
+  const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
+    try {
       if (isInterrupted) throw interrupted();
-      const instance =
-        work === 'large' ? (large ??= start(options)) : (small ??= start({ ...options, threads: 1 }));
       const connection = await (await instance).connect();
       open.add(connection);
-      return sessionOf(connection, () => open.delete(connection));
+      return sessionOf(connection, () => {
+        open.delete(connection);
+        onClose();
+      });
+    } catch (error) {
+      onClose();
+      throw error;
+    }
+  };
+  return {
+    session: async (work = 'large') => {
+      if (work === 'small') return connectTo((small ??= start({ ...options, threads: 1 })), () => undefined);
+      await places.take();
+      return connectTo((large ??= start(options)), () => {
+        places.leave();
+      });
     },
     interrupt: () => {
       isInterrupted = true;
+      places.refuse(interrupted());
       for (const connection of open) connection.interrupt();
     },
     close: () => {
@@ -85,14 +102,63 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A fixed number of them, given in the order of asking. */
+class Places {
+  #free: number;
+  #refusal: Error | undefined;
+  readonly #waiting = new Set<Waiter>();
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Rejects with the refusal, once there is one. */
+  async take(): Promise<void> {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#free > 0) this.#free -= 1;
+    else
+      await new Promise<void>((resolve, reject) => {
+        this.#waiting.add({ resolve, reject });
+      });
+  }
+
+  leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.#waiting.delete(next);
+    next.resolve();
+  }
+
+  /** Nobody gets one any more. */
+  refuse(error: Error): void {
+    this.#refusal = error;
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting.clear();
+  }
+}
+
 /** Rejects when its native part cannot be loaded on this machine. */
-export async function duckdbVersion(): Promise<string> {
-  return (await import('@duckdb/node-api')).version();
+export function duckdbVersion(): Promise<string> {
+  return new Promise((resolve) => {
+    resolve(load().version());
+  });
+}
+
+/** Not `import()`: that reads its many files once more, for the names that they export. */
+function load(): typeof Values {
+  return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
 }
 
 async function start(options: EngineOptions): Promise<DuckDBInstance> {
-  const { DuckDBInstance: Instance } = await import('@duckdb/node-api');
-  return Instance.create(':memory:', {
+  return load().DuckDBInstance.create(':memory:', {
     threads: String(options.threads),
     memory_limit: `${Math.floor(options.memoryBytes / 1e6)}MB`,
     temp_directory: options.tempFolder,
@@ -121,7 +187,7 @@ function sessionOf(connection: DuckDBConnection, onClose: () => void): Session {
 }
 
 async function select(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
-  const values = await import('@duckdb/node-api');
+  const values = load();
   const { DuckDBTypeId: types, StatementType } = values;
   const statements = await connection.extractStatements(sql);
   if (statements.count !== 1) return undefined;

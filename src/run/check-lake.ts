@@ -83,7 +83,7 @@ async function* chosen(
 
 function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader {
   const footer: FileReader['footer'] = async (path) => {
-    const connection = await engine.session();
+    const connection = await engine.session('small');
     try {
       return await readFooter(connection, path);
     } finally {

@@ -36,6 +36,9 @@ export interface PlannedRun {
   readonly query: string | undefined;
 }
 
+/** A write waits for the disk, and for its turn on the event loop, about as long as it works. */
+const WRITERS_PER_CORE = 2;
+
 /** What DuckDB may hold before it spills; its buffers come on top. */
 const ENGINE_MEMORY_BYTES = 300e6;
 
@@ -95,7 +98,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     },
     {
       downloads: session.concurrency.places,
-      writers: Math.max(1, cores),
+      writers: WRITERS_PER_CORE * cores,
       stop: session.stop,
       refusal: session.deadline.refusal,
       createSpool: deferredSpools(folder),

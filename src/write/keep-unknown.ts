@@ -50,7 +50,7 @@ async function keysIn(
   { path }: HeldFile,
 ): Promise<readonly string[] | undefined> {
   if (settings.format !== 'parquet') return undefined;
-  const session = await engine.session();
+  const session = await engine.session('small');
   try {
     return (await readFooter(session, path)).provenance?.keys;
   } catch {

@@ -23,4 +23,27 @@ describe('the engine', () => {
     other.close();
     engine.close();
   });
+
+  it('works on as many large things at once as it has threads; small ones, and refusals, do not wait', async () => {
+    const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
+    const first = await engine.session('large');
+    const second = await engine.session('large');
+    const order: string[] = [];
+    const third = engine.session('large').then((session) => {
+      order.push('large');
+      return session;
+    });
+    const small = await engine.session('small');
+    await small.rows('SELECT 1');
+    order.push('small');
+    second.close();
+    (await third).close();
+    expect(order).toEqual(['small', 'large']);
+    const fifth = await engine.session('large');
+    const refused = refusal(engine.session('large'));
+    engine.interrupt();
+    expect((await refused).code).toBe('interrupted');
+    for (const session of [first, small, fifth]) session.close();
+    engine.close();
+  });
 });
