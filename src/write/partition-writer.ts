@@ -1,6 +1,6 @@
 /** One partition file from start to finish: convert, read back, publish, remember. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { periodText } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
@@ -61,7 +61,6 @@ async function writeInto(
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
   try {
-    await mkdir(context.paths.staging, { recursive: true });
     for (const part of partsOf(plan, received)) {
       const file = await makeFile(session, context, plan, { ...part, held });
       for (const [key, error] of file.result.failed) failed.set(key, error);

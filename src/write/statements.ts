@@ -35,14 +35,16 @@ export interface Origin {
   readonly ordinals: readonly number[];
 }
 
+/** By halves: every row is asked once for each of the arms of a flat CASE. */
 function ordinalCase({ rowCounts, ordinals }: Origin): string {
-  if (rowCounts.length === 1) return String(ordinals[0] ?? 0);
-  let end = 0;
-  const arms = rowCounts.map((rows, index) => {
-    end += rows;
-    return `WHEN ${NUMBER} <= ${end} THEN ${ordinals[index] ?? 0}`;
-  });
-  return `CASE ${arms.join(' ')} END`;
+  let last = 0;
+  const ends = rowCounts.map((rows) => (last += rows));
+  const within = (from: number, to: number): string => {
+    if (to - from <= 1) return String(ordinals[from] ?? 0);
+    const middle = Math.floor((from + to) / 2);
+    return `CASE WHEN ${NUMBER} <= ${ends[middle - 1] ?? 0} THEN ${within(from, middle)} ELSE ${within(middle, to)} END`;
+  };
+  return within(0, rowCounts.length);
 }
 
 function readPublished({ spec, settings }: Declared, { path, headerLines }: CsvFile): string {

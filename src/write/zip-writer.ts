@@ -20,7 +20,6 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     prepare: (plan) => Promise.resolve(plan),
     close: () => files.close(),
     write: async (plan, received) => {
-      await mkdir(context.paths.staging, { recursive: true });
       await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
       const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
