@@ -31,6 +31,7 @@ import { fileURLToPath } from 'node:url';
 export const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const PLAIN = fileURLToPath(new URL('plain.py', import.meta.url));
 const FLOOR = fileURLToPath(new URL('floor.js', import.meta.url));
+const LEAST = fileURLToPath(new URL('least.js', import.meta.url));
 const REQUESTS = fileURLToPath(new URL('requests.js', import.meta.url));
 const PACKAGES = {
   curl: 'curl',
@@ -175,6 +176,19 @@ export function requestsAlone(/** @type {Place} */ { url, keys, files }, /** @ty
     what,
     'node requests.js URL KEYS',
     { node: process.execPath, 'requests.js': REQUESTS, URL: url, KEYS },
+    [],
+  );
+}
+
+/** Parquet by hand, unchecked: the least that it costs with the same parts. */
+export function least(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
+  const KEYS = `${files}-least-${id}`;
+  writeFileSync(KEYS, keys.join('\n'));
+  const what = /** @type {const} */ ({ id, name: 'undici, zlib, one COPY each', makes: 'nothing' });
+  return shell(
+    what,
+    'node least.js URL KEYS',
+    { node: process.execPath, 'least.js': LEAST, URL: url, KEYS },
     [],
   );
 }

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeArchive } from '../scripts/synthetic-archive.js';
@@ -24,7 +24,7 @@ import { createWorkloads } from './workloads.js';
 const RESULTS = fileURLToPath(new URL('results.json', import.meta.url));
 const LOOP_DELAY = fileURLToPath(new URL('loop-delay.js', import.meta.url));
 const MEMORY_FOLDER = '/dev/shm';
-/** Nobody's settings: no CRYPTODL_ twins, no proxies. */
+/** Nobody's settings: no CRYPTODL_ twins, no proxies; nor what earlier runs of this machine have left. */
 const ENVIRONMENT = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
 /** Of W4. */
 const FAULT_SHARE = 0.04;
@@ -197,7 +197,7 @@ async function runOnce({ workload, server, digests, out }, contender, { isFresh,
   const before = { requests: await server.requests(), faults: await server.faults?.() };
   const measured = await measure(meter, reportFile, contender.command, {
     cwd: out,
-    env: { ...ENVIRONMENT, ...env },
+    env: { ...ENVIRONMENT, XDG_STATE_HOME: join(dirname(out), 'state'), ...env },
   });
   const after = { requests: await server.requests(), faults: await server.faults?.() };
   const { stdout: _, stderr, ...numbers } = measured;

@@ -6,6 +6,7 @@ import {
   curlRaw,
   curlRetrying,
   floor,
+  least,
   listings,
   plain,
   rclone,
@@ -87,6 +88,7 @@ function w1(/** @type {Data} */ metrics) {
       wget2(place, 'h'),
       rclone(place, 'i'),
       requestsAlone(place, 'o'),
+      least(place, 'q'),
     ],
     targets: [
       wallRatio('a', 'b', 1.5, 'ram'),
@@ -144,6 +146,7 @@ function w2(/** @type {Data} */ klines) {
       rclone(place, 'i'),
       plain(place, 'j'),
       requestsAlone(place, 'o'),
+      least(place, 'q'),
     ],
     targets: [
       wallRatio('a', 'b', 2, 'ram'),
