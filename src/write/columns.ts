@@ -51,36 +51,42 @@ export function converted(column: ColumnSpec, settings: Settings): string {
     case 'time':
       return `make_timestamp(CAST(CASE WHEN ${name} >= ${US_RANGE[0]} THEN ${name} ELSE ${name} * 1000 END AS BIGINT))`;
     case 'datetime':
-      return `TRY_CAST(trim(${name}) AS TIMESTAMP)`;
+      return `TRY_CAST(${trimmed(name)} AS TIMESTAMP)`;
     case 'date':
-      return `TRY_CAST(trim(${name}) AS DATE)`;
+      return `TRY_CAST(${trimmed(name)} AS DATE)`;
     case 'integer':
     case 'hour':
-      if (settings.format === 'csv') return `trim(${name})`;
+      if (settings.format === 'csv') return trimmed(name);
       return `CAST(TRY_CAST(${name} AS DOUBLE) AS BIGINT)`;
     case 'number':
-      return keepsText(settings) ? `trim(${name})` : name;
+      return keepsText(settings) ? trimmed(name) : name;
     case 'flag':
-      return `(lower(trim(${name})) = 'true')`;
+      return `CASE ${name} WHEN 'true' THEN true WHEN 'false' THEN false ELSE lower(trim(${name})) = 'true' END`;
     case 'text':
     case 'symbol':
       return name;
   }
 }
 
+/** Few cells have spaces around them, and to look for them is cheaper than to copy each cell. */
+function trimmed(name: string): string {
+  return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}) ELSE ${name} END`;
+}
+
 /** Expression that is true for a legal cell; never NULL. */
 export function isLegal(column: ColumnSpec, symbol: string): string {
   const name = quoteName(column.name);
   const number = `TRY_CAST(${name} AS DOUBLE)`;
-  const whole = `isfinite(${number}) AND ${number} = floor(${number})`;
+  const whole = `${number} = floor(${number})`;
   const whenPresent = {
     time: `((${name} >= ${MS_RANGE[0]} AND ${name} < ${MS_RANGE[1]}) OR (${name} >= ${US_RANGE[0]} AND ${name} < ${US_RANGE[1]})) AND ${name} = floor(${name})`,
-    datetime: `TRY_CAST(trim(${name}) AS TIMESTAMP) IS NOT NULL AND regexp_full_match(trim(${name}), ${quoteText(DATETIME)})`,
-    date: `TRY_CAST(trim(${name}) AS DATE) IS NOT NULL AND regexp_full_match(trim(${name}), ${quoteText(DATE)})`,
-    hour: `${whole} AND ${number} BETWEEN 0 AND 23`,
-    integer: `${whole} AND abs(${number}) <= ${MAX_INTEGER}`,
+    datetime: `TRY_CAST(${trimmed(name)} AS TIMESTAMP) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATETIME)})`,
+    date: `TRY_CAST(${trimmed(name)} AS DATE) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATE)})`,
+    hour: `${number} BETWEEN 0 AND 23 AND ${whole}`,
+    // Infinity and NaN are larger than every number.
+    integer: `abs(${number}) <= ${MAX_INTEGER} AND ${whole}`,
     number: `isfinite(${number})`,
-    flag: `lower(trim(${name})) IN ('true', 'false')`,
+    flag: `CASE WHEN ${name} IN ('true', 'false') THEN true ELSE lower(trim(${name})) IN ('true', 'false') END`,
     text: `NOT regexp_matches(${name}, ${quoteText(NOT_IN_TEXT)})`,
     symbol: `${name} = ${quoteText(symbol)}`,
   }[column.type];

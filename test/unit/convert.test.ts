@@ -19,6 +19,8 @@ const KLINES: Series = { market: 'spot', dataset: 'klines', interval: '1m', symb
 const LIQUIDATIONS: Series = { market: 'cm', dataset: 'liquidationSnapshot', symbol: 'BTCUSD_PERP' };
 const METRICS: Series = { market: 'cm', dataset: 'metrics', symbol: 'BTCUSD_PERP' };
 
+const TRADES: Series = { market: 'um', dataset: 'aggTrades', symbol: 'BTCUSDT' };
+
 const T0 = Date.UTC(2024, 0, 15);
 
 /** A funding row: three cells keep the tests readable. */
@@ -32,6 +34,14 @@ function bar(time: number, end: number): string {
 
 function metric(symbol: string): string {
   return `2024-01-15 00:05:00,${symbol},1,2,3,4,5,6\n`;
+}
+
+function trade(id: string, flag = 'true'): string {
+  return `${id},1,2,3,4,${T0},${flag}\n`;
+}
+
+function readCsvOrNone(made: Made, column: string): string[] | undefined {
+  return made.file.endsWith('.csv') ? readCsv(made.file).map((row) => row[column] ?? '') : undefined;
 }
 
 /** As published. */
@@ -273,6 +283,50 @@ describe.each([
       expect(error?.code).toBe('row-malformed');
       expect(error?.message).toMatch(/^2024-01-15\.csv line 2: /);
       expect([...made.written.keys()]).toEqual(['2024-01-16.zip']);
+    });
+
+    it.each(['nan', 'inf', '-Infinity', '1e400', '1.5', '9007199254740993', '-9007199254740992', 'x'])(
+      'of whole numbers that are %s fail the object by their line',
+      async (cell) => {
+        const made = await make({ '2024-01-15': trade('1') + trade(cell) }, {}, TRADES);
+        expect(made.failed.get('2024-01-15.zip')?.message).toBe(
+          `2024-01-15.csv line 2: agg_trade_id is "${cell}", not a whole number`,
+        );
+      },
+    );
+
+    it('of flags may have capitals and spaces', async () => {
+      const content = ['true', 'false', 'True', ' FALSE ', ' true'].map((flag, id) => trade(`${id}`, flag));
+      const rows = await readParquet((await make({ '2024-01-15': content.join('') }, {}, TRADES)).file);
+      expect(rows.map((row) => row['is_buyer_maker'])).toEqual([true, false, true, false, true]);
+    });
+
+    it.each(['t', '1', 'yes', '"tru"'])(
+      'of flags that are %s fail the object by their line',
+      async (cell) => {
+        const made = await make({ '2024-01-15': trade('1') + trade('2', cell) }, {}, TRADES);
+        expect(made.failed.get('2024-01-15.zip')?.message).toBe(
+          `2024-01-15.csv line 2: is_buyer_maker is "${cell.replaceAll('"', '')}", not true or false`,
+        );
+      },
+    );
+
+    it.each(['parquet', 'csv'] as const)('may have spaces around them, which %s loses', async (format) => {
+      const at = (cell: string): string => metric('BTCUSD_PERP').replace('2024-01-15 00:05:00', cell);
+      const content =
+        at(' 2024-01-15 00:05:00') +
+        at('2024-01-15 00:10:00 ') +
+        at('2024-01-16 ').replace(',1,2,', ', 1 ,2 ,');
+      const made = await make({ '2024-01-15': content }, { format, timestamps: 'iso' }, METRICS);
+      const rows = format === 'csv' ? readCsv(made.file) : await readParquet(made.file);
+      expect(rows.map((row) => Number(row['sum_open_interest']))).toEqual([1, 1, 1]);
+      expect(readCsvOrNone(made, 'sum_open_interest')).toEqual(
+        format === 'csv' ? ['1', '1', '1'] : undefined,
+      );
+      expect(made.written.get('2024-01-15.zip')).toMatchObject({
+        first: '2024-01-15T00:05:00Z',
+        last: '2024-01-16T00:00:00Z',
+      });
     });
 
     it('with another symbol fail the object', async () => {
