@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -37,6 +38,19 @@ it('what is kept is read at once and by others, the last of many writes', async 
   expect(await other.read('c', textOf)).toBeUndefined();
   expect([copies.said, other.said, copiesOn(folder).length]).toEqual([[], [], 2]);
 });
+
+it.each([10, 31_900, 32_768, 100_000, 1_000_000])(
+  'a text of %i characters is read as it was kept',
+  async (length) => {
+    const folder = mkdtempSync(join(scratch, 'c-'));
+    // Hardly smaller when it is packed.
+    const text = randomBytes(length).toString('base64').slice(0, length);
+    const copies = copiesIn(folder);
+    await copies.keep('a', text);
+    await copies.close();
+    expect((await copiesIn(folder).read('a', textOf))?.value === text).toBe(true);
+  },
+);
 
 it('what is too old is not used, and goes', async () => {
   const folder = mkdtempSync(join(scratch, 'c-'));
