@@ -71,6 +71,30 @@ export function cryptodl({ url, listingUrl }, what, words) {
   };
 }
 
+/**
+ * Two runs at once, each into a folder of its own: the lock of a lake lets one in.
+ * @param {Place} place
+ * @param {string} id
+ * @param {readonly [string, string]} words
+ * @returns {Contender}
+ */
+export function twoProcesses({ url, listingUrl }, id, words) {
+  const lines = words.map(
+    (line, at) =>
+      `'${process.execPath}' '${BIN}' ${line} --progress none --out ${at} --archive-url ${url} --listing-url ${listingUrl}`,
+  );
+  return {
+    id,
+    name: 'two of it, half the symbols each',
+    makes: 'nothing',
+    command: ['sh', '-c', `${lines[0]} & other=$!; ${lines[1]} && wait $other`],
+    shown: words.map((line, at) => `cryptodl ${line} --out ${at}`).join(' & '),
+    missing: [],
+    isOurs: true,
+    requests: () => undefined,
+  };
+}
+
 /** What people write by hand: zips and sidecars at once, then one sum over all. */
 export function chain(/** @type {Place} */ place, /** @type {string} */ id) {
   return curl(place, { id, name: 'curl -Z, sha256sum -c', endings: BOTH, after: ` && ${CHECK}` });

@@ -11,6 +11,7 @@ import {
   plain,
   rclone,
   requestsAlone,
+  twoProcesses,
   wget2,
 } from './contenders.js';
 import { cpuRatio, objectRequests, peakBytes, requestsOver, wallRatio } from './targets.js';
@@ -55,6 +56,7 @@ export function createWorkloads(share) {
   return [
     w1(metrics),
     w1Many(many, symbols(100 * share)),
+    w1Two(metrics),
     w2(klines),
     w2Far(klines),
     w3(1_000_000 * share),
@@ -120,9 +122,31 @@ function w1Many(/** @type {Data} */ metrics, /** @type {readonly string[]} */ te
     yardstick: 'p',
     contenders: (place) => [
       cryptodl(place, PARQUET, `${VISION} --concurrency 50`),
-      cryptodl(place, few, `${VISION.replace('all', tenth.join(','))} --concurrency 50`),
+      cryptodl(place, few, visionOf(tenth)),
     ],
     targets: [wallRatio('a', 'p', 11, 'ram')],
+    isLong: true,
+  };
+}
+
+/**
+ * Where a second process begins to pay.
+ * @returns {Workload}
+ */
+function w1Two(/** @type {Data} */ metrics) {
+  const { symbols: names } = metrics.archive;
+  const middle = Math.ceil(names.length / 2);
+  return {
+    ...metrics,
+    id: 'W1 two',
+    server: 'static',
+    on: ['ram'],
+    yardstick: 'a',
+    contenders: (place) => [
+      cryptodl(place, PARQUET, `${VISION} --concurrency 50`),
+      twoProcesses(place, 'r', [visionOf(names.slice(0, middle)), visionOf(names.slice(middle))]),
+    ],
+    targets: [],
     isLong: true,
   };
 }
@@ -284,6 +308,11 @@ function klinesOf(/** @type {readonly string[]} */ names) {
       distinct: 'open_time',
     },
   };
+}
+
+/** @param {readonly string[]} names of symbols */
+function visionOf(names) {
+  return `${VISION.replace('all', names.join(','))} --concurrency 50`;
 }
 
 /** @param {number} count at least one */
