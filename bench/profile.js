@@ -25,8 +25,8 @@ const ABOUT = /** @type {const} */ ([
   ],
   ['collecting', /Scaveng|MarkCompact|ConcurrentMarking|Sweeper|Evacuat|CollectGarbage/],
   ['undici', /\/undici\/|wasm-function|wasm-to-js/],
-  ["the program's own", /\/main\/dist\/|\/dist\/\w+\/|\/bench\//],
   ['other packages', /\/node_modules\//],
+  ["the program's own", /\/dist\/|\/bench\//],
   ["Node's own", /node:/],
 ]);
 const REST = 'system and rest';

@@ -36,7 +36,7 @@ export interface PlannedRun {
   readonly query: string | undefined;
 }
 
-/** A write waits for the disk, and for its turn on the event loop, about as long as it works. */
+/** A write also waits, for the disk and for its turn on the event loop: others work meanwhile. */
 const WRITERS_PER_CORE = 2;
 
 /** What DuckDB may hold before it spills; its buffers come on top. */

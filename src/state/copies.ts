@@ -172,7 +172,7 @@ async function packed(text: string): Promise<Buffer> {
   return text.length < SYNC_BELOW_BYTES ? gzipSync(text) : packedInPool(text);
 }
 
-/** Packed, it is a tenth to a third of the text. */
+/** How long the text will be is not known before: a quarter leaves room. */
 async function unpacked(bytes: Buffer): Promise<Buffer> {
   return bytes.length < SYNC_BELOW_BYTES / 4 ? gunzipSync(bytes) : unpackedInPool(bytes);
 }

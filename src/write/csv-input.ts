@@ -105,7 +105,7 @@ export async function inspectCsv(
     isBlankEndSplit ||= ends.isSplit;
     isOdd ||= ends.isOdd || isOddIn(chunk);
     last = chunk.at(-1) ?? NEWLINE;
-    await sink?.appendFile(kept(withRowEnds(chunk, rowEnd), received.csv));
+    await sink?.appendFile(own(withRowEnds(chunk, rowEnd), received.csv));
   }
   if (last !== NEWLINE) {
     await sink?.appendFile(rowEnd);
@@ -120,7 +120,7 @@ export async function inspectCsv(
 }
 
 /** A sink may gather chunks; those of a file are only lent. */
-function kept(chunk: Buffer, csv: Body): Buffer {
+function own(chunk: Buffer, csv: Body): Buffer {
   return csv.kind === 'file' ? Buffer.from(chunk) : chunk;
 }
 
