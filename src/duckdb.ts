@@ -62,10 +62,10 @@ export function createEngine(options: EngineOptions): Engine {
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
   const places = new Places(options.threads);
-  const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
+  const connectTo = async (started: () => Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
     try {
       if (isInterrupted) throw interrupted();
-      const connection = await (await instance).connect();
+      const connection = await (await started()).connect();
       open.add(connection);
       return sessionOf(connection, () => {
         open.delete(connection);
@@ -78,11 +78,19 @@ export function createEngine(options: EngineOptions): Engine {
   };
   return {
     session: async (work = 'large') => {
-      if (work === 'small') return connectTo((small ??= start({ ...options, threads: 1 })), () => undefined);
+      if (work === 'small') {
+        return connectTo(
+          () => (small ??= start({ ...options, threads: 1 })),
+          () => undefined,
+        );
+      }
       await places.take();
-      return connectTo((large ??= start(options)), () => {
-        places.leave();
-      });
+      return connectTo(
+        () => (large ??= start(options)),
+        () => {
+          places.leave();
+        },
+      );
     },
     interrupt: () => {
       isInterrupted = true;

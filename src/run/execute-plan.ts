@@ -38,6 +38,8 @@ export interface PlannedRun {
 
 /** A write also waits, for the disk and for its turn on the event loop: others work meanwhile. */
 const WRITERS_PER_CORE = 2;
+/** Their tables share the memory of the engine, and all of them one event loop. */
+const MOST_WRITERS = 8;
 
 /** What DuckDB may hold before it spills; its buffers come on top. */
 const ENGINE_MEMORY_BYTES = 300e6;
@@ -98,7 +100,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     },
     {
       downloads: session.concurrency.places,
-      writers: WRITERS_PER_CORE * cores,
+      writers: Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
       stop: session.stop,
       refusal: session.deadline.refusal,
       createSpool: deferredSpools(folder),

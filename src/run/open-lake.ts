@@ -18,7 +18,7 @@ export async function openLake(session: Session, command: string): Promise<Lock>
   try {
     await finishCommits(session.paths);
     await rm(staging, { recursive: true, force: true });
-    await mkdir(staging, { recursive: true });
+    await writable(root, '--out', () => mkdir(staging, { recursive: true }));
     await writable(session.runFolder, '--temp-dir', () =>
       rm(session.runFolder, { recursive: true, force: true }),
     );

@@ -24,7 +24,7 @@ export interface CopiesOptions {
   readonly isReadOnly: boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly warn: (message: string) => void;
-  /** All files together; beyond it the oldest go. */
+  /** All files together; beyond it the oldest go, once a day. */
   readonly maxBytes?: number;
 }
 
@@ -104,7 +104,8 @@ export class Copies {
 
   async #isPruneDue(): Promise<boolean> {
     const pruned = await stat(join(this.#options.folder, PRUNED)).catch(() => undefined);
-    return pruned === undefined || this.#options.clock.now() - pruned.mtimeMs > PRUNE_EVERY_MS;
+    // By amount: a clock that was wrong once is not believed for years.
+    return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
   async #writeAll(): Promise<void> {
@@ -138,7 +139,6 @@ export class Copies {
   async #prune(): Promise<void> {
     const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
     const now = clock.now();
-    await writeFile(join(folder, PRUNED), '');
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
       if (name === PRUNED) continue;
@@ -154,6 +154,7 @@ export class Copies {
       bytes += size;
       if (bytes > maxBytes) await rm(path, { force: true });
     }
+    await writeFile(join(folder, PRUNED), '');
   }
 
   #pathOf(name: string): string {

@@ -61,7 +61,7 @@ export function converted(column: ColumnSpec, settings: Settings): string {
     case 'number':
       return keepsText(settings) ? trimmed(name) : name;
     case 'flag':
-      return `CASE ${name} WHEN 'true' THEN true WHEN 'false' THEN false ELSE lower(trim(${name})) = 'true' END`;
+      return `CASE ${name} WHEN 'true' THEN true WHEN 'false' THEN false ELSE lower(trim(${name}, ' ')) = 'true' END`;
     case 'text':
     case 'symbol':
       return name;
@@ -70,7 +70,7 @@ export function converted(column: ColumnSpec, settings: Settings): string {
 
 /** Few cells have spaces around them, and to look for them is cheaper than to copy each cell. */
 function trimmed(name: string): string {
-  return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}) ELSE ${name} END`;
+  return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}, ' ') ELSE ${name} END`;
 }
 
 /** Expression that is true for a legal cell; never NULL. */
@@ -86,7 +86,7 @@ export function isLegal(column: ColumnSpec, symbol: string): string {
     // Infinity and NaN are larger than every number.
     integer: `abs(${number}) <= ${MAX_INTEGER} AND ${whole}`,
     number: `isfinite(${number})`,
-    flag: `CASE WHEN ${name} IN ('true', 'false') THEN true ELSE lower(trim(${name})) IN ('true', 'false') END`,
+    flag: `CASE WHEN ${name} IN ('true', 'false') THEN true ELSE lower(trim(${name}, ' ')) IN ('true', 'false') END`,
     text: `NOT regexp_matches(${name}, ${quoteText(NOT_IN_TEXT)})`,
     symbol: `${name} = ${quoteText(symbol)}`,
   }[column.type];

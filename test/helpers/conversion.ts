@@ -71,10 +71,10 @@ export class Converter {
   readonly #engine: Engine;
   readonly #folder: string;
 
-  constructor(folder: string) {
+  constructor(folder: string, memoryBytes = 500e6) {
     mkdirSync(folder, { recursive: true });
     this.#folder = folder;
-    this.#engine = createEngine({ threads: 1, memoryBytes: 500e6, tempFolder: folder });
+    this.#engine = createEngine({ threads: 1, memoryBytes, tempFolder: folder });
   }
 
   async convert(request: ConvertRequest): Promise<Made> {

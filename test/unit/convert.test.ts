@@ -301,7 +301,7 @@ describe.each([
       expect(rows.map((row) => row['is_buyer_maker'])).toEqual([true, false, true, false, true]);
     });
 
-    it.each(['t', '1', 'yes', '"tru"'])(
+    it.each(['t', '1', 'yes', '"tru"', '\u00A0true'])(
       'of flags that are %s fail the object by their line',
       async (cell) => {
         const made = await make({ '2024-01-15': trade('1') + trade('2', cell) }, {}, TRADES);
@@ -391,4 +391,15 @@ describe.each([
     const adding = converter.convert({ ...request, kept: { file, objects: { '2024-01-15': 1 } } });
     await expect(adding).rejects.toThrow('torn.parquet');
   });
+});
+
+it('a small partition is read in less memory than a reader asks for by itself', async () => {
+  const small = new Converter(join(folder, 'small'), 30e6);
+  const content = Array.from({ length: 20_000 }, (_, minute) => funding(minute)).join('');
+  try {
+    const made = await small.convert({ series: FUNDING, received: [received('2024-01', content)] });
+    expect(made.rows).toBe(20_000);
+  } finally {
+    small.close();
+  }
 });

@@ -86,6 +86,15 @@ it('all together are bounded: once a day the oldest go', async () => {
   expect(copiesOn(folder)).toHaveLength(21);
   await keepOne('last', DAY_MS + 1000);
   expect(copiesOn(folder).length).toBeLessThan(10);
+  // The stamp of a clock that went wrong.
+  for (let index = 0; index < 20; index += 1)
+    writeFileSync(join(folder, `more${index}.json.gz`), 'x'.repeat(80));
+  const later = (Date.now() + 2 * DAY_MS) / 1000;
+  utimesSync(join(folder, 'pruned'), later, later);
+  const next = copiesIn(folder, { maxBytes: 500 });
+  await next.keep('last', 'x');
+  await next.close();
+  expect(copiesOn(folder).length).toBeLessThan(10);
   expect(await copiesIn(folder).read('last', textOf)).toBeDefined();
 });
 
