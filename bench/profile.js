@@ -1,6 +1,6 @@
 /**
  * `profile.js --only W1,W2 --of a,q`: contenders of a workload (`a` is cryptodl) once each under perf, as CPU time by thread and by what
- * it went into. Needs perf, as a user who may use it; Node tells it the names of its functions. Watching costs about a fifth.
+ * it went into. Needs perf, as a user who may use it; Node tells it the names of its functions. Watching costs something: it is for shares, not for sums.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -55,7 +55,7 @@ async function profileAll(workload) {
   const all = workload.contenders({ url, listingUrl, archive, keys, files: join(base, 'list') });
   const out = join(base, 'out');
   for (const contender of all.filter(({ id }) => values.of.split(',').includes(id))) {
-    if (workload.before !== undefined || contender.keepsOut !== true) emptied(out);
+    for (const folder of [out, join(base, 'state')]) emptied(folder);
     if (workload.before !== undefined) run(contender.command, out);
     const data = join(base, 'perf.data');
     const { status } = run(

@@ -192,12 +192,13 @@ async function runOn(scene) {
  * @returns {Promise<Run>}
  */
 async function runOnce({ workload, server, digests, out }, contender, { isFresh, env = {} }) {
-  if (isFresh) rmSync(out, { recursive: true, force: true });
+  const state = join(dirname(out), 'state');
+  if (isFresh) for (const folder of [out, state]) rmSync(folder, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const before = { requests: await server.requests(), faults: await server.faults?.() };
   const measured = await measure(meter, reportFile, contender.command, {
     cwd: out,
-    env: { ...ENVIRONMENT, XDG_STATE_HOME: join(dirname(out), 'state'), ...env },
+    env: { ...ENVIRONMENT, XDG_STATE_HOME: state, ...env },
   });
   const after = { requests: await server.requests(), faults: await server.faults?.() };
   const { stdout: _, stderr, ...numbers } = measured;
