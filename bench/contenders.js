@@ -192,29 +192,26 @@ export function plain(/** @type {Place} */ { url, keys, files }, /** @type {stri
 }
 
 /** Fetched and verified in Node, and thrown away. */
-export function requestsAlone(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
-  const KEYS = `${files}-requests-${id}`;
-  writeFileSync(KEYS, keys.join('\n'));
-  const what = /** @type {const} */ ({ id, name: 'undici alone, nothing written', makes: 'nothing' });
-  return shell(
-    what,
-    'node requests.js URL KEYS',
-    { node: process.execPath, 'requests.js': REQUESTS, URL: url, KEYS },
-    [],
-  );
+export function requestsAlone(/** @type {Place} */ place, /** @type {string} */ id) {
+  return inNode(place, { id, name: 'undici alone, nothing written', script: REQUESTS });
 }
 
 /** Parquet by hand, unchecked: the least that it costs with the same parts. */
-export function least(/** @type {Place} */ { url, keys, files }, /** @type {string} */ id) {
-  const KEYS = `${files}-least-${id}`;
+export function least(/** @type {Place} */ place, /** @type {string} */ id) {
+  return inNode(place, { id, name: 'undici, zlib, one COPY each', script: LEAST });
+}
+
+/**
+ * @param {Place} place
+ * @param {{ id: string, name: string, script: string }} how
+ * @returns {Contender}
+ */
+function inNode({ url, keys, files }, { id, name, script }) {
+  const KEYS = `${files}-keys-${id}`;
   writeFileSync(KEYS, keys.join('\n'));
-  const what = /** @type {const} */ ({ id, name: 'undici, zlib, one COPY each', makes: 'nothing' });
-  return shell(
-    what,
-    'node least.js URL KEYS',
-    { node: process.execPath, 'least.js': LEAST, URL: url, KEYS },
-    [],
-  );
+  const file = basename(script);
+  const paths = { node: process.execPath, [file]: script, URL: url, KEYS };
+  return shell({ id, name, makes: 'nothing' }, `node ${file} URL KEYS`, paths, []);
 }
 
 /** What has to be done with the files when they are there already. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeArchive } from '../scripts/synthetic-archive.js';
-import { serveArchive, serveWeather } from './servers.js';
+import { serve } from './servers.js';
 import { createWorkloads } from './workloads.js';
 
 /** @import { Workload } from './workloads.js' */
@@ -38,6 +38,8 @@ const { values } = parseArgs({
     share: { type: 'string', default: '1' },
   },
 });
+if (spawnSync('perf', ['--version']).error !== undefined)
+  throw new Error('perf is absent: apt install linux-perf');
 const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'cryptodl-profile-'));
 process.on('exit', () => rmSync(base, { recursive: true, force: true, maxRetries: 5 }));
 for (const workload of createWorkloads(Number(values.share)))
@@ -49,8 +51,7 @@ async function profileAll(workload) {
   const archive = join(base, 'archive');
   rmSync(archive, { recursive: true, force: true });
   const { keys } = makeArchive(archive, workload.archive);
-  const server =
-    workload.server === 'static' ? await serveArchive(archive, base) : await serveWeather(archive, 0.04);
+  const server = await serve(workload.server, archive, base);
   const { url, listingUrl } = server;
   const all = workload.contenders({ url, listingUrl, archive, keys, files: join(base, 'list') });
   const out = join(base, 'out');
@@ -61,9 +62,13 @@ async function profileAll(workload) {
     const { status } = run(
       ['perf', 'record', '-q', '-F', String(PER_SECOND), '-g', '-o', data, '--', ...contender.command],
       out,
+      { NODE_OPTIONS: '--perf-basic-prof --interpreted-frames-native-stack' },
     );
     console.log(`\n${workload.id} (${contender.id}) ${contender.name}: ended with ${status}`);
-    console.log(table(samplesOf(data)));
+    const samples = samplesOf(data);
+    console.log(table(samples));
+    // Where Node has written the names of its functions.
+    for (const { pid } of samples) rmSync(`/tmp/perf-${pid}.map`, { force: true });
   }
   server.close();
 }
@@ -77,14 +82,15 @@ function emptied(folder) {
 /**
  * @param {readonly string[]} command
  * @param {string} cwd
+ * @param {NodeJS.ProcessEnv} [more] of the environment
  */
-function run([program = '', ...args], cwd) {
+function run([program = '', ...args], cwd, more = {}) {
   const env = {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     LC_ALL: 'C',
     XDG_STATE_HOME: join(base, 'state'),
-    NODE_OPTIONS: '--perf-basic-prof --interpreted-frames-native-stack',
+    ...more,
   };
   return spawnSync(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'ignore'] });
 }

@@ -12,7 +12,7 @@ import { makeArchive } from '../scripts/synthetic-archive.js';
 import { checkParquet, checkZips, sha256 } from './check.js';
 import { chooseMeter, measure } from './measure.js';
 import { resultsTable } from './results-table.js';
-import { serveArchive, serveWeather } from './servers.js';
+import { serve } from './servers.js';
 import { judge, verdictText } from './targets.js';
 import { createWorkloads } from './workloads.js';
 
@@ -26,8 +26,6 @@ const LOOP_DELAY = fileURLToPath(new URL('loop-delay.js', import.meta.url));
 const MEMORY_FOLDER = '/dev/shm';
 /** Nobody's settings: no CRYPTODL_ twins, no proxies; nor what earlier runs of this machine have left. */
 const ENVIRONMENT = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
-/** Of W4. */
-const FAULT_SHARE = 0.04;
 /** What K1 of the mechanisms asks of the event loop. */
 const MOST_DELAY_MS = 50;
 
@@ -117,10 +115,7 @@ async function runWorkload(workload) {
   console.log(
     `\n${workload.id}  ${what}, ${symbols.length} symbols, ${from} … ${to}: ${made.objects} zips, ${made.bytes} bytes, ${made.rows} rows`,
   );
-  const server =
-    workload.server === 'static'
-      ? await serveArchive(archive, base)
-      : await serveWeather(archive, workload.server === 'late' ? 0 : FAULT_SHARE);
+  const server = await serve(workload.server, archive, base);
   const { url, listingUrl } = server;
   const all = workload.contenders({ url, listingUrl, archive, keys: made.keys, files: join(base, 'list') });
   for (const { id, name, missing } of all)

@@ -20,6 +20,21 @@ import { fileURLToPath } from 'node:url';
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const WEATHER = fileURLToPath(new URL('weather.js', import.meta.url));
 
+/** Of W4. */
+const FAULT_SHARE = 0.04;
+
+/**
+ * @param {'static' | 'late' | 'weather'} kind
+ * @param {string} archive
+ * @param {string} folder for the server's own files
+ * @returns {Promise<Server & { faults?: () => Promise<number> }>}
+ */
+export function serve(kind, archive, folder) {
+  return kind === 'static'
+    ? serveArchive(archive, folder)
+    : serveWeather(archive, kind === 'late' ? 0 : FAULT_SHARE);
+}
+
 /**
  * nginx when it is installed, else the program's own server; that one answers the listings in both cases.
  * @param {string} archive
@@ -63,7 +78,7 @@ export async function serveArchive(archive, folder, tls) {
  * @param {number} faultShare
  * @returns {Promise<Server & { faults: () => Promise<number> }>}
  */
-export async function serveWeather(archive, faultShare) {
+async function serveWeather(archive, faultShare) {
   const listing = await serveListing(archive);
   const child = fork(WEATHER, [archive, String(faultShare)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
