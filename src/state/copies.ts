@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gunzip, gunzipSync, gzip, gzipSync } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
 
@@ -40,18 +40,14 @@ const ENDING = '.json.gz';
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
-/** Below, the trip to the thread pool costs more than the work. */
-const SYNC_BELOW_BYTES = 32 * 1024;
-
-const packedInPool = promisify(gzip);
-const unpackedInPool = promisify(gunzip);
+const packed = promisify(gzip);
+const unpacked = promisify(gunzip);
 
 export class Copies {
   readonly #options: CopiesOptions;
   /** Kept and not yet on the disk. */
   readonly #kept = new Map<string, Copy<unknown>>();
   readonly #underWay = new Set<string>();
-  #folder: Promise<unknown> | undefined;
   #writers = 0;
   #written = Promise.resolve();
   #hasWritten = false;
@@ -125,7 +121,7 @@ export class Copies {
     const path = this.#pathOf(name);
     const staged = `${path}.${randomUUID()}`;
     try {
-      await (this.#folder ??= mkdir(this.#options.folder, { recursive: true }));
+      await mkdir(this.#options.folder, { recursive: true });
       await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
       await rename(staged, path);
       this.#hasWritten = true;
@@ -167,15 +163,6 @@ export class Copies {
     this.#hasWarned = true;
     this.#options.warn(message);
   }
-}
-
-async function packed(text: string): Promise<Buffer> {
-  return text.length < SYNC_BELOW_BYTES ? gzipSync(text) : packedInPool(text);
-}
-
-/** How long the text will be is not known before: a quarter leaves room. */
-async function unpacked(bytes: Buffer): Promise<Buffer> {
-  return bytes.length < SYNC_BELOW_BYTES / 4 ? gunzipSync(bytes) : unpackedInPool(bytes);
 }
 
 async function contentOf<T>(
