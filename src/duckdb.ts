@@ -62,10 +62,9 @@ export function createEngine(options: EngineOptions): Engine {
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
   const places = new Places(options.threads);
-  const connectTo = async (started: () => Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
+  const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
     try {
-      if (isInterrupted) throw interrupted();
-      const connection = await (await started()).connect();
+      const connection = await (await instance).connect();
       open.add(connection);
       return sessionOf(connection, () => {
         open.delete(connection);
@@ -78,19 +77,12 @@ export function createEngine(options: EngineOptions): Engine {
   };
   return {
     session: async (work = 'large') => {
-      if (work === 'small') {
-        return connectTo(
-          () => (small ??= start({ ...options, threads: 1 })),
-          () => undefined,
-        );
-      }
+      if (isInterrupted) throw interrupted();
+      if (work === 'small') return connectTo((small ??= start({ ...options, threads: 1 })), () => undefined);
       await places.take();
-      return connectTo(
-        () => (large ??= start(options)),
-        () => {
-          places.leave();
-        },
-      );
+      return connectTo((large ??= start(options)), () => {
+        places.leave();
+      });
     },
     interrupt: () => {
       isInterrupted = true;
@@ -118,16 +110,13 @@ interface Waiter {
 /** A fixed number of them, given in the order of asking. */
 class Places {
   #free: number;
-  #refusal: Error | undefined;
   readonly #waiting = new Set<Waiter>();
 
   constructor(count: number) {
     this.#free = count;
   }
 
-  /** Rejects with the refusal, once there is one. */
   async take(): Promise<void> {
-    if (this.#refusal !== undefined) throw this.#refusal;
     if (this.#free > 0) this.#free -= 1;
     else
       await new Promise<void>((resolve, reject) => {
@@ -145,9 +134,8 @@ class Places {
     next.resolve();
   }
 
-  /** Nobody gets one any more. */
+  /** Whoever waits gets none. */
   refuse(error: Error): void {
-    this.#refusal = error;
     for (const { reject } of this.#waiting) reject(error);
     this.#waiting.clear();
   }

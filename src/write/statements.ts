@@ -47,7 +47,7 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
   return within(0, rowCounts.length);
 }
 
-/** Its own is eight times as much, which is asked for at once, however short the file is. */
+/** The reader's own is about eight times as much, which is asked for at once, however short the file is. */
 const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
 
 function readPublished(
