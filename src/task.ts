@@ -73,7 +73,8 @@ export type AbsenceReason =
 type Action =
   | { readonly kind: 'fetch' }
   | { readonly kind: 'skip' }
-  | { readonly kind: 'absent'; readonly reason: AbsenceReason };
+  /** `since`: the first day that is absent for this reason, where the listing tells it. */
+  | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
 
 /** What is to be done about one object of one series. */
 export interface Task {

@@ -73,7 +73,9 @@ export function reasons(held: Spans, known: Known): (day: number) => GapReason {
     const ofDay = absences.days().get(day);
     const remembered = ofDay ?? absences.months().get(monthOf(day));
     const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
-    const isLate = day >= lastHeld && lateTo >= today;
+    const isBehind = outer.behind !== undefined && day >= outer.behind.from;
+    // Of a delisted series nothing is late.
+    const isLate = day >= lastHeld && lateTo >= today && !isBehind;
     if (
       remembered !== undefined &&
       isStillSo(remembered.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })

@@ -144,6 +144,15 @@ export class Held {
     return days.length === 0 ? undefined : Math.min(...days);
   }
 
+  /** Day after the last one that is held. */
+  end(): number | undefined {
+    const ends = [
+      ...[...this.#byDay.keys()].map((day) => day + 1),
+      ...[...this.#byMonth.keys()].map((month) => monthStart(month + 1)),
+    ];
+    return ends.length === 0 ? undefined : Math.max(...ends);
+  }
+
   ofDay(day: number): ObjectLine | undefined {
     return this.#byDay.get(day);
   }

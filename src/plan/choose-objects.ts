@@ -14,6 +14,8 @@ export interface Choice {
   /** What may have rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
   readonly absent: AbsenceReason;
+  /** First day behind the end of a delisted series. */
+  readonly since?: number;
   /** What it is called when nobody has it, where that is no key of the archive. */
   readonly key?: string;
   /** A whole month for a part of it: the month has no days. */
@@ -118,6 +120,9 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
   const span = context.spans[period.cadence];
   const absent = absenceReason(listing, period, { today: context.today, span });
-  if (listed === undefined) return held === undefined ? { period, absent } : { period, absent, held };
+  if (listed === undefined) {
+    const since = absent === 'delisted' && listing.last !== undefined ? { since: listing.last.to } : {};
+    return { period, absent, ...since, ...(held === undefined ? {} : { held }) };
+  }
   return held === undefined ? { period, absent, listed } : { period, absent, listed, held };
 }

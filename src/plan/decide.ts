@@ -80,7 +80,11 @@ function decide(
   const isHeld = line !== undefined && intact.has(line.file) && standsFor(context, line, choice);
   if (isHeld && !rebuild && !context.force) return { kind: 'skip' };
   if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
-  return { kind: 'absent', reason: choice.absent };
+  return {
+    kind: 'absent',
+    reason: choice.absent,
+    ...(choice.since === undefined ? {} : { since: choice.since }),
+  };
 }
 
 /**

@@ -126,7 +126,7 @@ async function chosenPeriods(
       partition: settings.partition,
       held,
       known,
-      list: memoizedListing(context, series, ranges),
+      list: memoizedListing(context, series, ranges, known.end()),
       today: context.today,
       spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
     },
@@ -194,6 +194,7 @@ function memoizedListing(
   context: PlanContext,
   series: Series,
   ranges: readonly DayRange[],
+  heldTo: number | undefined,
 ): (cadence: Cadence) => Promise<SeriesListing> {
   const froms = ranges.map((range) => range.from);
   const from = froms.includes(undefined) ? undefined : Math.min(...froms.map((day) => day ?? 0));
@@ -201,6 +202,7 @@ function memoizedListing(
     ...(from === undefined ? {} : { from }),
     to: Math.max(...ranges.map((range) => range.to)),
     today: context.today,
+    ...(heldTo === undefined ? {} : { heldTo }),
   };
   const walks = new Map<Cadence, Promise<SeriesListing>>();
   return (cadence) => {

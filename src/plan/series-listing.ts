@@ -28,7 +28,12 @@ export interface Want {
   readonly from?: number;
   readonly to: number;
   readonly today: number;
+  /** Day after the last one that the lake holds: the walk begins there, so that it sees where a delisted series ends. */
+  readonly heldTo?: number;
 }
+
+/** About a page of keys and sidecars of days: an earlier start would cost more requests. */
+const PAGE_DAYS = 400;
 
 /**
  * One walk, started by `marker` at the month of the first wanted period (whether a month has days is seen from its start;
@@ -42,10 +47,16 @@ export async function listSeries(
   want: Want,
 ): Promise<SeriesListing> {
   const prefix = seriesPrefix(venue, series, cadence);
+  const { heldTo = want.today } = want;
+  const isNear = heldTo > want.today - PAGE_DAYS;
   const start =
     want.from === undefined
       ? undefined
-      : Math.min(monthStart(monthOf(want.from)), want.today - LATE_DAYS[cadence] - 1);
+      : Math.min(
+          monthStart(monthOf(want.from)),
+          want.today - LATE_DAYS[cadence] - 1,
+          ...(isNear ? [heldTo - 1] : []),
+        );
   const marker =
     start === undefined
       ? undefined

@@ -213,9 +213,9 @@ async function recordSettled(
   task: Task,
 ): Promise<void> {
   if (task.action.kind !== 'absent') return session.tell(plan, task.object, { kind: 'skipped' });
-  const { reason } = task.action;
+  const { reason, since } = task.action;
   // What is not over yet has nothing to be absent from.
-  if (task.object.rest?.open !== true) absences.note(plan.series, task.object.period, reason);
+  if (task.object.rest?.open !== true) absences.note(plan.series, task.object.period, reason, since);
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
   return session.tell(plan, task.object, { kind: 'absent', reason });
 }

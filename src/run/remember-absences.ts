@@ -33,14 +33,19 @@ export class AbsenceNotes {
     this.#context = context;
   }
 
-  note(series: Series, { cadence, from }: Period, reason: AbsenceReason): void {
+  /** `since`: the first day for which the reason holds, which may not be among the periods that were asked for. */
+  note(series: Series, { cadence, from }: Period, reason: AbsenceReason, since = from): void {
     const folder = seriesFolder(this.#context.venue, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
-    const at = cadence === 'daily' ? from : monthOf(from);
-    const last = stretches.at(-1);
-    if (last?.cadence === cadence && last.reason === reason && last.to === at) last.to = at + 1;
-    else stretches.push({ cadence, reason, from: at, to: at + 1 });
+    for (const day of since < from ? [since, from] : [from]) {
+      const at = cadence === 'daily' ? day : monthOf(day);
+      const isOf = (stretch: Stretch): boolean => stretch.cadence === cadence && stretch.reason === reason;
+      const last = stretches.at(-1);
+      if (stretches.some((stretch) => isOf(stretch) && stretch.from <= at && at < stretch.to)) continue;
+      if (last !== undefined && isOf(last) && last.to === at) last.to = at + 1;
+      else stretches.push({ cadence, reason, from: at, to: at + 1 });
+    }
   }
 
   /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */

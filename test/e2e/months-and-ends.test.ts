@@ -85,3 +85,31 @@ it('--dry-run --json gives an event per object, and nothing else', async () => {
     ['planned', 'absent', '2026-11-01', 'delisted'],
   ]);
 });
+
+/** A run at noon of each of these days of November, and what coverage says after it. */
+async function runOnDays(out: string, days: readonly number[], flags: readonly string[]): Promise<unknown[]> {
+  const told: unknown[] = [];
+  for (const day of days) {
+    const now = ['--now', `2026-11-${String(day).padStart(2, '0')}T12:00:00Z`];
+    const where = ['--archive-url', archive.url, '--out', join(scratch, out), ...FAST];
+    await cryptodlOk(['vision', '--interval', '1h', '--symbols', 'BTCUSDT', ...flags, ...where, ...now]);
+    const { events } = await cryptodlOk(['coverage', '--out', join(scratch, out), ...now, '--json']);
+    const { percent, gaps } = events[0] as { percent: number; gaps: { from: string; reason: string }[] };
+    told.push({ day, percent, gaps: gaps.map(({ from, reason }) => [from.slice(5, 10), reason]) });
+  }
+  return told;
+}
+
+describe('a symbol that was delisted', () => {
+  it('is not missing on any day of a job that missed some runs', async () => {
+    const days = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 15, 16, 17, 18];
+    const told = await runOnDays('missed', days, ['--days', '3']);
+    expect(told).toEqual(
+      days.map((day) => ({
+        day,
+        percent: 100,
+        gaps: day === 1 ? [] : [['11-01', day < 16 ? 'not-published-yet' : 'delisted']],
+      })),
+    );
+  });
+});
