@@ -1,0 +1,315 @@
+/** The request stack as a server sees it: sockets, first requests, name lookups, retries, memory; and how a run ends. */
+import { mkdirSync, readdirSync, readFileSync, existsSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { aggTradeChunks, makeLargeZip } from '../../scripts/make-large-zip.js';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliOptions, CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+let archive: TestArchive;
+
+beforeAll(async () => {
+  makeArchive(join(scratch, 'archive'), {
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['BTCUSDT', 'ETHUSDT'],
+    from: '2026-10-12',
+    to: '2026-11-20',
+    cadence: 'daily',
+  });
+  archive = await startArchive(join(scratch, 'archive'));
+});
+afterAll(() => archive.close());
+afterEach(() => {
+  archive.fault = undefined;
+  archive.requests.length = 0;
+});
+
+function run(flags: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const what = ['--interval', '1h', '--symbols', 'BTCUSDT,ETHUSDT', '--now', '2026-11-21T12:00:00Z'];
+  const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
+  return cryptodl(['vision', ...what, ...where, ...FAST, ...flags], options);
+}
+
+/** Loads a script into the process before the program. */
+function preload(script: string): Record<string, string> {
+  const file = join(scratch, `${randomUUID()}.mjs`);
+  writeFileSync(file, script);
+  return { NODE_OPTIONS: `--import ${file}` };
+}
+
+const objectOf = (path: string): string => path.replace(/\.CHECKSUM$/, '');
+
+/** Answers no object before `count` different ones are asked for, and no more have come for a while. */
+function holdUntil(count: number): { readonly first: Set<string>; readonly sockets: Set<Socket> } {
+  const first = new Set<string>();
+  const sockets = new Set<Socket>();
+  const held: [IncomingMessage, ServerResponse][] = [];
+  let isOpen = false;
+  let isReleasing = false;
+  archive.fault = (path, request, response) => {
+    if (isOpen || path.includes('prefix=')) return false;
+    first.add(objectOf(path));
+    sockets.add(request.socket);
+    held.push([request, response]);
+    if (first.size >= count && !isReleasing) {
+      isReleasing = true;
+      setTimeout(() => {
+        isOpen = true;
+        for (const [heldRequest, heldResponse] of held) archive.serve(heldRequest, heldResponse);
+      }, 300);
+    }
+    return true;
+  };
+  return { first, sockets };
+}
+
+describe('requests in flight', () => {
+  it('use a socket each, up to --concurrency objects', async () => {
+    const { first, sockets } = holdUntil(8);
+    const result = await run([
+      '--days',
+      '20',
+      '--concurrency',
+      '8',
+      '--headers-timeout',
+      '10s',
+      '--retries',
+      '0',
+    ]);
+    expect([result.code, first.size]).toEqual([0, 8]);
+    expect(sockets.size).toBeGreaterThanOrEqual(8);
+    expect(sockets.size).toBeLessThanOrEqual(16);
+  });
+
+  it('begin with 30 objects under --concurrency auto, before any answer is known', async () => {
+    const { first } = holdUntil(30);
+    const result = await run(['--days', '40', '--headers-timeout', '10s', '--retries', '0']);
+    expect(result.code).toBe(0);
+    // Pages of the listing that came before count as good answers.
+    expect(first.size).toBeGreaterThanOrEqual(30);
+    expect(first.size).toBeLessThanOrEqual(34);
+  });
+
+  it.each([
+    ['128', ''],
+    [
+      '129',
+      'warning: --concurrency 129: more than 128 objects in flight gain nothing at the archive, and may get this address refused\n',
+    ],
+  ])('are warned of above 128: --concurrency %s', async (concurrency, warning) => {
+    const result = await run(['--days', '2', '--concurrency', concurrency]);
+    expect(result.code).toBe(0);
+    expect(result.stderr.match(/^warning: .*\n/gm)?.join('') ?? '').toBe(warning);
+  });
+
+  it('look the name of a host up once for all their sockets', async () => {
+    const log = join(scratch, 'lookups');
+    const env = preload(`
+      import dns from 'node:dns';
+      import { appendFileSync } from 'node:fs';
+      import { syncBuiltinESMExports } from 'node:module';
+      const { lookup } = dns;
+      dns.lookup = (name, ...rest) => {
+        appendFileSync(${JSON.stringify(log)}, name + '\\n');
+        return lookup(name, ...rest);
+      };
+      syncBuiltinESMExports();
+    `);
+    const { sockets } = holdUntil(8);
+    const url = archive.url.replace('127.0.0.1', 'localhost');
+    const result = await run(['--days', '20', '--concurrency', '8', '--archive-url', url], { env });
+    expect(result.code).toBe(0);
+    expect(sockets.size).toBeGreaterThanOrEqual(8);
+    expect(readFileSync(log, 'utf8')).toBe('localhost\n');
+  });
+});
+
+describe('an object that its host refuses each time', () => {
+  it('gets 1 + --retries requests in the first round and in each of the three further ones', async () => {
+    const refused = '/data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-15.zip';
+    archive.fault = (path, _, response) => {
+      if (path !== refused) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await run(['--days', '10', '--retries', '2', '--concurrency', '4']);
+    expect(result.code).toBe(3);
+    expect(archive.requests.filter((path) => path === refused)).toHaveLength(3 * 4);
+  });
+});
+
+describe('requests that each need one retry', () => {
+  it('count as one retried request each, also in the percentiles', async () => {
+    const refused = new Set<string>();
+    archive.fault = (path, _, response) => {
+      if (path.includes('prefix=') || refused.has(path)) return false;
+      refused.add(path);
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await run(['--days', '20', '--concurrency', '4', '--json']);
+    expect([result.code, refused.size]).toEqual([0, 80]);
+    expect(result.events.at(-1)).toMatchObject({
+      network: { retries: { total: 80, requests: 80, succeeded: 80, p50: 1, p95: 1 } },
+    });
+  });
+});
+
+describe('the figures of a run', () => {
+  interface Network {
+    readonly loopDelayMs: { readonly p99: number; readonly most: number };
+    readonly pool: { readonly sockets: number; readonly most: number };
+  }
+  const networkOf = ({ events }: CliResult): Network =>
+    (events.at(-1) as unknown as { network: Network }).network;
+
+  it('count its sockets, and how late a busy process came to its work', async () => {
+    const env = preload(`
+      setInterval(() => {
+        const end = performance.now() + 150;
+        while (performance.now() < end);
+      }, 160).unref();
+    `);
+    const sockets = new Set<Socket>();
+    archive.fault = (_, request) => {
+      sockets.add(request.socket);
+      return false;
+    };
+    const { pool, loopDelayMs } = networkOf(
+      await run(['--days', '20', '--concurrency', '4', '--json'], { env }),
+    );
+    expect(pool.sockets).toBe(sockets.size);
+    expect(pool.most).toBeGreaterThanOrEqual(pool.sockets);
+    expect(loopDelayMs.most).toBeGreaterThanOrEqual(100);
+    expect(loopDelayMs.p99).toBeGreaterThan(0);
+  });
+});
+
+describe('a large object', () => {
+  const MARCH = Date.UTC(2023, 2, 1);
+  const HALF_MS = 43_200_000;
+  const HALF_ROWS = 600_000;
+  const KEY = 'data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2023-03-01.zip';
+  let zipBytes = 0;
+
+  /** Its halves are swapped, so that its rows must be sorted. */
+  function* swapped(): Generator<Buffer> {
+    yield* aggTradeChunks({ rows: HALF_ROWS, fromMs: MARCH + HALF_MS, spanMs: HALF_MS });
+    yield* aggTradeChunks({ rows: HALF_ROWS, fromMs: MARCH, spanMs: HALF_MS });
+  }
+
+  beforeAll(async () => {
+    const path = join(scratch, 'archive', KEY);
+    mkdirSync(join(path, '..'), { recursive: true });
+    const name = 'BTCUSDT-aggTrades-2023-03-01';
+    // Stored, so that the zip is as large as its text.
+    const facts = await makeLargeZip(path, { name: `${name}.csv`, chunks: swapped(), level: 0 });
+    writeFileSync(`${path}.CHECKSUM`, `${facts.sha256}  ${name}.zip\n`);
+    ({ zipBytes } = facts);
+  });
+
+  function download(
+    out: string,
+    flags: readonly string[] = [],
+    options: CliOptions = {},
+  ): Promise<CliResult> {
+    const what = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', 'BTCUSDT', '--cadence', 'daily'];
+    const when = ['--from', '2023-03-01', '--to', '2023-03-01', '--now', '2023-06-01T00:00:00Z'];
+    const where = ['--out', out, '--archive-url', archive.url];
+    return cryptodl(['vision', ...what, ...when, ...where, ...FAST, ...flags], options);
+  }
+
+  const filesBelow = (folder: string): string[] =>
+    existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
+
+  it('is in a file, not in memory, while it arrives', async () => {
+    const out = join(scratch, randomUUID());
+    let residentBytes = 0;
+    let pid = 0;
+    archive.fault = (path, request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      const body = readFileSync(join(scratch, 'archive', KEY));
+      response.writeHead(200, { 'content-length': body.length });
+      // All but the last byte, and that when the rest has arrived.
+      response.write(body.subarray(0, -1), () => {
+        const wait = setInterval(() => {
+          const spool = filesBelow(join(out, '.cryptodl')).find((name) => name.endsWith('.zip'));
+          if (spool === undefined) return;
+          const { length } = readFileSync(join(out, '.cryptodl', spool));
+          if (length < zipBytes * 0.9) return;
+          clearInterval(wait);
+          const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+          residentBytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+          response.end(body.subarray(-1));
+        }, 50);
+        request.socket.once('close', () => {
+          clearInterval(wait);
+        });
+      });
+      return true;
+    };
+    const { code } = await download(out, ['--format', 'zip', '--idle-timeout', '20s'], {
+      onSpawn: (child) => {
+        pid = child.pid ?? 0;
+      },
+    });
+    expect(code).toBe(0);
+    expect(zipBytes).toBeGreaterThan(90_000_000);
+
+    expect(residentBytes).toBeGreaterThan(0);
+    // The process itself is below 120 MB.
+    expect(residentBytes).toBeLessThan(zipBytes + 60_000_000);
+  });
+
+  /** Ctrl-C as soon as rows are converted. */
+  async function interruptConversion(out: string, env: Record<string, string> = {}): Promise<CliResult> {
+    return download(out, [], {
+      env,
+      onSpawn: (child) => {
+        void (async () => {
+          while (child.exitCode === null) {
+            const isConverting = filesBelow(join(out, '.cryptodl')).some((name) => name.includes('.partial'));
+            if (isConverting) {
+              child.kill('SIGINT');
+              return;
+            }
+            await sleep(5);
+          }
+        })();
+      },
+    });
+  }
+  const partition = (out: string): string =>
+    join(out, 'binance/spot/aggTrades/symbol=BTCUSDT/2023-03-01.parquet');
+
+  it('is written to its end after Ctrl-C when its conversion takes less than ten seconds more', async () => {
+    const out = join(scratch, randomUUID());
+    const { code } = await interruptConversion(out);
+    expect([code, existsSync(partition(out))]).toEqual([130, true]);
+  });
+
+  it('is left out after Ctrl-C when its conversion takes longer', async () => {
+    const out = join(scratch, randomUUID());
+    // Long timers run a thousand times as fast: ten seconds are ten milliseconds.
+    const env = preload(`
+      const { setTimeout: usual } = globalThis;
+      globalThis.setTimeout = (callback, ms, ...rest) => usual(callback, ms >= 5000 ? ms / 1000 : ms, ...rest);
+    `);
+    const { code } = await interruptConversion(out, env);
+    expect([code, existsSync(partition(out))]).toEqual([130, false]);
+    expect(filesBelow(out).filter((name) => /partial|\.csv$/.test(name))).toEqual([]);
+    expect((await download(out)).code).toBe(0);
+    expect(existsSync(partition(out))).toBe(true);
+  });
+});
