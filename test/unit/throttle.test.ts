@@ -102,6 +102,24 @@ describe('throttle', () => {
     expect(sent).toEqual([]);
   });
 
+  it('gives scarce permits to requests of one priority in the order in which they came', async () => {
+    const clock = new VirtualClock();
+    const sent: string[] = [];
+    const host: Fetch = ({ url }) => {
+      sent.push(url);
+      return Promise.resolve(answer());
+    };
+    const buckets = { archive: { permitsPerSecond: 1, burst: 1 } };
+    const fetch = new Throttle({ clock, buckets, maxWaitMs: 60_000 }).layer(host);
+    const urls = Array.from({ length: 6 }, (_, index) => `http://host.test/${index}`);
+    for (const url of urls) {
+      void fetch({ ...REQUEST, url }, context());
+      await clock.advance(10);
+    }
+    await clock.advance(10_000);
+    expect(sent).toEqual(urls);
+  });
+
   it('takes a permit for every request, failed ones too', async () => {
     const clock = new VirtualClock();
     let sent = 0;
