@@ -204,6 +204,28 @@ const REFUSED: [what: string, zip: Buffer, code: string, message: RegExp][] = [
   ['more bytes than the declared none', makeZip([{ ...ONE, both: { size: 0 } }]), 'zip-bomb', /more than the 0 bytes/],
 ];
 
+describe('a large member', () => {
+  const LARGE = Buffer.alloc(64 << 20, DATA);
+
+  it.each([
+    ['in memory', 1 << 30],
+    ['in a file', 0],
+  ])('is unpacked beside the event loop: %s', async (_, memoryBytes) => {
+    const zip = inMemory(makeZip([{ name: NAME, data: LARGE }]));
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    const body = await unzip(zip, NAME, options({ memoryBytes }));
+    isOver = true;
+    expect(contentOf(body).equals(LARGE)).toBe(true);
+    expect(turns).toBeGreaterThan(20);
+  });
+});
+
 describe('a zip that is not', () => {
   it.each(REFUSED)('is refused: %s', async (_what, zip, code, message) => {
     for (const memoryBytes of [1 << 29, 100]) {
