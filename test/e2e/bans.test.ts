@@ -81,6 +81,10 @@ describe('a ban', () => {
       expect(second.stderr).toMatch(
         /^cryptodl: .*answered 4\d\d.*nothing is asked of it before 20\d\d-.* UTC\n/,
       );
+      const untilMs = Date.parse(
+        `${/before (20.*) UTC\n/.exec(second.stderr)?.[1]?.replace(' ', 'T') ?? ''}Z`,
+      );
+      expect(Math.abs(untilMs - HOUR_S * 1000 - Date.now())).toBeLessThan(5 * 60_000);
       const listed = await cryptodl([
         'list',
         'symbols',
