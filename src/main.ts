@@ -118,5 +118,7 @@ async function retry(
     return download({ resolved, io, typed, verb, failures });
   }
   const { runJobs } = await import('./cli/run-jobs.js');
-  return runJobs({ jobs: pastJobs(path, report, layers), resolved, earlier: path, io, typed });
+  const { file } = report;
+  const earlier = file === undefined ? {} : { earlier: file };
+  return runJobs({ jobs: pastJobs(path, report, layers), resolved, ...earlier, io, typed });
 }

@@ -26,9 +26,10 @@ export function readReport(operand: string): Promise<ReadReport> {
 export function pastRun(
   path: string,
   {
+    file,
     header,
     entries,
-  }: Pick<ReadReport, 'entries'> & { readonly header: Pick<ReadReport['header'], 'options'> },
+  }: Pick<ReadReport, 'file' | 'entries'> & { readonly header: Pick<ReadReport['header'], 'options'> },
   layers: readonly RawLayer[],
 ): PastRun {
   const verb = entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
@@ -40,7 +41,7 @@ export function pastRun(
   const [flags, ...others] = layers;
   // Where the lake is, the report knows better than an environment made for another one.
   const ordered = [...(flags === undefined ? [] : [flags]), only(told, ['out', 'temp-dir']), ...others, told];
-  return { verb, resolved: resolveOptions('retry', ordered), failures: { path, entries } };
+  return { verb, resolved: resolveOptions('retry', ordered), failures: { path, file, entries } };
 }
 
 /** The report of several jobs: each with its own failures and options. */
@@ -49,7 +50,7 @@ export function pastJobs(path: string, report: ReadReport, layers: readonly RawL
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
     const blame = (error: CryptodlError): CryptodlError => ofJob(name, error);
-    return [{ name, blame, ...pastRun(path, { header: { options }, entries }, layers) }];
+    return [{ name, blame, ...pastRun(path, { file: report.file, header: { options }, entries }, layers) }];
   });
 }
 

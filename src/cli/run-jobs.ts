@@ -11,8 +11,7 @@ import type { JobsReport } from '../report/failure-report.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
 import type { EndedJob } from '../report/jobs-block.js';
 import type { Log } from '../report/log.js';
-import { sharedReport } from '../run/open-report.js';
-import { refuseBadReport } from '../run/plan-run.js';
+import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { shownPath } from '../shown-path.js';
 import { complain } from './complain.js';
@@ -51,7 +50,7 @@ interface Shared {
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { jobs, io, typed } = request;
   const { options } = request.resolved;
-  await refuseBadReport(options.failures);
+  await refuseBadReport(options.failures, request.earlier);
   const startedMs = systemClock.monotonic();
   const ended: Ended[] = [];
   const isWhole = (): boolean =>

@@ -339,7 +339,7 @@ const FLAGS = {
     group: 'Output',
     verbs: DOWNLOADS_AND_JOBS,
     value: 'FILE',
-    doc: 'failure report (default: one per run under OUT/failures; retry: the file itself)',
+    doc: 'failure report; replaces no file but an earlier report (default: one per run under OUT/failures; retry: the file itself)',
     parse: parse.text,
     example: 'failures.jsonl',
   }),

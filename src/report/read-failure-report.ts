@@ -1,5 +1,5 @@
 /** A failure report that comes back in. */
-import { readFile } from 'node:fs/promises';
+import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../errors.js';
 
@@ -14,6 +14,7 @@ const SettingsSchema = v.strictObject({
 
 const OptionsSchema = v.record(v.string(), v.array(v.string()));
 
+/** The first line of every report. */
 const HeaderSchema = v.object({
   v: v.literal(1),
   kind: v.literal('header'),
@@ -58,6 +59,8 @@ export type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 export type ReportEntry = WrittenEntry & { readonly line: number };
 
 export interface ReadReport {
+  /** What was read, behind a symbolic link; undefined for what came through a pipe. */
+  readonly file: string | undefined;
   readonly header: ReportHeader;
   /** Empty for the report of a single run. */
   readonly jobs: readonly JobHeader[];
@@ -89,7 +92,21 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
     entries.push({ ...entry.output, line });
   }
   refuseStrays(path, jobs, entries);
-  return { header: header.output, jobs, entries };
+  return { file: await fileOf(path), header: header.output, jobs, entries };
+}
+
+/** Whether a text is the first line of a report. */
+export function isHeader(line: string): boolean {
+  try {
+    return v.is(HeaderSchema, JSON.parse(line));
+  } catch {
+    return false;
+  }
+}
+
+async function fileOf(path: string): Promise<string | undefined> {
+  if (!(await stat(path)).isFile()) return undefined;
+  return (await lstat(path)).isSymbolicLink() ? realpath(path) : path;
 }
 
 async function linesOf(path: string): Promise<unknown[]> {

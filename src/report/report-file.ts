@@ -1,9 +1,11 @@
 /** The file of a failure report: begun with its first line, under its own name when all is written. */
+import { constants } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../errors.js';
 import type { ReportHeader } from './read-failure-report.js';
+import { copyName, reportPlace } from './report-place.js';
 
 export interface ReportFileOptions {
   readonly path: string;
@@ -24,13 +26,14 @@ export interface ReportFile {
 
 export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
-  let path = replaces ? `${options.path}.partial` : options.path;
+  let path = replaces ? partialPath(options.path) : options.path;
+  let isStream = false;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
     await mkdir(dirname(path), { recursive: true });
-    const opened = options.mode === 'new' ? await openNew(path) : { path, handle: await open(path, 'w') };
-    path = opened.path;
+    const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
+    ({ path, isStream } = opened);
     const header = JSON.stringify({ v: 1, kind: 'header', ...options.header });
     await opened.handle.appendFile(`${header}\n`);
     return opened.handle;
@@ -45,11 +48,11 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     close: async (isComplete) => {
       if (file === undefined && replaces) file = start();
       // A run without failures leaves no failures of an earlier one under the name that it was given.
-      if (file === undefined && options.mode === 'overwrite' && isComplete) await rm(path, { force: true });
+      if (file === undefined && options.mode === 'overwrite' && isComplete) await removeReport(path);
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;
-      await opened.sync();
+      if (!isStream) await opened.sync();
       await opened.close();
       if (replaces && isComplete) await rename(path, options.path);
       else if (replaces) await rm(path);
@@ -58,12 +61,41 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
   };
 }
 
-/** `vision-….jsonl`, or `vision-…-2.jsonl` where an earlier run of the same second has that name. */
-async function openNew(path: string): Promise<{ path: string; handle: FileHandle }> {
+/** Where a report is written before it takes the place of an earlier one. */
+export function partialPath(path: string): string {
+  return `${path}.partial`;
+}
+
+async function removeReport(path: string): Promise<void> {
+  if ((await reportPlace(path)) === 'report') await rm(path, { force: true });
+}
+
+interface Opened {
+  readonly path: string;
+  readonly handle: FileHandle;
+  readonly isStream: boolean;
+}
+
+/** What lies there is looked at again: hours may have passed since the run began. */
+async function openPlace(path: string): Promise<Opened> {
+  const place = await reportPlace(path);
+  const { O_WRONLY, O_NONBLOCK } = constants;
+  // Without a reader an ordinary open of a pipe would wait for ever.
+  const first = place === 'pipe' ? await open(path, O_WRONLY | O_NONBLOCK) : undefined;
+  try {
+    const isStream = place === 'pipe' || place === 'device';
+    return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream };
+  } finally {
+    await first?.close();
+  }
+}
+
+/** Beside what an earlier run of the same second has left. */
+async function openNew(path: string): Promise<Opened> {
   for (let copy = 1; ; copy += 1) {
-    const candidate = copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
+    const candidate = copyName(path, copy);
     try {
-      return { path: candidate, handle: await open(candidate, 'wx') };
+      return { path: candidate, handle: await open(candidate, 'wx'), isStream: false };
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
     }

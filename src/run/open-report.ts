@@ -1,11 +1,13 @@
 /** Where the failures of a run are written. */
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { lakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
+import { partialPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
+import { refuseBadPlace } from '../report/report-place.js';
 import { absolutePath } from '../shown-path.js';
 import { TOOL_VERSION } from '../version.js';
 import type { Session } from './session.js';
@@ -20,13 +22,34 @@ export function openReport(
   const header = headerOf(session, resolved.texts, verb);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
-  if (past !== undefined)
-    return createFailureReport({ path: failures ?? past.path, header, mode: 'replace' });
-  return createFailureReport({
-    path: failures ?? join(session.paths.failures, reportName(verb, session.clock.now())),
-    header,
-    mode: failures === undefined ? 'new' : 'overwrite',
-  });
+  const own = join(session.paths.failures, reportName(verb, session.clock.now()));
+  return createFailureReport({ header, ...destination({ failures, earlier: past?.file, own }) });
+}
+
+interface Destination {
+  /** --failures */
+  readonly failures: string | undefined;
+  /** The report that is run again. */
+  readonly earlier: string | undefined;
+  /** Beside those of other runs. */
+  readonly own: string;
+}
+
+function destination({ failures, earlier, own }: Destination): Pick<ReportFileOptions, 'path' | 'mode'> {
+  if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
+    return { path: earlier, mode: 'replace' };
+  return failures === undefined ? { path: own, mode: 'new' } : { path: failures, mode: 'overwrite' };
+}
+
+/** Throws the usage error of a place that no report may be written to. */
+export async function refuseBadReport(
+  failures: string | undefined,
+  earlier: string | undefined,
+): Promise<void> {
+  const { path, mode } = destination({ failures, earlier, own: '' });
+  if (mode === 'new') return;
+  await refuseBadPlace(path);
+  if (mode === 'replace') await refuseBadPlace(partialPath(path));
 }
 
 interface Reporting {
@@ -40,10 +63,10 @@ export function sharedReport({ options, home, earlier, nowMs }: Sharing): Report
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const verb = earlier === undefined ? 'run' : 'retry';
   const at = new Date(nowMs).toISOString();
+  const own = join(failures, reportName(verb, nowMs));
   return {
-    path: options.failures ?? earlier ?? join(failures, reportName(verb, nowMs)),
     header: { verb, tool: TOOL_VERSION, at, options: { out: [root] } },
-    mode: earlier !== undefined ? 'replace' : options.failures === undefined ? 'new' : 'overwrite',
+    ...destination({ failures: options.failures, earlier, own }),
   };
 }
 

@@ -1,10 +1,7 @@
 /** What every run does before it begins: plan, refuse, remember the options. */
-import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DAY_MS } from '../calendar.js';
-import { errnoOf, usage } from '../errors.js';
-import { fileSize } from '../lake/publish.js';
+import { usage } from '../errors.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { bytesText } from '../units.js';
@@ -42,18 +39,4 @@ export function refuseLargePlan(session: Session, plan: Pick<Plan, 'totals'>): v
     'choose fewer symbols or days, or a larger --max-bytes',
     { flags: { 'max-bytes': String(plan.totals.fetchBytes) } },
   );
-}
-
-/** Found out before the first byte, not with the first failure. Throws a usage error. */
-export async function refuseBadReport(path: string | undefined): Promise<void> {
-  if (path === undefined) return;
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    await access((await fileSize(path)) === undefined ? dirname(path) : path, constants.W_OK);
-  } catch (error) {
-    throw usage(
-      `--failures ${path} cannot be written (${errnoOf(error)})`,
-      'choose another --failures, or leave it out',
-    );
-  }
 }

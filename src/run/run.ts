@@ -15,9 +15,9 @@ import { durationText } from '../units.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
 import { openLake } from './open-lake.js';
-import { openReport } from './open-report.js';
+import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
-import { planRun, refuseBadReport, refuseLargePlan } from './plan-run.js';
+import { planRun, refuseLargePlan } from './plan-run.js';
 import { refuseAllEnded } from './refuse-ended.js';
 import type { Session } from './session.js';
 import { openSession } from './session.js';
@@ -118,11 +118,11 @@ async function beginLater({ resolved, clock, observer }: RunRequest, signal: Abo
 async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // What is wrong with a lake can only be told while nobody else writes it.
-    await refuseBadReport(session.options.failures);
+    await refuseBadReport(session.options.failures, undefined);
     return locked(session, 'repair', async () => execute(session, request, await want(session, request)));
   }
   const wanted = await want(session, request);
-  await refuseBadReport(session.options.failures);
+  await refuseBadReport(session.options.failures, request.failures?.file);
   await waitUntilPublished(session, wanted);
   return locked(session, wanted.verb, () => execute(session, request, wanted));
 }

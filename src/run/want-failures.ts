@@ -13,7 +13,10 @@ import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
 export interface PastFailures {
+  /** As it was given. */
   readonly path: string;
+  /** What the next report takes the place of; undefined when this one came through a pipe. */
+  readonly file: string | undefined;
   readonly entries: readonly ReportEntry[];
 }
 

@@ -1,0 +1,89 @@
+/** What lies where a failure report is to be written: only a report is ever replaced or removed. */
+import { constants } from 'node:fs';
+import { access, lstat, mkdir, open, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { errnoOf, usage } from '../errors.js';
+import { isHeader } from './read-failure-report.js';
+
+/**
+ * `free`: nothing. `empty`: a file without content, which is somebody's, but has nothing to lose. `report`: an earlier one.
+ * `pipe` and `device`: written to, never replaced or removed.
+ */
+export type ReportPlace = 'free' | 'empty' | 'report' | 'pipe' | 'device';
+
+/** Throws a usage error for anything that is not to be written over. */
+export async function reportPlace(path: string): Promise<ReportPlace> {
+  const link = await statsOf(path, lstat);
+  if (link === undefined) return 'free';
+  // /dev/stderr and >(command) are links to pipes and devices.
+  const target = link.isSymbolicLink() ? await statsOf(path, stat) : link;
+  if (target?.isFIFO() === true) return 'pipe';
+  if (target?.isCharacterDevice() === true) return 'device';
+  if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
+  if (link.isDirectory()) throw await refusal(path, 'is a folder', join(path, 'failures.jsonl'));
+  if (!link.isFile()) throw await refusal(path, 'is not a file, a pipe or a device to write text to');
+  if (link.size === 0) return 'empty';
+  if (await isReport(path)) return 'report';
+  throw await refusal(path, 'is not a failure report, and is not replaced');
+}
+
+/** Found out before the first byte, not with the first failure. Throws a usage error. */
+export async function refuseBadPlace(path: string): Promise<void> {
+  const place = await reportPlace(path);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await access(place === 'free' ? dirname(path) : path, constants.W_OK);
+  } catch (error) {
+    throw usage(
+      `--failures ${path} cannot be written (${errnoOf(error)})`,
+      'choose another --failures, or leave it out',
+    );
+  }
+}
+
+async function statsOf(path: string, look: (path: string) => Promise<Stats>): Promise<Stats | undefined> {
+  try {
+    return await look(path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw usage(
+      `--failures ${path} cannot be looked at (${errnoOf(error)})`,
+      'choose another --failures, or leave it out',
+    );
+  }
+}
+
+async function refusal(path: string, why: string, instead = path): Promise<Error> {
+  return usage(`--failures ${path} ${why}`, 'choose a new file, or move what is there', {
+    flags: { failures: await freeName(instead) },
+  });
+}
+
+async function freeName(path: string): Promise<string> {
+  for (let copy = 1; ; copy += 1) {
+    const candidate = copyName(path, copy);
+    if ((await statsOf(candidate, lstat)) === undefined) return candidate;
+  }
+}
+
+/** `vision-….jsonl`, `vision-…-2.jsonl` and so on. */
+export function copyName(path: string, copy: number): string {
+  return copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
+}
+
+/** Longer than a header with all symbols that a command line can hold. */
+const MOST_HEADER_BYTES = 4 << 20;
+
+async function isReport(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const head = Buffer.alloc(Math.min(size, MOST_HEADER_BYTES));
+    await file.read(head, 0, head.length, 0);
+    const [line = ''] = head.toString('utf8').split('\n', 1);
+    return isHeader(line);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,196 @@
+/** `--failures FILE`: what may lie at that path, and what becomes of it. */
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const KEY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
+const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', 'lake'];
+const NOTES = 'my notes\nof a year\n';
+let archive: TestArchive;
+let cwd: string;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  const days = { from: '2026-11-20', to: '2026-11-20', cadence: 'daily' } as const;
+  makeArchive(folder, { ...days, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] });
+  archive = await startArchive(folder);
+});
+afterAll(() => archive.close());
+beforeEach(() => {
+  archive.fault = undefined;
+  cwd = mkdtempSync(join(scratch, 'in-'));
+});
+
+const env = (): Record<string, string> => ({
+  CRYPTODL_ARCHIVE_URL: archive.url,
+  CRYPTODL_NOW: '2026-11-21T12:00:00Z',
+});
+const cli = (argv: readonly string[]): Promise<CliResult> =>
+  cryptodl([...argv, ...FAST], { cwd, env: env() });
+const vision = (failures: string): Promise<CliResult> => cli(['vision', ...WANTED, '--failures', failures]);
+
+function failing(): void {
+  archive.fault = (path, _request, response) => {
+    if (path !== `/${KEY}`) return false;
+    response.writeHead(503).end();
+    return true;
+  };
+}
+
+/** The line that is printed last, typed in a shell. */
+async function typeSuggestion({ stderr }: CliResult): Promise<CliResult> {
+  const line = stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  expect(line).toMatch(/^cryptodl /);
+  return cryptodl(line.split(' ').slice(1), { cwd, env: env() });
+}
+
+describe('what is not a failure report is refused before the run', () => {
+  it('a file with other content stays as it is, and the suggested line runs', async () => {
+    writeFileSync(join(cwd, 'notes.txt'), NOTES);
+    const result = await vision('notes.txt');
+    expect([result.code, result.stderr.split('\n')[0]]).toEqual([
+      2,
+      'cryptodl: --failures notes.txt is not a failure report, and is not replaced',
+    ]);
+    expect(existsSync(join(cwd, 'lake/binance'))).toBe(false);
+    expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe(NOTES);
+    failing();
+    expect((await typeSuggestion(result)).code).toBe(3);
+    expect(readFileSync(join(cwd, 'notes-2.txt'), 'utf8')).toContain('"kind":"header"');
+  });
+
+  it('a symbolic link is neither followed nor replaced', async () => {
+    writeFileSync(join(cwd, 'notes.txt'), NOTES);
+    for (const target of ['notes.txt', 'nothing']) {
+      symlinkSync(target, join(cwd, `link-${target}`));
+      const result = await vision(`link-${target}`);
+      expect([result.code, result.stderr]).toEqual([
+        2,
+        expect.stringContaining(`--failures link-${target} is a symbolic link`),
+      ]);
+      expect(lstatSync(join(cwd, `link-${target}`)).isSymbolicLink()).toBe(true);
+    }
+    expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe(NOTES);
+  });
+
+  it('a folder', async () => {
+    mkdirSync(join(cwd, 'reports'));
+    const result = await vision('reports');
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('--failures reports is a folder'),
+    ]);
+    expect((await typeSuggestion(result)).code).toBe(0);
+  });
+
+  it('also of a run of jobs, and of a retry', async () => {
+    writeFileSync(join(cwd, 'notes.txt'), NOTES);
+    const job = 'jobs: { a: { verb: vision, symbols: BTCUSDT, interval: 1h, days: 1, out: lake } }';
+    writeFileSync(join(cwd, 'jobs.yaml'), job);
+    const jobs = await cli(['run', 'jobs.yaml', '--failures', 'notes.txt']);
+    // Once, not for each job.
+    expect([jobs.code, jobs.stderr]).toEqual([2, expect.stringMatching(/^cryptodl: --failures notes.txt/)]);
+    failing();
+    await vision('report.jsonl');
+    archive.fault = undefined;
+    expect((await cli(['retry', 'report.jsonl', '--failures', 'notes.txt'])).code).toBe(2);
+    expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe(NOTES);
+    writeFileSync(join(cwd, 'report.jsonl.partial'), NOTES);
+    const beside = await cli(['retry', 'report.jsonl']);
+    expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining('report.jsonl.partial is not')]);
+    expect(readFileSync(join(cwd, 'report.jsonl.partial'), 'utf8')).toBe(NOTES);
+  });
+});
+
+describe('what may lie there', () => {
+  it('an empty file takes the report, and stays when nothing fails', async () => {
+    writeFileSync(join(cwd, 'empty'), '');
+    expect((await vision('empty')).code).toBe(0);
+    expect(readFileSync(join(cwd, 'empty'), 'utf8')).toBe('');
+    writeFileSync(join(cwd, 'other'), '');
+    failing();
+    expect((await cli(['vision', ...WANTED, '--force', '--failures', 'other'])).code).toBe(3);
+    expect(readFileSync(join(cwd, 'other'), 'utf8')).toContain(KEY);
+  });
+
+  it('an earlier report is replaced by the next, and removed when nothing fails', async () => {
+    failing();
+    await vision('report.jsonl');
+    expect((await vision('report.jsonl')).code).toBe(3);
+    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(2);
+    archive.fault = undefined;
+    expect((await vision('report.jsonl')).code).toBe(0);
+    expect(existsSync(join(cwd, 'report.jsonl'))).toBe(false);
+  });
+
+  it('a pipe gets the report, and stays', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    const reader = spawn('cat', [join(cwd, 'pipe')]);
+    const read = text(reader.stdout);
+    failing();
+    expect((await vision('pipe')).code).toBe(3);
+    expect((await read).trimEnd().split('\n')).toEqual([
+      expect.stringContaining('"kind":"header"'),
+      expect.stringContaining(KEY),
+    ]);
+    expect(lstatSync(join(cwd, 'pipe')).isFIFO()).toBe(true);
+  });
+
+  it('a pipe without a reader does not keep the run', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    failing();
+    const result = await vision('pipe');
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('ENXIO')]);
+  });
+
+  // A node of its own: the real /dev/null is never put at risk.
+  it.skipIf(!canMakeDevices())('a device is written to, and stays (needs mknod)', async () => {
+    execFileSync('mknod', [join(cwd, 'null'), 'c', '1', '3']);
+    expect((await vision('null')).code).toBe(0);
+    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
+    failing();
+    expect((await cli(['vision', ...WANTED, '--force', '--failures', 'null'])).code).toBe(3);
+    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
+    await cli(['vision', ...WANTED, '--force', '--failures', 'report.jsonl']);
+    expect((await cli(['retry', 'report.jsonl', '--failures', 'null'])).code).toBe(3);
+    expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
+  });
+
+  it('the link to a report is retried: what succeeds leaves the file behind the link', async () => {
+    failing();
+    await vision('report.jsonl');
+    symlinkSync('report.jsonl', join(cwd, 'latest'));
+    archive.fault = undefined;
+    expect((await cli(['retry', 'latest'])).code).toBe(0);
+    expect(lstatSync(join(cwd, 'latest')).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).not.toContain(KEY);
+  });
+});
+
+function canMakeDevices(): boolean {
+  const path = join(scratch, 'device');
+  try {
+    execFileSync('mknod', [path, 'c', '1', '3'], { stdio: 'ignore' });
+    writeFileSync(path, '');
+    return true;
+  } catch {
+    return false;
+  }
+}
