@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
+import { openObject } from './object-store.js';
 import type { StoredObject } from './object-store.js';
 
 type Algorithm = 'md5' | 'sha256';
@@ -42,10 +41,15 @@ export class DigestCache {
 
 async function digestOf(algorithm: Algorithm, path: string, size: bigint): Promise<string> {
   const hash = createHash(algorithm);
-  if (size <= READ_AT_ONCE_BYTES) return hash.update(await readFile(path)).digest('hex');
-  const chunks: AsyncIterable<Buffer> = createReadStream(path);
-  for await (const chunk of chunks) hash.update(chunk);
-  return hash.digest('hex');
+  const file = await openObject({ path });
+  try {
+    if (size <= READ_AT_ONCE_BYTES) return hash.update(await file.readFile()).digest('hex');
+    const chunks: AsyncIterable<Buffer> = file.createReadStream({ autoClose: false });
+    for await (const chunk of chunks) hash.update(chunk);
+    return hash.digest('hex');
+  } finally {
+    await file.close();
+  }
 }
 
 /**

@@ -1,11 +1,10 @@
-import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 
 import { type ByteRange, readRange } from './byte-range.js';
 import { type Validators, isNotModified, rangeApplies } from './conditions.js';
 import { type DigestCache, etagOf, sidecarText, sizeOf } from './etags.js';
-import { SIDECAR_SUFFIX, type StoredObject } from './object-store.js';
+import { openObject, SIDECAR_SUFFIX, type StoredObject } from './object-store.js';
 import { sendRefusal } from './refusal.js';
 
 /** Answers GET and HEAD of an object: 200, 206, 304 or 416 (facts: vision-archive.md 3.4). */
@@ -47,7 +46,7 @@ export async function sendObject(
   });
   if (request.method === 'HEAD' || size === 0) response.end();
   else if (object.virtual) response.end(slice(await sidecarText(object, digests), part));
-  else await stream(response, object.path, part);
+  else await stream(response, object, part);
 }
 
 function contentType(object: StoredObject): string {
@@ -59,8 +58,9 @@ function slice(text: string, part: ByteRange): Buffer {
 }
 
 /** Streams a part of a file; a file cut short meanwhile cuts the connection, so that nobody takes it for whole. */
-async function stream(response: ServerResponse, path: string, part: ByteRange): Promise<void> {
-  const file = createReadStream(path, { start: part.first, end: part.last, highWaterMark: 256 * 1024 });
+async function stream(response: ServerResponse, object: StoredObject, part: ByteRange): Promise<void> {
+  const opened = await openObject(object);
+  const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: 256 * 1024 });
   await pipeline(file, response, { end: false });
   if (file.bytesRead === part.last - part.first + 1) response.end();
   else response.destroy();

@@ -1,6 +1,8 @@
 import { errnoOf } from '../errors.js';
+import { constants } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import { lstat, realpath } from 'node:fs/promises';
+import { lstat, open, readlink, realpath, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Suffix of the side file that holds an object's SHA-256. */
@@ -51,6 +53,28 @@ async function regularFile(path: string): Promise<BigIntStats | undefined> {
     const stats = await lstat(path, { bigint: true });
     return stats.isFile() && (await realpath(path)) === path ? stats : undefined;
   });
+}
+
+/**
+ * Opens the file of an object. Rejects (ELOOP) when it was reached by a symbolic link: a name may have become one since the
+ * object was found.
+ */
+export async function openObject({ path }: Pick<StoredObject, 'path'>): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    if ((await openedPath(file, path)) === path) return file;
+    throw Object.assign(new Error(`${path} is reached by a symbolic link`), { code: 'ELOOP' });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Where the opened file is. Only Linux tells it of the file itself; elsewhere the name is looked up once more. */
+async function openedPath(file: FileHandle, path: string): Promise<string | undefined> {
+  if (process.platform === 'linux') return readlink(`/proc/self/fd/${file.fd}`);
+  const [opened, named] = await Promise.all([file.stat({ bigint: true }), stat(path, { bigint: true })]);
+  return opened.dev === named.dev && opened.ino === named.ino ? realpath(path) : undefined;
 }
 
 const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP']);

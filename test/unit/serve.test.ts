@@ -1,5 +1,6 @@
 import { rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -228,3 +229,46 @@ describe('starting the server', () => {
     await first.close();
   });
 });
+
+describe('a name that is a file at one moment and a link out of the folder at the next', () => {
+  const secret = Buffer.from('PK\u0003\u0004 this is not in the folder');
+  const content = Buffer.alloc(secret.length, 'x');
+
+  it.each(['the file', 'its folder'])('never gives what it leads to: %s', async (what) => {
+    const folder = folderWith({ [KEY]: content });
+    const outside = folderWith({ 'BTCUSDT-1m-2024-01-01.zip': secret });
+    const place = what === 'the file' ? KEY : SERIES;
+    const target = what === 'the file' ? join(outside, 'BTCUSDT-1m-2024-01-01.zip') : outside;
+    const flipping = flip(folder, place, target);
+    const server = await serve(folder);
+    const bodies = new Set<string>();
+    const digests = new Set<string | null>();
+    for (let request = 0; request < 500; request += 1) {
+      const response = await fetch(`${server.url}/${KEY}`).catch(() => undefined);
+      const body = await response?.text().catch(() => undefined);
+      if (response?.status !== 200 || body === undefined) continue;
+      bodies.add(body);
+      digests.add(response.headers.get('etag'));
+    }
+    await flipping.terminate();
+    await server.close();
+    expect([...bodies]).toEqual([content.toString()]);
+    expect([...digests]).toEqual([`"${digest('md5', content)}"`]);
+  });
+});
+
+/** Puts a link in the place of a file or folder and takes it away again, without an end. */
+function flip(folder: string, place: string, target: string): Worker {
+  symlinkSync(target, join(folder, 'link'));
+  const names = { path: join(folder, place), link: join(folder, 'link'), aside: join(folder, 'aside') };
+  const code = `
+    const { renameSync } = require('node:fs');
+    const { path, link, aside } = require('node:worker_threads').workerData;
+    for (;;) {
+      renameSync(path, aside);
+      renameSync(link, path);
+      renameSync(path, link);
+      renameSync(aside, path);
+    }`;
+  return new Worker(code, { eval: true, workerData: names });
+}
