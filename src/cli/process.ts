@@ -6,6 +6,8 @@ import { run } from '../main.js';
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
+  // Whatever the shell allows, only this user writes what is made here.
+  process.umask(process.umask(0o077) | 0o022);
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;
