@@ -39,6 +39,8 @@ export interface CoverageRun {
 
 /** What was found beside the series themselves. */
 interface Findings {
+  /** Why folders that look like series are left out. */
+  readonly skipped: readonly string[];
   readonly refused: CryptodlError[];
   readonly halts: FoundHalt[];
   /** Names with their percentage. */
@@ -69,10 +71,16 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     : undefined;
   const root = absolutePath(options.out, surroundingsOf(io.environment).home);
   const held: Series[] = [];
-  for await (const series of heldSeries(root, venue.name)) held.push(series);
+  const skipped: string[] = [];
+  const skip = (message: string): void => {
+    skipped.push(message);
+    io.stderr.write(`warning: ${message}\n`);
+  };
+  for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
   const found: Findings = {
+    skipped,
     refused: [],
     halts: [],
     below: [],
@@ -146,7 +154,7 @@ async function write(
   }
 }
 
-function summaryOf({ refused, halts, below, series, incomplete, least }: Findings): object {
+function summaryOf({ skipped, refused, halts, below, series, incomplete, least }: Findings): object {
   return {
     event: 'summary',
     series,
@@ -155,6 +163,7 @@ function summaryOf({ refused, halts, below, series, incomplete, least }: Finding
     leastPercent: least === null ? null : Math.floor(least * 10_000) / 10_000,
     halts: halts.map(({ from, to, ...of }) => ({ ...of, from: instant(from), to: instant(to) })),
     refused: refused.map(({ message }) => message),
+    ...(skipped.length === 0 ? {} : { skipped }),
   };
 }
 

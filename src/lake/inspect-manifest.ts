@@ -1,8 +1,7 @@
 /** A manifest line by line: what is damaged is told, not thrown. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
-import { errnoOf } from '../errors.js';
+import { readInside } from './inside.js';
 import { MANIFEST } from './layout.js';
 import { applyLine, emptyManifest, NewerVersion } from './manifest.js';
 import type { DroppedLine, Manifest, ManifestLine } from './manifest.js';
@@ -30,7 +29,7 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string): Promise<InspectedManifest> {
-  const text = await textOf(join(seriesFolder, MANIFEST));
+  const text = await readInside(join(seriesFolder, MANIFEST));
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];
@@ -50,13 +49,9 @@ export async function inspectManifest(seriesFolder: string): Promise<InspectedMa
   return { exists: text !== undefined, manifest, sound, damaged, newer, dropped };
 }
 
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+/** Of a manifest that is not read. */
+export function uninspected(): InspectedManifest {
+  return { exists: true, manifest: emptyManifest(), sound: [], damaged: [], newer: [], dropped: [] };
 }
 
 /** The line, or why it is none; its word counts from now on. */
@@ -104,19 +99,9 @@ function wrongInObject(fields: Readonly<Record<string, unknown>>): string | unde
     return '"settings" say no format';
   const counts = ['bytes', 'fileBytes', ...['rows', 'fileRows'].filter((name) => name in fields)];
   const count = counts.find((name) => !Number.isSafeInteger(fields[name]) || Number(fields[name]) < 0);
-  if (count !== undefined) return `"${count}" is no count`;
-  return isBelow(fields['file']) ? undefined : '"file" is no name of a file of the lake';
+  return count === undefined ? undefined : `"${count}" is no count`;
 }
 
 function formatIn({ format }: Readonly<Record<string, unknown>>): boolean {
   return format === 'parquet' || format === 'csv' || format === 'zip';
-}
-
-/** What somebody wrote there by hand must not lead out of the lake. */
-function isBelow(file: unknown): boolean {
-  return (
-    typeof file === 'string' &&
-    file !== '' &&
-    file.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && !part.includes('\0'))
-  );
 }

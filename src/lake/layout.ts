@@ -1,6 +1,7 @@
 /** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
 import { join } from 'node:path';
 import type { Series } from '../task.js';
+import { folderCheck } from './inside.js';
 
 export const MANIFEST = '_manifest.jsonl';
 
@@ -51,6 +52,13 @@ export interface LakePaths {
   readonly staging: string;
   readonly failures: string;
   readonly quarantine: string;
+  /** The path of a folder by its place below the root. Rejects when a symbolic link is on the way to it. */
+  readonly folder: (place: string) => Promise<string>;
+}
+
+/** Rejects when one of the folders that a run writes to and clears is a symbolic link. */
+export async function refuseLinkedOwn({ folder }: LakePaths): Promise<void> {
+  await Promise.all(['.cryptodl', 'failures', 'quarantine'].map(folder));
 }
 
 export function lakePaths(root: string): LakePaths {
@@ -61,5 +69,6 @@ export function lakePaths(root: string): LakePaths {
     staging: join(own, 'tmp'),
     failures: join(root, 'failures'),
     quarantine: join(root, 'quarantine'),
+    folder: folderCheck(root),
   };
 }

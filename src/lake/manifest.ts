@@ -2,13 +2,14 @@
  * The memory of the lake: one append-only JSON Lines file per series, beside its data. Each line tells of one source
  * object and of the partition file that it went into; later lines supersede earlier ones.
  */
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, ofFile } from '../errors.js';
 import type { ArchiveObject, Cadence, Format, Period, Revision, Settings, ShortObject } from '../task.js';
 import { Absences } from './absences.js';
 import type { AbsentLine } from './absences.js';
+import { isFileOfLake, openInside } from './inside.js';
 import { MANIFEST } from './layout.js';
 import { syncDirectory } from './publish.js';
 import { lengthOfWholeLines, wholeLines } from './whole-lines.js';
@@ -253,7 +254,11 @@ function knownLine(line: unknown): ManifestLine {
   const { v: version } = line as { v: unknown };
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
   if (version !== 1) throw new TypeError('unknown version');
-  return line as ManifestLine;
+  const known = line as ManifestLine;
+  if (known.kind === 'dropped' || known.kind === 'absent') return known;
+  if (!isFileOfLake(known.settings.format, known.file))
+    throw new TypeError('"file" is no name of a file of the lake');
+  return known;
 }
 
 /** Puts a line on top of those before it. Returns why it cannot be: nothing of it is remembered then. */
@@ -268,7 +273,8 @@ export function remember(manifest: Manifest, { where, line }: ReadLine): Cryptod
 
 /** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-  const file = await open(join(seriesFolder, MANIFEST), 'a+');
+  const { O_APPEND, O_CREAT, O_RDWR } = constants;
+  const file = await openInside(join(seriesFolder, MANIFEST), O_APPEND | O_CREAT | O_RDWR);
   try {
     const { size } = await file.stat();
     const whole = await lengthOfWholeLines(file, size);

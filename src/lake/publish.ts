@@ -2,7 +2,7 @@
 import { errnoOf, ofFile } from '../errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface Publication {
@@ -94,10 +94,10 @@ export async function fileFacts(path: string): Promise<FileFacts> {
   return { bytes, sha256: hash.digest('hex'), newlines };
 }
 
-/** Bytes of a regular file; undefined when there is none. */
+/** Bytes of a regular file; undefined when there is none, or only a link to one. */
 export async function fileSize(path: string): Promise<number | undefined> {
   try {
-    const facts = await stat(path);
+    const facts = await lstat(path);
     return facts.isFile() ? facts.size : undefined;
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;

@@ -1,11 +1,10 @@
-/** Everything below a lake's root that is ours to look at: folders of series, and files that are in none. */
-import { readdir, stat } from 'node:fs/promises';
+/** Everything below a lake's root that is ours to look at: folders of series, files that are in none, and symbolic links. */
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
-import type { LakePaths } from '../lake/layout.js';
-import { originalName } from '../lake/layout.js';
 import type { Market, Series } from '../task.js';
-import { MARKETS } from '../venue/words.js';
+import type { LakePaths } from './layout.js';
+import { originalName } from './layout.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -15,127 +14,115 @@ export interface SeriesFolder {
   readonly files: readonly string[];
   /** Files in folders below it, relative to it. */
   readonly deeper: readonly string[];
+  /** Symbolic links in it and below it, relative to it. */
+  readonly links: readonly string[];
 }
 
-/** A file that is in no series' folder. */
-export interface LooseFile {
-  readonly kind: 'loose';
-  /** Relative to the lake's root. */
+/** Relative to the lake's root: a file that is in no series' folder, or a symbolic link, which is not followed. */
+export interface LoosePath {
+  readonly kind: 'file' | 'link';
   readonly path: string;
 }
 
+/** The venue, as far as it names folders. */
+export interface VenueFolders {
+  readonly name: string;
+  readonly markets: Readonly<Record<Market, unknown>>;
+}
+
+type Found = SeriesFolder | LoosePath;
+
+/** Of the root itself, beside the venue's folder. */
+const OWN = ['.cryptodl', 'data', 'failures', 'quarantine'];
+
 /** In path order. A lake that is not there has nothing. */
-export async function* walkLake(root: string, venue: string): AsyncGenerator<SeriesFolder | LooseFile> {
-  const { files, folders } = await entries(join(root, venue));
-  yield* files.map((name) => loose(venue, name));
-  for (const name of folders) {
-    const market = MARKETS.find((known) => known === name);
-    const place = `${venue}/${name}`;
-    if (market === undefined) yield* looseBelow(root, place);
-    else yield* walkMarket(root, place, market);
-  }
+export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
+  const { folders, links } = await entriesOf(root);
+  for (const path of links) if (path === venue.name || OWN.includes(path)) yield { kind: 'link', path };
+  if (!folders.includes(venue.name)) return;
+  yield* walkFolder(root, venue.name, (name, place) => {
+    const market = Object.keys(venue.markets).find((known): known is Market => known === name);
+    return market === undefined ? looseBelow(root, place) : walkMarket(root, place, market);
+  });
 }
 
-async function* walkMarket(
+/** What is no folder, and each folder by its name and place. */
+async function* walkFolder(
   root: string,
   place: string,
-  market: Market,
-): AsyncGenerator<SeriesFolder | LooseFile> {
-  const { files, folders } = await entries(join(root, place));
-  yield* files.map((name) => loose(place, name));
-  for (const name of folders)
-    yield* walkDataset(root, `${place}/${name}`, { market, dataset: originalName(name) });
+  walk: (name: string, place: string) => AsyncGenerator<Found>,
+): AsyncGenerator<Found> {
+  const { files, folders, links } = await entriesOf(join(root, place));
+  yield* files.map((name): LoosePath => ({ kind: 'file', path: `${place}/${name}` }));
+  yield* links.map((name): LoosePath => ({ kind: 'link', path: `${place}/${name}` }));
+  for (const name of folders) yield* walk(name, `${place}/${name}`);
 }
 
-async function* walkDataset(
-  root: string,
-  place: string,
-  above: Omit<Series, 'symbol'>,
-): AsyncGenerator<SeriesFolder | LooseFile> {
-  const { files, folders } = await entries(join(root, place));
-  yield* files.map((name) => loose(place, name));
-  for (const name of folders) {
-    const below = `${place}/${name}`;
+function walkMarket(root: string, place: string, market: Market): AsyncGenerator<Found> {
+  return walkFolder(root, place, (name, below) =>
+    walkDataset(root, below, { market, dataset: originalName(name) }),
+  );
+}
+
+function walkDataset(root: string, place: string, above: Omit<Series, 'symbol'>): AsyncGenerator<Found> {
+  return walkFolder(root, place, (name, below) => {
     const interval = valueOf(name, 'interval=');
     const symbol = valueOf(name, 'symbol=');
-    if (symbol !== undefined) yield await seriesFolder(root, below, { ...above, symbol });
-    else if (interval !== undefined && above.interval === undefined)
-      yield* walkDataset(root, below, { ...above, interval });
-    else yield* looseBelow(root, below);
-  }
+    if (symbol !== undefined) return seriesFolder(root, below, { ...above, symbol });
+    if (interval !== undefined && above.interval === undefined)
+      return walkDataset(root, below, { ...above, interval });
+    return looseBelow(root, below);
+  });
 }
 
 function valueOf(name: string, layer: string): string | undefined {
   return name.startsWith(layer) ? originalName(name.slice(layer.length)) : undefined;
 }
 
-async function seriesFolder(root: string, place: string, series: Series): Promise<SeriesFolder> {
+async function* seriesFolder(root: string, place: string, series: Series): AsyncGenerator<SeriesFolder> {
   const path = join(root, place);
-  const { files, folders } = await entries(path);
+  const { files, folders, links } = await entriesOf(path);
   const deeper: string[] = [];
   for (const name of folders)
-    for await (const { path: below } of looseBelow(root, `${place}/${name}`))
-      deeper.push(below.slice(place.length + 1));
-  return { kind: 'series', series, path, files, deeper };
+    for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
+      (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));
+  yield { kind: 'series', series, path, files, deeper, links };
 }
 
-function loose(place: string, name: string): LooseFile {
-  return { kind: 'loose', path: `${place}/${name}` };
-}
-
-/** All files below a folder of the lake; a link to a folder counts as one file. */
-async function* looseBelow(root: string, place: string): AsyncGenerator<LooseFile> {
-  const below = await readEntries(join(root, place));
-  for (const { name, isFolder, isLink } of below) {
-    if (isFolder && !isLink) yield* looseBelow(root, `${place}/${name}`);
-    else yield loose(place, name);
-  }
+/** What is in no series, whatever it is. */
+async function* looseBelow(root: string, place: string): AsyncGenerator<LoosePath> {
+  const walk = (_: string, below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
+  yield* walkFolder(root, place, walk) as AsyncGenerator<LoosePath>;
 }
 
 /** Files of the lake's own folder that only a run under way has: staged files, journals, claims. */
 export async function leftovers(paths: LakePaths): Promise<string[]> {
   const found: string[] = [];
   for await (const { path } of looseBelow(paths.own, 'tmp')) found.push(`.cryptodl/${path}`);
-  for (const { name, isFolder } of await readEntries(paths.own)) {
-    if (!isFolder && /^(commit-|lock-.*\.(claim|tmp)$)/.test(name)) found.push(`.cryptodl/${name}`);
-  }
+  const { files, links } = await entriesOf(paths.own);
+  for (const name of [...files, ...links].sort())
+    if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
+      found.push(`.cryptodl/${name}`);
   return found;
 }
 
-async function entries(path: string): Promise<{ files: string[]; folders: string[] }> {
-  const all = await readEntries(path);
-  return {
-    files: all.filter(({ isFolder }) => !isFolder).map(({ name }) => name),
-    folders: all.filter(({ isFolder }) => isFolder).map(({ name }) => name),
-  };
+interface Entries {
+  readonly files: string[];
+  readonly folders: string[];
+  readonly links: string[];
 }
 
-interface Entry {
-  readonly name: string;
-  readonly isFolder: boolean;
-  readonly isLink: boolean;
-}
-
-/** Sorted; nothing for a folder that is not there. A link counts as what it leads to. */
-async function readEntries(path: string): Promise<Entry[]> {
+/** Sorted; nothing for a folder that is not there. */
+export async function entriesOf(path: string): Promise<Entries> {
+  const found: Entries = { files: [], folders: [], links: [] };
   try {
-    const found = await readdir(path, { withFileTypes: true });
-    const all = found.map(async (entry): Promise<Entry> => {
-      const isLink = entry.isSymbolicLink();
-      const isFolder = isLink ? await isFolderAt(join(path, entry.name)) : entry.isDirectory();
-      return { name: entry.name, isFolder, isLink };
-    });
-    return (await Promise.all(all)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const all = await readdir(path, { withFileTypes: true });
+    for (const entry of all.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const kind = entry.isSymbolicLink() ? 'links' : entry.isDirectory() ? 'folders' : 'files';
+      found[kind].push(entry.name);
+    }
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
-    throw error;
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
   }
-}
-
-async function isFolderAt(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch {
-    return false;
-  }
+  return found;
 }

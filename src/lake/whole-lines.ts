@@ -1,7 +1,8 @@
 /** Files that grow by lines: a crash may leave a part of the last one. */
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { errnoOf, ofFile } from '../errors.js';
+import { openInside } from './inside.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -9,7 +10,7 @@ const CHUNK_BYTES = 256 * 1024;
 export async function* wholeLines(path: string): AsyncGenerator<string[]> {
   let file;
   try {
-    file = await open(path);
+    file = await openInside(path, constants.O_RDONLY);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;

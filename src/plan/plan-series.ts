@@ -1,8 +1,8 @@
 /** One series, from listing and manifest to partition plans. */
-import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { isDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
+import { folderInside } from '../lake/inside.js';
 import { seriesFolder } from '../lake/layout.js';
 import { usage } from '../errors.js';
 import { Held, isFromRest, readManifest } from '../lake/manifest.js';
@@ -53,7 +53,7 @@ export interface PlanContext {
 
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
-  const folder = join(context.root, seriesFolder(context.venue.name, series));
+  const folder = await folderInside(context.root, seriesFolder(context.venue.name, series));
   const manifest = await readManifest(folder);
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);

@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY_MS } from '../calendar.js';
 import { setAside } from '../lake/aside.js';
+import { refuseLinkedOwn } from '../lake/layout.js';
 import { refuseWriter } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest.js';
 import { mapOrdered } from '../plan/ordered.js';
@@ -11,11 +12,11 @@ import type { FileReader, RowsOf } from '../verify/check-file.js';
 import { checkSeries } from '../verify/check-series.js';
 import type { CheckContext, SeriesCheck } from '../verify/check-series.js';
 import type { Finding } from '../verify/finding.js';
-import { REMEDIES } from '../verify/finding.js';
+import { linkFinding, REMEDIES } from '../verify/finding.js';
 import { fixSeries, objectsLost } from '../verify/fix-series.js';
 import type { LostContext } from '../verify/lost-objects.js';
-import { walkLake } from '../verify/walk-lake.js';
-import type { LooseFile, SeriesFolder } from '../verify/walk-lake.js';
+import { walkLake } from '../lake/walk-lake.js';
+import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { findDataset } from '../venue/venue.js';
 import { createEngine } from '../duckdb.js';
 import type { Engine } from '../duckdb.js';
@@ -47,6 +48,7 @@ const ENGINE_MEMORY_BYTES = 300e6;
 /** In path order, a few series at a time. Rejects with `locked` when a run begins to write what looks wrong. */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<Checked> {
   const { paths, venue, stop } = session;
+  await refuseLinkedOwn(paths);
   // Nothing is written into a lake that is only looked at.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
   const engine = createEngine({
@@ -60,12 +62,12 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   stop.signal.addEventListener('abort', interrupt, { once: true });
   try {
     const reader = readerOf(session, engine, request.deep);
-    const found = chosen(walkLake(paths.root, venue.name), request.selection);
+    const found = chosen(walkLake(paths.root, venue), request.selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
-      return one.kind === 'loose'
-        ? looseChecked(session, request, one)
-        : seriesChecked(session, request, reader, one);
+      return one.kind === 'series'
+        ? seriesChecked(session, request, reader, one)
+        : looseChecked(session, request, one);
     });
   } finally {
     stop.signal.removeEventListener('abort', interrupt);
@@ -74,11 +76,11 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
 }
 
 async function* chosen(
-  all: AsyncGenerator<SeriesFolder | LooseFile>,
+  all: AsyncGenerator<SeriesFolder | LoosePath>,
   selection: HeldSelection,
-): AsyncGenerator<SeriesFolder | LooseFile> {
+): AsyncGenerator<SeriesFolder | LoosePath> {
   for await (const one of all)
-    if (one.kind === 'loose' ? selection.isWhole : selection.has(one.series)) yield one;
+    if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
 }
 
 function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader {
@@ -144,8 +146,9 @@ function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, '
 async function looseChecked(
   { paths, clock }: Session,
   { mode }: CheckRequest,
-  { path }: LooseFile,
+  { kind, path }: LoosePath,
 ): Promise<Checked> {
+  if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
   const finding: Finding = { kind: 'stranger', path, text: 'it is nothing of a lake' };
   if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
   const kept = await setAside(paths, join(paths.root, path), `stranger: ${finding.text}`, clock.now());

@@ -4,7 +4,7 @@ import { readPatterns } from '../plan/symbols.js';
 import type { ReadList } from '../plan/symbols.js';
 import { seriesName } from '../task.js';
 import type { Format, Series } from '../task.js';
-import { walkLake } from '../verify/walk-lake.js';
+import { walkLake } from '../lake/walk-lake.js';
 import { givenFlags } from './describe-wanted.js';
 import { narrowHeld } from './narrow-held.js';
 import type { Session } from './session.js';
@@ -30,8 +30,7 @@ export async function chooseHeld(
     return { isWhole: format === undefined, has: () => true, format };
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
-  for await (const found of walkLake(paths.root, venue.name))
-    if (found.kind === 'series') held.push(found.series);
+  for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
   const names = new Set(narrowHeld(held, resolved, patterns).map(seriesName));
   return { isWhole: false, has: (series) => names.has(seriesName(series)), format };
 }

@@ -28,11 +28,12 @@ export async function continueLake(
   given: ReadonlySet<string>,
   verb: 'vision' | 'metrics',
 ): Promise<Omit<Wanted, 'verb'>> {
-  const { options, paths, venue } = session;
+  const { options, paths, venue, observer } = session;
+  const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
   const over = new Set<string>();
   let held = 0;
-  for await (const series of heldSeries(paths.root, venue.name)) {
+  for await (const series of heldSeries(paths.root, venue, warn)) {
     if (!isOf(verb, session, series)) continue;
     held += 1;
     if (!isChosen(series, session, given)) continue;

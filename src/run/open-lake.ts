@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { CryptodlError, errnoOf } from '../errors.js';
+import { refuseLinkedOwn } from '../lake/layout.js';
 import { acquireLock } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { finishCommits } from '../lake/redo.js';
@@ -13,6 +14,7 @@ import { durationText } from '../units.js';
  */
 export async function openLake(session: Session, command: string): Promise<Lock> {
   const { own, root, staging } = session.paths;
+  await refuseLinkedOwn(session.paths);
   await writable(root, '--out', () => mkdir(own, { recursive: true }));
   const lock = await takeLock(session, command);
   try {

@@ -25,7 +25,7 @@ export async function rebuildsOf(
   const { series, month: text } = audit;
   const period = parsePeriod('monthly', text);
   if (!audit.isMonthlyWorse || period === undefined) return NONE;
-  const manifest = await readManifest(join(paths.root, seriesFolder(venue.name, series)));
+  const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
   const requests: SeriesRequest[] = [];
   const notes: string[] = [];
   for (const format of ['parquet', 'csv', 'zip'] as const) {

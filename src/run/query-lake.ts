@@ -71,9 +71,9 @@ export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {
   for (const table of tables) yield `${await viewOf(table, specIn(lake.venue, table), true)};\n`;
 }
 
-async function seriesOf({ root, venue }: QueriedLake): Promise<Series[]> {
+async function seriesOf({ root, venue, warn }: QueriedLake): Promise<Series[]> {
   const all: Series[] = [];
-  for await (const series of heldSeries(root, venue.name)) all.push(series);
+  for await (const series of heldSeries(root, venue, warn)) all.push(series);
   return all;
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../calendar.js';
 import { isDue } from '../lake/absences.js';
 import type { AbsentLine } from '../lake/absences.js';
+import { folderInside } from '../lake/inside.js';
 import { MANIFEST, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
@@ -51,7 +52,7 @@ export class AbsenceNotes {
   /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */
   async write(): Promise<void> {
     for (const [name, stretches] of this.#bySeries) {
-      const folder = join(this.#context.root, name);
+      const folder = await folderInside(this.#context.root, name);
       if ((await fileSize(join(folder, MANIFEST))) === undefined) continue;
       const manifest = await readManifest(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));

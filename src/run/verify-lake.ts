@@ -1,11 +1,12 @@
 /** `cryptodl verify`: a whole lake or what flags choose of it, from the lock to the summary. */
 import { exitCode } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
+import { refuseLinkedOwn } from '../lake/layout.js';
 import { refuseWriter } from '../lake/lock.js';
 import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Finding, FindingKind } from '../verify/finding.js';
-import { leftovers } from '../verify/walk-lake.js';
+import { leftovers } from '../lake/walk-lake.js';
 import { chooseHeld } from './choose-held.js';
 import type { HeldSelection } from './choose-held.js';
 import { checkLake } from './check-lake.js';
@@ -42,6 +43,7 @@ export async function verifyLake(
   const fix = session.options.fix === true;
   const selection = await chooseHeld(session, resolved, read);
   if (session.options.upstream === true) await session.refuseBanned('verify');
+  await refuseLinkedOwn(session.paths);
   await refuseWriter(session.paths.own);
   const left = selection.isWhole ? await leftovers(session.paths) : [];
   const lock = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;

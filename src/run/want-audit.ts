@@ -44,12 +44,13 @@ export async function wantAudit(
 }
 
 async function heldMonths(session: Session, given: ReadonlySet<string>): Promise<AuditedSeries[]> {
-  const { options, paths, venue } = session;
+  const { options, paths, venue, observer } = session;
+  const warn = observer.warn.bind(observer);
   const range = isRangeGiven(options)
     ? resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0)
     : undefined;
   const audited: AuditedSeries[] = [];
-  for await (const series of heldSeries(paths.root, venue.name)) {
+  for await (const series of heldSeries(paths.root, venue, warn)) {
     const spec = findDataset(venue, series.market, series.dataset);
     if (spec === undefined || !isArchived(spec) || !isChosen(series, session, given)) continue;
     const held = await extentOf(join(paths.root, seriesFolder(venue.name, series)));

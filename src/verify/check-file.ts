@@ -1,5 +1,7 @@
 /** One file of a series against the manifest lines that name it. */
+import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../errors.js';
+import { linkOnTheWay } from '../lake/inside.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -41,7 +43,7 @@ export async function checkFile(
   if (committed === undefined) return undefined;
   try {
     const size = await fileSize(path);
-    if (size === undefined) return { kind: 'missing', text: 'the file is not there' };
+    if (size === undefined) return { kind: 'missing', text: await missingText(path) };
     const facts = await fileFacts(path);
     const text =
       format === 'zip'
@@ -54,6 +56,11 @@ export async function checkFile(
     if (!['EACCES', 'EPERM', 'EIO'].includes(errno)) throw error;
     return { kind: 'unreadable', text: `it cannot be read (${errno})` };
   }
+}
+
+async function missingText(path: string): Promise<string> {
+  const isLink = (await linkOnTheWay(dirname(path), basename(path))) !== undefined;
+  return isLink ? 'a symbolic link is in its place, which is not followed' : 'the file is not there';
 }
 
 function differenceOf(facts: FileFacts, committed: ObjectLine, rows: string): string | undefined {

@@ -1,18 +1,20 @@
 /** One series: its manifest line by line, its files against what the lines say, and files that no line names. */
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf } from '../errors.js';
+import { isPartition, linkOnTheWay, readInside } from '../lake/inside.js';
 import { keyFile, MANIFEST } from '../lake/layout.js';
-import { inspectManifest } from '../lake/inspect-manifest.js';
+import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
+import { fileSize } from '../lake/publish.js';
 import type { Format, Series } from '../task.js';
 import { SIDECAR, seriesPrefix, sidecarText } from '../venue/keys.js';
 import type { Venue } from '../venue/venue.js';
 import { checkFile } from './check-file.js';
 import type { FileReader } from './check-file.js';
+import { linkFinding } from './finding.js';
 import type { Finding } from './finding.js';
-import type { SeriesFolder } from './walk-lake.js';
+import type { SeriesFolder } from '../lake/walk-lake.js';
+import { entriesOf } from '../lake/walk-lake.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
@@ -36,20 +38,26 @@ export interface CheckContext {
 }
 
 export const FORMATS = ['parquet', 'csv', 'zip'] as const;
-const PARTITION = /^\d{4}-\d{2}(-\d{2})?\.(parquet|csv)$/;
 
 export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {
   const place = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
-  const inspected = await inspectManifest(folder.path);
-  const findings: Finding[] = lineFindings(folder.series, place, inspected);
   const broken: ObjectLine[] = [];
   let files = 0;
   let bytes = 0;
+  if (folder.links.includes(MANIFEST)) {
+    const findings = [linkFinding(`${place}/${MANIFEST}`, folder.series)];
+    return { folder, place, inspected: uninspected(), findings, files, bytes, broken };
+  }
+  const inspected = await inspectManifest(folder.path);
+  const findings: Finding[] = lineFindings(folder.series, place, inspected);
   // What a later version says of its files is not known here: they are neither right nor wrong.
   if (inspected.newer.length > 0) return { folder, place, inspected, findings, files, bytes, broken };
+  const linked = await linkedZipFolders(context, folder.series, inspected);
+  findings.push(...linked.map((path) => linkFinding(path, folder.series)));
   for (const format of FORMATS) {
     if (context.format !== undefined && format !== context.format) continue;
     const held = inspected.manifest[format];
+    if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of linesByFile(held)) {
       files += 1;
       bytes += held.lastOfFile(file)?.fileBytes ?? 0;
@@ -66,7 +74,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
       findings.push({ ...wrong, path, series: folder.series, format, periods });
     }
   }
-  const zips = await zipFindings(context, folder.series, inspected);
+  const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
   findings.push(...fileFindings(context, folder, place, inspected), ...zips);
   if (!inspected.exists && findings.some(({ kind }) => kind === 'unlisted'))
     findings.push({
@@ -111,13 +119,15 @@ function lineFindings(series: Series, place: string, { damaged, newer }: Inspect
 
 function fileFindings(
   context: CheckContext,
-  { series, files, deeper }: SeriesFolder,
+  { series, files, deeper, links }: SeriesFolder,
   place: string,
   { manifest }: InspectedManifest,
 ): Finding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
-  const ours = files.filter((name) => PARTITION.test(name) && !named.has(name));
-  const findings: Finding[] = [];
+  const ours = files.filter((name) => isPartition(name) && !named.has(name));
+  // In place of a committed file it is a missing file.
+  const strange = links.filter((name) => !named.has(name));
+  const findings = strange.map((name) => linkFinding(`${place}/${name}`, series));
   for (const name of ours) {
     const format = name.endsWith('.csv') ? 'csv' : 'parquet';
     if (context.format !== undefined && format !== context.format) continue;
@@ -129,10 +139,27 @@ function fileFindings(
       format,
     });
   }
-  const strangers = [...files.filter((name) => !PARTITION.test(name) && name !== MANIFEST), ...deeper];
+  const strangers = [...files.filter((name) => !isPartition(name) && name !== MANIFEST), ...deeper];
   for (const name of strangers)
     findings.push({ kind: 'stranger', path: `${place}/${name}`, text: 'it is nothing of a lake', series });
   return findings;
+}
+
+function zipFolders(venue: Venue, series: Series): string[] {
+  return (['daily', 'monthly'] as const).map((cadence) =>
+    keyFile(seriesPrefix(venue, series, cadence).slice(0, -1)),
+  );
+}
+
+/** Links in the way of its zips. */
+async function linkedZipFolders(
+  { root, venue }: CheckContext,
+  series: Series,
+  { exists, manifest: { zip } }: InspectedManifest,
+): Promise<string[]> {
+  if (exists && zip.size === 0) return [];
+  const links = await Promise.all(zipFolders(venue, series).map((place) => linkOnTheWay(root, place)));
+  return [...new Set(links)].flatMap((link) => link ?? []);
 }
 
 /** Only where the series has zips, or nobody can tell: elsewhere a folder of the archive's keys is somebody's own. */
@@ -144,10 +171,11 @@ async function zipFindings(
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
   const named = new Set(zip.lines().flatMap(({ file }) => [file, `${file}${SIDECAR}`]));
   const findings = await sidecarFindings(root, series, zip);
-  for (const cadence of ['daily', 'monthly'] as const) {
-    const prefix = seriesPrefix(venue, series, cadence);
-    const place = keyFile(prefix.slice(0, -1));
-    for (const name of await filesIn(join(root, place))) {
+  for (const place of zipFolders(venue, series)) {
+    const { files, links } = await entriesOf(join(root, place));
+    const strange = links.map((name) => `${place}/${name}`).filter((path) => !named.has(path));
+    findings.push(...strange.map((path) => linkFinding(path, series)));
+    for (const name of files) {
       const path = `${place}/${name}`;
       if (named.has(path)) continue;
       const isOurs = name.endsWith('.zip') || name.endsWith(SIDECAR);
@@ -169,32 +197,11 @@ async function sidecarFindings(root: string, series: Series, zip: Held): Promise
   for (const { file, key, sha256, verified, period } of zip.lines()) {
     if (verified !== 'sidecar') continue;
     const path = `${file}${SIDECAR}`;
-    const text = await textOf(join(root, path));
+    const isThere = (await fileSize(join(root, path))) !== undefined;
+    const text = isThere ? await readInside(join(root, path)) : undefined;
     if (text === sidecarText(key, sha256)) continue;
     const wrong = text === undefined ? 'it is not there' : 'it does not name the digest of its zip';
     findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
   }
   return findings;
-}
-
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
-    throw error;
-  }
-}
-
-async function filesIn(path: string): Promise<string[]> {
-  try {
-    const found = await readdir(path, { withFileTypes: true });
-    return found
-      .filter((entry) => !entry.isDirectory())
-      .map(({ name }) => name)
-      .sort();
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
-    throw error;
-  }
 }

@@ -17,6 +17,8 @@ export type FindingKind =
   | 'sidecar'
   /** A file that is nothing of ours. */
   | 'stranger'
+  /** A symbolic link below the lake's root: it is not followed, and left as it is. */
+  | 'link'
   /** What a run that is gone left behind. */
   | 'leftover'
   /** Nobody can say: the file system does not let us read it. */
@@ -55,9 +57,16 @@ export const REMEDIES: Readonly<Record<FindingKind, NonNullable<Finding['left']>
   'no-manifest': 'fix',
   sidecar: 'fix',
   stranger: 'fix',
+  link: 'nothing-known',
   leftover: 'fix',
   unreadable: 'nothing-known',
   revised: 'repair',
   withdrawn: 'nothing-known',
   'stale-digest': 'nothing-known',
 };
+
+/** By its place below the root. */
+export function linkFinding(path: string, series?: Series): Finding {
+  const text = 'it is a symbolic link, which is not followed inside a lake';
+  return { kind: 'link', path, text, ...(series === undefined ? {} : { series }) };
+}

@@ -29,7 +29,7 @@ export async function heldFile(
   plan: PartitionPlan,
   arriving: readonly Period[] = fetchedPeriods(plan),
 ): Promise<HeldFile> {
-  const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
+  const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
   const held = (await readManifest(folder))[plan.settings.format];
   const inFile = held.inFile(file);

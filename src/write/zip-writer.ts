@@ -1,7 +1,7 @@
 /** `--format zip`: the archive's own files and sidecars in the archive's own layout; nothing is converted. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../fetch.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
@@ -22,7 +22,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     write: async (plan, received) => {
       await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
-      const folder = join(context.paths.root, seriesFolder(context.venue.name, plan.series));
+      const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
       await mkdir(folder, { recursive: true });
       const { zip: held } = await readManifest(folder);
       const lines = received.map((object) => lineOf(context, plan, { received: object, held }, at));
@@ -43,10 +43,11 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
 async function filesOf(context: WriterContext, received: ReceivedObject): Promise<FileToWrite[]> {
   const { key } = received.object;
   const { zip } = received;
+  const place = keyFile(key);
   const file = {
     content: zip.kind === 'file' ? zip.path : zip.bytes,
     staged: stagedPath(context),
-    target: join(context.paths.root, keyFile(key)),
+    target: join(await context.paths.folder(dirname(place)), basename(place)),
   };
   const target = `${file.target}${SIDECAR}`;
   if (received.verified !== 'sidecar') {

@@ -102,5 +102,6 @@ it('a key keeps its layout, and one that climbs stays below the root', () => {
 it('what is the lake’s own lies where no data folder can be', () => {
   const paths = lakePaths('/lake');
   expect(paths.staging.startsWith(paths.own)).toBe(true);
-  expect(new Set(Object.values(paths)).size).toBe(5);
+  const places = Object.values(paths).filter((value) => typeof value === 'string');
+  expect(new Set(places).size).toBe(5);
 });

@@ -1,0 +1,421 @@
+/** Nothing that lies in a lake makes a run read, write or delete outside of it. */
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines } from '../helpers/lake.js';
+
+const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
+const OTHER = 'binance/um/metrics/symbol=ETHUSDT';
+const MANIFEST = `${SERIES}/_manifest.jsonl`;
+const ZIPS = 'data/futures/um/daily/metrics/BTCUSDT';
+
+const scratch = scratchFolder();
+const sound = join(scratch, 'sound');
+const zips = join(scratch, 'zips');
+let archive: TestArchive;
+let lakes = 0;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  makeArchive(folder, {
+    market: 'um',
+    dataset: 'metrics',
+    symbols: ['BTCUSDT', 'ETHUSDT'],
+    from: '2026-10-01',
+    to: '2026-10-06',
+    cadence: 'daily',
+  });
+  archive = await startArchive(folder);
+  const symbols = ['--symbols', 'BTCUSDT,ETHUSDT', '--from', '2026-10-01', '--to', '2026-10-04'];
+  await cryptodlOk(['vision', '--dataset', 'metrics', ...symbols, ...places(sound)]);
+  await cryptodlOk(['vision', '--dataset', 'metrics', ...symbols, '--format', 'zip', ...places(zips)]);
+});
+afterAll(() => archive.close());
+
+function places(lake: string): string[] {
+  return ['--out', lake, '--now', '2026-10-06T08:00:00Z', '--archive-url', archive.url, ...FAST];
+}
+
+/** A copy of a sound lake, to be harmed; with a folder beside it that is none of its business. */
+function copy(of = sound): { lake: string; outside: string } {
+  lakes += 1;
+  const lake = join(scratch, `lake-${lakes}`);
+  const outside = join(scratch, `outside-${lakes}`);
+  cpSync(of, lake, { recursive: true });
+  mkdirSync(outside);
+  return { lake, outside };
+}
+
+/** Puts a folder or file of the lake outside, and a link in its place. Tells what lies outside now. */
+function link(lake: string, outside: string, place: string): () => Record<string, string> {
+  mkdirSync(outside, { recursive: true });
+  const target = join(outside, 'target');
+  if (existsSync(join(lake, place))) renameSync(join(lake, place), target);
+  else mkdirSync(target);
+  mkdirSync(dirname(join(lake, place)), { recursive: true });
+  symlinkSync(target, join(lake, place));
+  return () => contents(outside);
+}
+
+function contents(folder: string): Record<string, string> {
+  return Object.fromEntries(
+    filesBelow(folder).map((file) => [file, readFileSync(join(folder, file), 'base64')]),
+  );
+}
+
+const going = (lake: string, ...flags: string[]): Promise<CliResult> =>
+  cryptodl(['vision', ...places(lake), '--json', ...flags]);
+const named = (lake: string, ...flags: string[]): Promise<CliResult> =>
+  going(lake, '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--days', '5', ...flags);
+const verify = (lake: string, ...flags: string[]): Promise<CliResult> =>
+  cryptodl(['verify', '--out', lake, '--now', '2026-10-06T08:00:00Z', '--json', ...flags]);
+const repair = (lake: string): Promise<CliResult> => cryptodl(['repair', ...places(lake), '--json']);
+const coverage = (lake: string): Promise<CliResult> =>
+  cryptodl(['coverage', '--out', lake, '--now', '2026-10-06T08:00:00Z', '--json']);
+const sql = (lake: string, query: string): Promise<CliResult> => cryptodl(['sql', query, '--out', lake]);
+
+/** `link binance/…` per finding. */
+function found({ events }: CliResult): string[] {
+  return events
+    .filter(({ event }) => event === 'finding')
+    .map(({ kind, path }) => `${String(kind)} ${String(path)}`)
+    .sort();
+}
+
+describe('a commit journal', () => {
+  /** What a run leaves that is killed before it takes four day files away and publishes their month. */
+  function pending(lake: string, of: string, edit: (journal: Journal) => unknown = (whole) => whole): void {
+    const staged = join(of, '.cryptodl/tmp/x.partial');
+    mkdirSync(join(lake, '.cryptodl/tmp'), { recursive: true });
+    writeFileSync(join(lake, '.cryptodl/tmp/x.partial'), 'staged');
+    const journal = {
+      seriesFolder: join(of, SERIES),
+      publications: [{ staged, target: join(of, SERIES, '2026-11.parquet') }],
+      dead: [join(of, SERIES, '2026-10.parquet')],
+      lines: [],
+    };
+    writeFileSync(join(lake, '.cryptodl/commit-x.json'), JSON.stringify(edit(journal)));
+  }
+  interface Journal {
+    seriesFolder: string;
+    publications: { staged: string; target: string }[];
+    dead: string[];
+    lines: object[];
+  }
+  /** The journal, and what was staged, are kept where the run says. */
+  function keptBeside(lake: string): string[] {
+    return filesBelow(join(lake, '.cryptodl')).map((path) => path.replace(/set-aside-[\w-]+/, 'set-aside'));
+  }
+  const KEPT = ['set-aside/commit-x.json', 'set-aside/tmp/x.partial'];
+
+  it('of a lake that was copied is not applied to the lake that it was copied from', async () => {
+    const { lake } = copy();
+    pending(lake, sound);
+    const before = contents(sound);
+    const { code, stderr, events } = await verify(lake, '--fix');
+    expect([contents(sound), code]).toEqual([before, 0]);
+    expect(stderr).toContain('commit-x.json');
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        kind: 'leftover',
+        path: '.cryptodl/commit-x.json',
+        done: expect.stringContaining('set-aside-') as string,
+      }),
+    );
+    expect(keptBeside(lake)).toEqual(KEPT);
+    expect(filesBelow(join(lake, SERIES))).toEqual(['2026-10.parquet', '_manifest.jsonl']);
+  });
+
+  it.each<[string, (journal: Journal, outside: string) => unknown]>([
+    ['takes a file away outside', (whole, outside) => ({ ...whole, dead: [join(outside, 'file')] })],
+    ['climbs out', (whole) => ({ ...whole, dead: [join(whole.seriesFolder, '../../../../../file')] })],
+    [
+      'publishes outside',
+      ({ publications: [first], ...whole }, outside) => ({
+        ...whole,
+        dead: [],
+        publications: [{ staged: first?.staged, target: join(outside, 'file') }],
+      }),
+    ],
+    [
+      'publishes what was staged outside',
+      ({ publications: [first], ...whole }, outside) => ({
+        ...whole,
+        dead: [],
+        publications: [{ staged: join(outside, 'file'), target: first?.target }],
+      }),
+    ],
+    ['writes a manifest outside', (whole, outside) => ({ ...whole, seriesFolder: outside, dead: [] })],
+    [
+      'takes the manifest away',
+      (whole) => ({ ...whole, dead: [join(whole.seriesFolder, '_manifest.jsonl')] }),
+    ],
+    ['has a line that leads out', (whole) => ({ ...whole, dead: [], lines: [{ v: 1, kind: 'object' }] })],
+    ['is no journal', () => ['nothing']],
+    ['is a number', () => 7],
+  ])('that %s is set aside with what was staged', async (_, edit) => {
+    const { lake, outside } = copy();
+    writeFileSync(join(outside, 'file'), 'precious');
+    pending(lake, lake, (journal) => edit(journal, outside));
+    const series = contents(join(lake, SERIES));
+    const { code, stderr } = await named(lake);
+    expect([code, contents(outside)]).toEqual([0, { file: Buffer.from('precious').toString('base64') }]);
+    expect(stderr).toContain('commit-x.json');
+    expect(keptBeside(lake)).toEqual(KEPT);
+    expect(Object.keys(contents(join(lake, SERIES)))).toEqual(Object.keys(series));
+  });
+
+  it('that is cut, or is a link, is set aside as well', async () => {
+    const { lake, outside } = copy();
+    pending(lake, lake);
+    renameSync(join(lake, '.cryptodl/commit-x.json'), join(outside, 'journal'));
+    symlinkSync(join(outside, 'journal'), join(lake, '.cryptodl/commit-x.json'));
+    writeFileSync(join(lake, '.cryptodl/commit-y.json'), '{"seriesFolder":"');
+    const { code, stderr } = await named(lake);
+    expect([code, existsSync(join(outside, 'journal'))]).toEqual([0, true]);
+    expect(stderr).toContain('commit-x.json');
+    expect(stderr).toContain('commit-y.json');
+    expect(existsSync(join(lake, SERIES, '2026-11.parquet'))).toBe(false);
+  });
+});
+
+describe('a manifest line', () => {
+  /** Says of the second day that it is in this file. */
+  function say(lake: string, file: string, fields: object = {}): void {
+    const [line] = manifestLines(join(lake, SERIES)).filter(({ period }) => period === '2026-10-02');
+    appendFileSync(join(lake, MANIFEST), `${JSON.stringify({ ...line, file, ...fields })}\n`);
+  }
+
+  it.each(['../../../../../outside.parquet', '/outside.parquet', '_manifest.jsonl', 'a/2026-10.parquet'])(
+    'that names the file %s is refused by every verb, and the file is left alone',
+    async (name) => {
+      const { lake, outside } = copy();
+      const file = join(outside, 'outside.parquet');
+      writeFileSync(file, 'precious');
+      const told = name.startsWith('/') ? file : name.replace('outside.', `outside-${lakes}/outside.`);
+      say(lake, told);
+      for (const run of [await going(lake), await named(lake), await named(lake, '--force')]) {
+        expect([run.code, existsSync(join(lake, MANIFEST))]).toEqual([1, true]);
+        expect(run.stderr).toContain('_manifest.jsonl line 5 is damaged');
+      }
+      expect((await coverage(lake)).stderr).toContain('_manifest.jsonl line 5 is damaged');
+      const views = await cryptodl(['sql', '--views', '--out', lake]);
+      expect([views.code, views.stdout]).toEqual([1, expect.not.stringContaining('outside')]);
+      expect(found(await verify(lake, '--fix'))).toEqual([`line-damaged ${MANIFEST}`]);
+      expect((await repair(lake)).code).toBe(0);
+      expect(found(await verify(lake))).toEqual([]);
+      expect(readFileSync(file, 'utf8')).toBe('precious');
+    },
+  );
+
+  it('of a zip names a key of the archive', async () => {
+    const { lake, outside } = copy(zips);
+    writeFileSync(join(outside, 'file.zip'), 'precious');
+    const file = `data/../../outside-${lakes}/file.zip`;
+    say(lake, file);
+    expect((await going(lake)).code).toBe(1);
+    await verify(lake, '--fix');
+    expect(contents(outside)).toEqual({ 'file.zip': Buffer.from('precious').toString('base64') });
+  });
+});
+
+describe('a symbolic link', () => {
+  const AT = [SERIES, 'binance/um/metrics', 'binance/um', 'binance'];
+
+  it.each(AT)('in place of %s is not followed by any verb, and each of them names it', async (place) => {
+    const { lake, outside } = copy();
+    const left = link(lake, outside, place);
+    const before = left();
+    const warned = `${join(lake, place)} is a symbolic link`;
+    const runs = [await named(lake), await named(lake, '--force')];
+    expect(runs.map(({ code, stderr }) => [code, stderr.includes(warned)])).toEqual([
+      [1, true],
+      [1, true],
+    ]);
+    expect((await coverage(lake)).stderr).toContain(warned);
+    expect((await sql(lake, 'SELECT count(*) FROM um_metrics')).stderr).toContain(warned);
+    expect((await going(lake)).stderr).toContain(warned);
+    const looked = await verify(lake);
+    expect([looked.code, found(looked)]).toEqual([4, [`link ${place}`]]);
+    expect(found(await verify(lake, '--fix'))).toEqual([`link ${place}`]);
+    await repair(lake);
+    expect(left()).toEqual(before);
+    expect(readlinkSync(join(lake, place))).toBe(join(outside, 'target'));
+  });
+
+  it('keeps no other series from going on', async () => {
+    const { lake, outside } = copy();
+    link(lake, outside, SERIES);
+    const run = await going(lake);
+    expect([run.code, run.events.at(-1)]).toEqual([
+      0,
+      expect.objectContaining({ outcomes: expect.objectContaining({ ok: 1 }) as object }),
+    ]);
+    expect((await sql(lake, 'SELECT DISTINCT symbol FROM um_metrics')).stdout).toContain('ETHUSDT');
+    expect((await coverage(lake)).events[0]).toMatchObject({ symbol: 'ETHUSDT' });
+  });
+
+  it('that stays in the lake is not followed either: no row is seen twice', async () => {
+    const { lake } = copy();
+    symlinkSync('symbol=BTCUSDT', join(lake, 'binance/um/metrics/symbol=COPY'));
+    const { stdout } = await sql(lake, 'SELECT count(DISTINCT symbol) AS n FROM um_metrics');
+    expect(stdout).toBe('n\n2\n');
+    expect(found(await verify(lake, '--fix'))).toEqual(['link binance/um/metrics/symbol=COPY']);
+  });
+
+  it('in place of .cryptodl is refused before anything is cleared', async () => {
+    const { lake, outside } = copy();
+    rmSync(join(lake, '.cryptodl'), { recursive: true, force: true });
+    const left = link(lake, outside, '.cryptodl');
+    mkdirSync(join(outside, 'target/tmp'));
+    writeFileSync(join(outside, 'target/tmp/precious'), '');
+    writeFileSync(join(outside, 'target/commit-x.json'), '{}');
+    const before = left();
+    for (const run of [
+      await named(lake),
+      await verify(lake),
+      await verify(lake, '--fix'),
+      await repair(lake),
+    ])
+      expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('.cryptodl is a symbolic link')]);
+    expect(left()).toEqual(before);
+  });
+
+  it('in place of a manifest is neither read nor written through', async () => {
+    const { lake, outside } = copy();
+    const left = link(lake, outside, MANIFEST);
+    appendFileSync(join(outside, 'target'), 'no line end');
+    const before = left();
+    const run = await named(lake);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining('_manifest.jsonl is a symbolic link'),
+    ]);
+    for (const { stderr } of [await going(lake), await coverage(lake), await sql(lake, 'SHOW TABLES')])
+      expect(stderr).toContain('_manifest.jsonl is a symbolic link');
+    expect(found(await verify(lake, '--fix'))).toEqual([`link ${MANIFEST}`]);
+    await repair(lake);
+    expect(left()).toEqual(before);
+  });
+
+  it('in place of a partition is not read, and repair puts the file there', async () => {
+    const { lake, outside } = copy();
+    const partition = `${SERIES}/2026-10.parquet`;
+    const left = link(lake, outside, partition);
+    const before = left();
+    const query = 'SELECT count(DISTINCT symbol) AS n FROM um_metrics';
+    expect((await sql(lake, query)).stdout).toBe('n\n1\n');
+    expect(found(await verify(lake, '--fix'))).toEqual([`missing ${partition}`]);
+    expect((await repair(lake)).code).toBe(0);
+    expect((await sql(lake, query)).stdout).toBe('n\n2\n');
+    expect([found(await verify(lake)), left()]).toEqual([[], before]);
+  });
+
+  it.each(['failures', 'quarantine', '.cryptodl/tmp/run'])(
+    'in place of %s is not written through',
+    async (place) => {
+      const { lake, outside } = copy();
+      const left = link(lake, outside, place);
+      writeFileSync(join(outside, 'target/precious'), '');
+      writeFileSync(join(lake, SERIES, 'stranger'), '');
+      archive.fault = (path, _request, response) => {
+        if (!path.includes('2026-10-05')) return false;
+        response.writeHead(200).end('no zip');
+        return true;
+      };
+      await named(lake);
+      archive.fault = undefined;
+      await verify(lake, '--fix');
+      expect(Object.keys(left())).toEqual(['target/precious']);
+    },
+  );
+
+  it.each(['data', 'data/futures/um', ZIPS])('in place of %s: no zip is read or written', async (place) => {
+    const { lake, outside } = copy(zips);
+    const left = link(lake, outside, place);
+    const before = left();
+    const run = await named(lake, '--format', 'zip');
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(`${place} is a symbolic link`)]);
+    expect(found(await verify(lake, '--fix'))).toContain(`link ${place}`);
+    await repair(lake);
+    expect(left()).toEqual(before);
+  });
+
+  it('as the root of the lake is the choice of the user', async () => {
+    const { lake } = copy();
+    symlinkSync(lake, `${lake}-link`);
+    expect((await named(`${lake}-link`)).code).toBe(0);
+    expect(found(await verify(`${lake}-link`))).toEqual([]);
+    expect((await coverage(`${lake}-link`)).stderr).toBe('');
+  });
+});
+
+it.each(['parquet', 'zip'])('nothing that a run writes as %s may be written by others', async (format) => {
+  const out = join(scratch, `umask-${format}`);
+  const [lake, state, temp, report] = ['lake', 'state', 'temp', 'report/failures.jsonl'].map((name) =>
+    join(out, name),
+  );
+  const flags = ['--format', format, '--state-dir', state ?? '', '--temp-dir', temp ?? ''];
+  archive.fault = (path, _request, response) => {
+    if (!path.includes('2026-10-05')) return false;
+    response.writeHead(200).end('no zip');
+    return true;
+  };
+  const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--days', '5', '--failures', report ?? ''];
+  await cryptodl(['vision', ...places(lake ?? ''), ...what, ...flags], {
+    wrap: ['sh', '-c', 'umask 000; exec "$@"', 'sh'],
+  });
+  archive.fault = undefined;
+  const made = readdirSync(out, { recursive: true }) as string[];
+  expect(made.filter((path) => (statSync(join(out, path)).mode & 0o022) !== 0)).toEqual([]);
+  const kinds = [
+    'quarantine',
+    'symbol=BTCUSDT/_manifest.jsonl',
+    'state/cache',
+    'failures.jsonl',
+    `.${format}`,
+  ];
+  expect(kinds.filter((kind) => !made.some((path) => path.includes(kind)))).toEqual([]);
+});
+
+describe('a series without a manifest', () => {
+  it('is named by every verb that leaves it out, with what adopts it', async () => {
+    const { lake } = copy();
+    rmSync(join(lake, MANIFEST));
+    for (const run of [await going(lake), await coverage(lake), await sql(lake, 'FROM um_metrics LIMIT 1')]) {
+      expect(run.stderr).toContain(`${join(lake, SERIES)} has files and no _manifest.jsonl`);
+      expect(run.stderr).toContain('cryptodl verify --fix');
+      expect([run.code, run.stderr.includes(OTHER)]).toEqual([0, false]);
+    }
+    await verify(lake, '--fix');
+    expect((await repair(lake)).code).toBe(0);
+    expect((await coverage(lake)).stderr).toBe('');
+    expect(readdirSync(join(lake, SERIES))).toContain('2026-10.parquet');
+  });
+
+  it('is also named where its files are zips', async () => {
+    const { lake } = copy(zips);
+    rmSync(join(lake, MANIFEST));
+    const { stderr } = await going(lake);
+    expect(stderr).toContain(`${join(lake, SERIES)} has files and no _manifest.jsonl`);
+  });
+});
