@@ -3,32 +3,23 @@
  * finished by the next run. Doing it twice does no harm.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
+import { journalOf, JournalRefused, readJournal } from './journal.js';
+import type { Redo } from './journal.js';
 import type { LakePaths } from './layout.js';
 import { appendManifest } from './manifest.js';
-import type { ManifestLine } from './manifest.js';
-import { publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
+import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
-
-export interface Redo {
-  readonly seriesFolder: string;
-  readonly publications: readonly Publication[];
-  /** Superseded files, which go before the new ones appear: at no moment are rows seen twice. */
-  readonly dead: readonly string[];
-  readonly lines: readonly ManifestLine[];
-}
-
-const PREFIX = 'commit-';
 
 /** The staged files are gone afterwards, unless the next run must finish with them what this one began. */
 export async function commitWithRedo(paths: LakePaths, redo: Redo): Promise<void> {
-  const journal = join(paths.own, `${PREFIX}${randomUUID()}.json`);
+  const journal = join(paths.own, `commit-${randomUUID()}.json`);
   try {
     await syncAll(redo.publications);
     await syncDirectory(paths.staging);
-    await writeFile(`${journal}.partial`, JSON.stringify(redo));
+    await writeFile(`${journal}.partial`, JSON.stringify(await journalOf(paths, redo)));
     await publish(`${journal}.partial`, journal);
   } catch (error) {
     // The journal first: one that is found counts, and needs what it names.
@@ -40,14 +31,51 @@ export async function commitWithRedo(paths: LakePaths, redo: Redo): Promise<void
   await rm(journal);
 }
 
-/** Finishes what a killed run had begun to commit. */
-export async function finishCommits(paths: LakePaths): Promise<void> {
-  const names = await readdir(paths.own);
-  for (const name of names.filter((candidate) => candidate.startsWith(PREFIX))) {
+/** A journal that was not applied. */
+export interface RefusedCommit {
+  /** Its name in `.cryptodl`. */
+  readonly name: string;
+  readonly why: string;
+  /** The folder that it is kept in, with everything that was staged. */
+  readonly kept: string;
+}
+
+/** A journal, and one that was not written to its end. */
+const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
+
+/**
+ * Finishes what a killed run had begun to commit in this lake. Of any other journal nothing is applied, and nothing that it
+ * may need is removed.
+ */
+export async function finishCommits(paths: LakePaths): Promise<RefusedCommit[]> {
+  const refused = new Map<string, string>();
+  for (const entry of await readdir(paths.own, { withFileTypes: true })) {
+    const { name } = entry;
+    if (entry.isDirectory() || !JOURNAL.test(name)) continue;
     const journal = join(paths.own, name);
-    if (name.endsWith('.json')) await apply(JSON.parse(await readFile(journal, 'utf8')) as Redo);
-    await rm(journal);
+    try {
+      if (name.endsWith('.json')) await apply(await readJournal(paths, journal));
+      await rm(journal);
+    } catch (error) {
+      if (!(error instanceof JournalRefused)) throw error;
+      refused.set(name, error.message);
+    }
   }
+  return refused.size === 0 ? [] : keepRefused(paths, refused);
+}
+
+async function keepRefused(
+  { own, staging }: LakePaths,
+  refused: ReadonlyMap<string, string>,
+): Promise<RefusedCommit[]> {
+  const kept = join(own, `set-aside-${randomUUID()}`);
+  await mkdir(kept);
+  // The staged files first: a journal that is still in its place is found again.
+  await rename(staging, join(kept, 'tmp')).catch((error: unknown) => {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  });
+  for (const name of refused.keys()) await rename(join(own, name), join(kept, name));
+  return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
 async function apply(redo: Redo): Promise<void> {
@@ -63,14 +91,6 @@ async function apply(redo: Redo): Promise<void> {
 }
 
 async function existing(publications: readonly Publication[]): Promise<Publication[]> {
-  const found: Publication[] = [];
-  for (const publication of publications) {
-    try {
-      await (await open(publication.staged, 'r')).close();
-      found.push(publication);
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error;
-    }
-  }
-  return found;
+  const sizes = await Promise.all(publications.map(({ staged }) => fileSize(staged)));
+  return publications.filter((_, index) => sizes[index] !== undefined);
 }

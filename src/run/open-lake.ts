@@ -4,31 +4,42 @@ import { refuseLinkedOwn } from '../lake/layout.js';
 import { acquireLock } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { finishCommits } from '../lake/redo.js';
+import type { RefusedCommit } from '../lake/redo.js';
 import type { Session } from './session.js';
 import { shownPath } from '../shown-path.js';
 import { durationText } from '../units.js';
+
+interface OpenLake extends Lock {
+  /** Commits that an earlier run had begun, and that cannot be finished here. */
+  readonly refused: readonly RefusedCommit[];
+}
 
 /**
  * Takes the lake's lock, finishes what a killed run had begun to commit, and clears what it left in the spool. Rejects
  * with `locked`, or with a disk error that names the flag.
  */
-export async function openLake(session: Session, command: string): Promise<Lock> {
+export async function openLake(session: Session, command: string): Promise<OpenLake> {
   const { own, root, staging } = session.paths;
   await refuseLinkedOwn(session.paths);
   await writable(root, '--out', () => mkdir(own, { recursive: true }));
   const lock = await takeLock(session, command);
   try {
-    await finishCommits(session.paths);
+    const refused = await finishCommits(session.paths);
+    for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await rm(staging, { recursive: true, force: true });
     await writable(root, '--out', () => mkdir(staging, { recursive: true }));
     await writable(session.runFolder, '--temp-dir', () =>
       rm(session.runFolder, { recursive: true, force: true }),
     );
-    return lock;
+    return { release: () => lock.release(), refused };
   } catch (error) {
     await lock.release();
     throw error;
   }
+}
+
+function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
+  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with what was staged, and cryptodl verify --out ${shownPath(root)} tells whether the lake lacks anything`;
 }
 
 /** Whether the other run has ended is looked up this often. */

@@ -7,6 +7,7 @@ import type { Resolved } from '../options/resolve.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Finding, FindingKind } from '../verify/finding.js';
 import { leftovers } from '../lake/walk-lake.js';
+import { shownPath } from '../shown-path.js';
 import { chooseHeld } from './choose-held.js';
 import type { HeldSelection } from './choose-held.js';
 import { checkLake } from './check-lake.js';
@@ -48,7 +49,9 @@ export async function verifyLake(
   const left = selection.isWhole ? await leftovers(session.paths) : [];
   const lock = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
-    return await verifyIn(session, { selection, fix, left }, tell);
+    const refused = new Map(lock?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
+    const found = left.map((path) => leftoverAt(path, fix, refused.get(path)));
+    return await verifyIn(session, { selection, fix, left: found }, tell);
   } finally {
     await lock?.release();
   }
@@ -56,14 +59,12 @@ export async function verifyLake(
 
 async function verifyIn(
   session: Session,
-  { selection, fix, left }: { selection: HeldSelection; fix: boolean; left: readonly string[] },
+  { selection, fix, left }: { selection: HeldSelection; fix: boolean; left: readonly Finding[] },
   tell: VerifyTeller,
 ): Promise<VerifySummary | undefined> {
   const { options } = session;
   const count = new Count();
-  for (const path of left) {
-    if (!(await tell.finding(count.add(leftoverAt(path, fix))))) return undefined;
-  }
+  for (const finding of left) if (!(await tell.finding(count.add(finding)))) return undefined;
   const request: CheckRequest = {
     selection,
     deep: options.deep === true,
@@ -83,11 +84,12 @@ async function verifyIn(
 }
 
 /** Opening the lake to write has finished or cleared it. */
-function leftoverAt(path: string, isFixed: boolean): Finding {
+function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): Finding {
   const isCommit = path.endsWith('.json');
   const text = isCommit ? 'a run was killed in the middle of a commit' : 'a run that is gone left it';
   const finding: Finding = { kind: 'leftover', path, text };
   if (!isFixed) return { ...finding, left: 'fix' };
+  if (kept !== undefined) return { ...finding, done: `not applied, kept in ${shownPath(kept)}` };
   return { ...finding, done: isCommit ? 'the commit is finished' : 'removed' };
 }
 

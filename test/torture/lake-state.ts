@@ -1,7 +1,7 @@
 /** A lake after a crash, as readers see it that share nothing with the product, and what must be true of it. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parquetMetadata, readParquet } from '../helpers/lake.js';
 
 /** Rows of one file as texts, in their order. */
@@ -74,21 +74,34 @@ function addHeld(held: Map<string, HeldLine>, lake: string, path: string): void 
 }
 
 interface Journal {
-  readonly seriesFolder: string;
+  readonly lake: { inode: string };
+  readonly series: string;
   readonly publications: readonly { readonly staged: string; readonly target: string }[];
+}
+
+/** Makes a copy of a lake the lake that it is a copy of, as if the file system itself had been set back. */
+export function becomeOriginal(lake: string): void {
+  const own = join(lake, OWN);
+  for (const name of journalsIn(own)) {
+    const journal = JSON.parse(readFileSync(join(own, name), 'utf8')) as Journal;
+    journal.lake.inode = String(statSync(own, { bigint: true }).ino);
+    writeFileSync(join(own, name), JSON.stringify(journal));
+  }
+}
+
+function journalsIn(own: string): string[] {
+  return existsSync(own) ? readdirSync(own).filter((name) => /^commit-.*\.json$/.test(name)) : [];
 }
 
 async function pendingCommits(lake: string): Promise<Map<string, Rows>> {
   const own = join(lake, OWN);
   const pending = new Map<string, Rows>();
-  const names = existsSync(own) ? readdirSync(own).filter((name) => /^commit-.*\.json$/.test(name)) : [];
-  for (const name of names) {
+  for (const name of journalsIn(own)) {
     const journal = JSON.parse(readFileSync(join(own, name), 'utf8')) as Journal;
-    const staged = journal.publications.map(({ staged: path }) => path).filter((path) => existsSync(path));
-    pending.set(
-      relative(lake, journal.seriesFolder),
-      (await Promise.all(staged.map((path) => rowsOf(path)))).flat(),
-    );
+    const staged = journal.publications
+      .map(({ staged: file }) => join(own, 'tmp', file))
+      .filter((path) => existsSync(path));
+    pending.set(journal.series, (await Promise.all(staged.map((path) => rowsOf(path)))).flat());
   }
   return pending;
 }

@@ -8,7 +8,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
-import { brokenPromises, differences, readLake, rowDifferences } from './lake-state.js';
+import { becomeOriginal, brokenPromises, differences, readLake, rowDifferences } from './lake-state.js';
 import type { LakeState } from './lake-state.js';
 import { SIZE } from './size.js';
 import { CALLS, HAS_STRACE, STRACE, Tracer } from './strace.js';
@@ -174,6 +174,7 @@ describe.skipIf(!HAS_STRACE)(`every call on a lake's files may be the last or fa
     const { lake, folder, before, undisturbed } = stage;
     rmSync(lake, { recursive: true, force: true });
     cpSync(join(folder, 'begun'), lake, { recursive: true });
+    becomeOriginal(lake);
     const run = await stage.tracer.harm(stage.command(scene), { ...point, paths: stage.traced.paths });
     const { harmed } = run;
     try {

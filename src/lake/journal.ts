@@ -1,0 +1,126 @@
+/**
+ * What a commit is about to do, written down for the run that may have to finish it: each file by its name in this lake. A
+ * journal that is read is checked name by name, because the lake may have been copied, restored or edited since.
+ */
+import { lstat, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { CryptodlError } from '../errors.js';
+import { isPartition, isPlainName, readInside } from './inside.js';
+import type { LakePaths } from './layout.js';
+import { applyLine, emptyManifest } from './manifest.js';
+import type { ManifestLine } from './manifest.js';
+import type { Publication } from './publish.js';
+
+export interface Redo {
+  readonly seriesFolder: string;
+  readonly publications: readonly Publication[];
+  /** Superseded files, which go before the new ones appear: at no moment are rows seen twice. */
+  readonly dead: readonly string[];
+  readonly lines: readonly ManifestLine[];
+}
+
+interface LakeIdentity {
+  readonly path: string;
+  /** Of `.cryptodl`. */
+  readonly device: string;
+  readonly inode: string;
+}
+
+interface Journal {
+  /** Relative to the lake's root, with `/`. */
+  readonly series: string;
+  /** Names in the staging folder, and in the series' folder. */
+  readonly publications: readonly Publication[];
+  /** Names in the series' folder. */
+  readonly dead: readonly string[];
+  readonly lines: readonly ManifestLine[];
+}
+
+/** As it is written. */
+interface OwnedJournal extends Journal {
+  readonly lake: LakeIdentity;
+}
+
+export async function journalOf(paths: LakePaths, redo: Redo): Promise<OwnedJournal> {
+  return { lake: await identityOf(paths), ...journalBelow(paths.root, redo) };
+}
+
+function journalBelow(root: string, { seriesFolder, publications, dead, lines }: Redo): Journal {
+  return {
+    series: relative(root, seriesFolder).replaceAll(sep, '/'),
+    publications: publications.map(({ staged, target }) => ({
+      staged: basename(staged),
+      target: basename(target),
+    })),
+    dead: dead.map((path) => basename(path)),
+    lines,
+  };
+}
+
+/** Thrown with the reason why a journal is not applied. */
+export class JournalRefused extends Error {}
+
+/** Rejects for a journal that is damaged, another lake's, or leads out of this one. */
+export async function readJournal(paths: LakePaths, path: string): Promise<Redo> {
+  if (!(await lstat(path)).isFile()) throw new JournalRefused('it is a symbolic link');
+  try {
+    const content = JSON.parse((await readInside(path)) ?? '') as OwnedJournal | Redo;
+    const journal = 'seriesFolder' in content ? await ofEarlier(paths, content) : await owned(paths, content);
+    return await redoOf(paths, journal);
+  } catch (error) {
+    // What the disk says is no word on the journal.
+    if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
+    const why = error instanceof CryptodlError && error.code === 'disk' ? error.message : 'it is damaged';
+    throw new JournalRefused(why, { cause: error });
+  }
+}
+
+/** A copy of the lake has another inode. A renamed or remounted one has the same; device numbers may change with a boot. */
+async function owned(paths: LakePaths, journal: OwnedJournal): Promise<Journal> {
+  const own = await identityOf(paths);
+  const { path, device, inode } = journal.lake;
+  if (inode !== own.inode || (device !== own.device && path !== own.path))
+    throw new JournalRefused(`it was written for another lake, ${path}`);
+  return journal;
+}
+
+async function identityOf({ root, own }: LakePaths): Promise<LakeIdentity> {
+  const { dev, ino } = await stat(own, { bigint: true });
+  return { path: await realpath(root), device: String(dev), inode: String(ino) };
+}
+
+/** Earlier versions wrote absolute paths. */
+async function ofEarlier({ root, own }: LakePaths, redo: Redo): Promise<Journal> {
+  const roots = [root, await realpath(root)];
+  const lake = roots.find((path) => redo.seriesFolder.startsWith(`${path}${sep}`));
+  if (lake === undefined) throw new JournalRefused(`it is about ${redo.seriesFolder}`);
+  const staging = join(lake, basename(own), 'tmp');
+  const { publications, dead, seriesFolder } = redo;
+  const isBelow =
+    publications.every(({ staged }) => dirname(staged) === staging) &&
+    [...dead, ...publications.map(({ target }) => target)].every((path) => dirname(path) === seriesFolder);
+  if (!isBelow) throw new JournalRefused('it names files outside of its series');
+  return journalBelow(lake, redo);
+}
+
+/** With absolute paths, all of them in the folder of one series or among the staged files. */
+async function redoOf(paths: LakePaths, { series, publications, dead, lines }: Journal): Promise<Redo> {
+  const places = series.split('/');
+  const isInside =
+    places.every(isPlainName) &&
+    places.at(-1)?.startsWith('symbol=') === true &&
+    publications.every(({ staged, target }) => isPlainName(staged) && isPartition(target)) &&
+    dead.every(isPartition);
+  if (!isInside) throw new JournalRefused('it names files that are no partitions of a series');
+  for (const line of lines) applyLine(emptyManifest(), line);
+  const seriesFolder = await paths.folder(series);
+  return {
+    seriesFolder,
+    publications: publications.map(({ staged, target }) => ({
+      staged: join(paths.staging, staged),
+      target: join(seriesFolder, target),
+    })),
+    dead: dead.map((name) => join(seriesFolder, name)),
+    lines,
+  };
+}
