@@ -66,6 +66,7 @@ const CATALOGUE = {
   'row-malformed': PERMANENT,
   'symbol-mismatch': PERMANENT,
   'file-empty': PERMANENT,
+  'rows-outside-period': PERMANENT,
   'partition-incomplete': { ...CONTENT, rounds: true },
   'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,

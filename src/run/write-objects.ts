@@ -75,6 +75,7 @@ const REFUSED_BYTES: ReadonlySet<string> = new Set([
   'row-malformed',
   'symbol-mismatch',
   'file-empty',
+  'rows-outside-period',
 ]);
 
 /** What was refused, for whoever wants to look at it. */

@@ -42,6 +42,8 @@ const Dataset = v.strictObject({
   aliases: v.array(v.string()),
   /** Seconds from row to row, where that is fixed and not told by the interval. */
   rowSeconds: v.optional(v.number()),
+  /** How far outside of its period a row may be: labels of 00:00 of the next day, and times that are off by seconds. */
+  edgeSeconds: v.optional(v.number(), 30),
   /** Leading columns of the total order; the remaining columns break ties. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
   partition: v.picklist(['day', 'month']),

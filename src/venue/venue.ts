@@ -22,6 +22,8 @@ export interface DatasetSpec {
   /** Present for datasets with an interval layer in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
   readonly rowSeconds?: number;
+  /** How far outside of its period a row may be. */
+  readonly edgeSeconds: number;
   readonly sort: readonly string[];
   readonly partition: Grain;
   readonly dayPartitionIntervals: readonly string[];

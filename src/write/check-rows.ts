@@ -59,6 +59,7 @@ function wrongIn(
       if (cell !== symbol) return { text: `${shown}, expected ${symbol}`, symbol: true };
       continue;
     }
+    if (isUnderflow(column.type, cell)) return { text: `${shown}, which a double rounds to 0` };
     if (!isLegalCell(column.type, cell)) return { text: `${shown}, not ${EXPECTED[column.type]}` };
   }
   return undefined;
@@ -92,7 +93,14 @@ function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string):
   if (!Number.isInteger(value)) return false;
   if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   if (type === 'hour') return value >= 0 && value <= LAST_HOUR;
+  // 1.7e12 is 1,700,000,000,000, but no clock writes times like this.
+  if (/e/i.test(cell)) return false;
   return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
+}
+
+function isUnderflow(type: ColumnSpec['type'], cell: string): boolean {
+  const isNumeric = type === 'number' || type === 'integer';
+  return isNumeric && NUMBER.test(cell) && Number(cell) === 0 && /^[^eE]*[1-9]/.test(cell);
 }
 
 function isDatetime(cell: string): boolean {

@@ -29,7 +29,7 @@ export interface ReceivedObject {
 export interface Inspected {
   readonly rows: number;
   readonly headerLines: number;
-  /** Holds, or gets, what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, a comma too many. */
+  /** Holds, or gets, what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, `1e-400`, a comma too many. */
   readonly needsCheck: boolean;
   /** No byte order mark, no carriage return and every column: the fast reader may read it where it is. */
   readonly isPlain: boolean;
@@ -44,6 +44,10 @@ const QUOTE = 0x22;
 /** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes. */
 const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
 const ODD_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
+const EXPONENT_MARKS = [0x45, 0x65];
+const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
+/** Only in a longer line may a number without exponent be too small for a double. */
+const LONG_LINE = 324;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Columns of a CSV as it was received: files of the archive do not have those that only REST tells. */
@@ -103,7 +107,7 @@ export async function inspectCsv(
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
     isBlankEndSplit ||= ends.isSplit;
-    isOdd ||= ends.isOdd || isOddIn(chunk);
+    isOdd ||= ends.isOdd || isOddIn(chunk) || hasExponent(chunk, last);
     last = chunk.at(-1) ?? NEWLINE;
     await sink?.appendFile(own(withRowEnds(chunk, rowEnd), received.csv));
   }
@@ -130,6 +134,17 @@ function withRowEnds(chunk: Buffer, end: string): Buffer {
 
 function isOddIn(chunk: Buffer): boolean {
   return ODD_BYTES.some((byte) => chunk.includes(byte)) || ODD_TEXTS.some((text) => chunk.includes(text));
+}
+
+/** An `e` behind a digit, or at the start of a chunk that a digit comes before. */
+function hasExponent(chunk: Buffer, before: number): boolean {
+  return EXPONENT_MARKS.some((mark) => {
+    for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
+      const previous = (at === 0 ? before : chunk[at - 1]) ?? 0;
+      if ((previous >= ZERO && previous <= NINE) || previous === POINT) return true;
+    }
+    return false;
+  });
 }
 
 function needsCheck(
@@ -186,6 +201,7 @@ function lineEndsOf(
     if (last === COMMA && start < 0) isSplit = true;
     else if (last === COMMA) isOdd ||= commasWithin(chunk, start, end) !== commas;
     else if (last === QUOTE) isOdd ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
+    isOdd ||= end - start > LONG_LINE;
     lines += 1;
     start = end + 1;
   }

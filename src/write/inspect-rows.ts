@@ -1,7 +1,7 @@
 /** Every row of a file of the lake, read again: whether they are those that its manifest lines tell of. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { DAY_MS, parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Settings } from '../task.js';
@@ -10,12 +10,14 @@ import type { DatasetSpec } from '../venue/venue.js';
 import { instantOf, sortable, writtenColumns } from './columns.js';
 import type { Row, Session } from '../duckdb.js';
 import { quoteName, quoteText } from '../sql.js';
+import { isWithinPeriod, legalTimes } from './period-bounds.js';
 import { readHeld } from './statements.js';
 
 export interface InspectedFile {
   readonly path: string;
   readonly spec: DatasetSpec;
   readonly settings: Settings;
+  readonly interval?: string | undefined;
   /** Objects in the file, in period order. */
   readonly lines: readonly ObjectLine[];
   /** Columns that it has; undefined for CSV, whose header says. */
@@ -99,13 +101,14 @@ function timed(lines: readonly ObjectLine[]): Timed[] {
   );
 }
 
-function wrongIn(row: Row, { lines, settings, spec }: InspectedFile): string[] {
+function wrongIn(row: Row, file: InspectedFile): string[] {
+  const { lines, settings, spec } = file;
   const wrong: string[] = [];
   const rows = Number(row['rows']);
   const expected = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (rows !== expected) wrong.push(`it has ${rows} rows, its manifest says ${expected}`);
   if (Number(row['wrong']) > 0) wrong.push(`${String(row['wrong'])} rows have a cell that is no value`);
-  if (rows > 0) wrong.push(...wrongTimes(row, lines));
+  if (rows > 0) wrong.push(...wrongTimes(row, file));
   if (!settings.asPublished && Number(row['unordered']) > 0)
     wrong.push(`${String(row['unordered'])} rows are out of the order of ${spec.sort.join(', ')}`);
   const objects = timed(lines);
@@ -121,14 +124,21 @@ function wrongIn(row: Row, { lines, settings, spec }: InspectedFile): string[] {
   return wrong;
 }
 
-/** Rows that carry the next day's first instant are published so: a day on both sides is let pass. */
-function wrongTimes(row: Row, lines: readonly ObjectLine[]): string[] {
+function wrongTimes(row: Row, { lines, spec, interval }: InspectedFile): string[] {
   const periods = lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-  const from = (Math.min(...periods.map((period) => period.from)) - 1) * DAY_MS;
-  const to = (Math.max(...periods.map((period) => period.to)) + 1) * DAY_MS;
+  const legal = legalTimes(spec, interval, {
+    from: Math.min(...periods.map((period) => period.from)),
+    to: Math.max(...periods.map((period) => period.to)),
+  });
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
-  if (first < from || last >= to)
+  if (first < legal.first || last > legal.last)
     return [`its rows are of ${shown(first)} … ${shown(last)}, which is not its period`];
+  const stray = timed(lines).find(({ line, ...times }) => {
+    const period = parsePeriod(line.cadence, line.period);
+    return period !== undefined && !isWithinPeriod(spec, interval, period, times);
+  });
+  if (stray !== undefined)
+    return [`the rows of ${stray.line.period} are of ${stray.first} … ${stray.last}, which is not its period`];
   const objects = timed(lines);
   if (objects.length !== lines.length) return [];
   const said = [

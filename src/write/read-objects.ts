@@ -1,12 +1,15 @@
 /** Received objects → the relation `rows`, cell by cell what their columns declare; wrong objects are named with their line. */
 import { rm } from 'node:fs/promises';
+import { periodText } from '../calendar.js';
 import type { Row, Session } from '../duckdb.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { firstWrongLine } from './check-rows.js';
 import type { Conversion } from './conversion.js';
 import { receivedColumns, rowLines } from './csv-input.js';
+import { isoInstant } from './gaps.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
+import { isWithinPeriod } from './period-bounds.js';
 import { statsQuery } from './statements.js';
 
 export interface ReadObjects {
@@ -66,7 +69,7 @@ async function readRows(
     const staged = await loadRows(session, conversion, gathered, how);
     const stats = await session.rows(statsQuery(conversion));
     refuseWrong(stats, inputs);
-    return { stats, staged };
+    return failOutside(conversion, inputs, stats, failed) ? undefined : { stats, staged };
   } catch (error) {
     const known = toCryptodlError(error);
     // DuckDB's complaints about content are unknown to us; everything known is about something else.
@@ -82,6 +85,26 @@ async function readRows(
     }
     return undefined;
   }
+}
+
+/** Whether rows were found that are not of the period of their object. */
+function failOutside(
+  { spec, series }: Conversion,
+  inputs: readonly Input[],
+  stats: readonly Row[],
+  failed: Map<string, CryptodlError>,
+): boolean {
+  let found = false;
+  for (const [index, { received }] of inputs.entries()) {
+    const row = stats[index] ?? {};
+    const [first, last] = [isoInstant(row, 'first'), isoInstant(row, 'last')];
+    const { period, key } = received.object;
+    if (isWithinPeriod(spec, series.interval, period, { first, last })) continue;
+    const text = `${received.name}: its rows are of ${first} … ${last}, its period is ${periodText(period)}`;
+    failed.set(key, new CryptodlError('rows-outside-period', text));
+    found = true;
+  }
+  return found;
 }
 
 async function failSuspicious(

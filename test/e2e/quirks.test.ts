@@ -532,6 +532,30 @@ describe('monthly and daily objects that disagree', () => {
 });
 
 describe('times', () => {
+  it.each(['parquet', 'csv'])(
+    'an object with the rows of another day is refused and kept as evidence, and verify --deep finds the %s file sound',
+    async (format) => {
+      const series: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: `OTHER${format}` };
+      const days = ['2026-01-01', '2026-01-02', '2026-01-03'] as const;
+      put(series, days[0], bars(`${days[0]}T00:00:00Z`, HOUR_MS, 24).join(''));
+      const ofYears = put(series, days[1], bars('2022-01-02T00:00:00Z', HOUR_MS, 24).join(''));
+      const ofTheDayBefore = put(series, days[2], bars(`${days[1]}T00:00:00Z`, HOUR_MS, 24).join(''));
+      const out = `other-day-${format}`;
+      const result = await run(series, { out, days: [days[0], days[2]], flags: ['--format', format] });
+      expect(summary(result)).toMatchObject({
+        outcomes: { ok: 1, failed: 2 },
+        failed: { 'rows-outside-period': 2 },
+        exitCode: 4,
+      });
+      expect(eventOf(result, ofYears)).toMatchObject({ outcome: 'failed', retryable: false });
+      expect(readFileSync(lake(out, 'quarantine', `${ofTheDayBefore}.cause`), 'utf8')).toBe(
+        `rows-outside-period: ${memberOf(ofTheDayBefore)}: its rows are of 2026-01-02T00:00:00Z … 2026-01-02T23:00:00Z, its period is 2026-01-03\n`,
+      );
+      const verified = await cryptodl(['verify', '--deep', '--out', lake(out)]);
+      expect([verified.code, verified.stderr]).toEqual([0, expect.not.stringContaining('damaged')]);
+    },
+  );
+
   it('bars that open off by seconds and close early are kept to the millisecond', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'ODDUSDT' };
     const odd = [

@@ -488,6 +488,11 @@ describe('D: rows', () => {
       refusal: /^row-malformed: \S+ line 1: 1 columns, expected 8/,
     },
     {
+      what: 'rows of another day',
+      zip: (key) => zipOf(key, csvOf(key).replaceAll(/^2\d{3}-/gm, '2020-')),
+      refusal: /^rows-outside-period: \S+: its rows are of 2020-\S+ … 2020-\S+, its period is 2\d{3}-\d\d-\d\d/,
+    },
+    {
       what: 'rows of another symbol',
       zip: (key) => zipOf(key, csvOf(key).replaceAll('USDT', 'USDC')),
       refusal: /^symbol-mismatch: \S+ line 2: symbol is "...USDC", expected ...USDT/,

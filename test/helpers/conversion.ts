@@ -63,6 +63,8 @@ export interface ConvertRequest {
   readonly received: readonly ReceivedObject[];
   /** Converted like a large partition: through a file instead of memory. */
   readonly staged?: boolean;
+  /** How far rows may be outside of the period of their object; without it, any time is legal. */
+  readonly edgeSeconds?: number;
   /** The file that stays in, with the rows of each of its objects by label. */
   readonly kept?: { readonly file: string; readonly objects: Readonly<Record<string, number>> };
 }
@@ -85,7 +87,10 @@ export class Converter {
     const { kept } = request;
     try {
       const result = await convert(session, {
-        spec: specOf(request.series.market, request.series.dataset),
+        spec: {
+          ...specOf(request.series.market, request.series.dataset),
+          edgeSeconds: request.edgeSeconds ?? Number.POSITIVE_INFINITY,
+        },
         settings,
         series: request.series,
         received: request.received,

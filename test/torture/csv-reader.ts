@@ -118,6 +118,9 @@ function numberOf(
 ): Cell | undefined {
   const value = Number(text);
   if (!/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(text) || !Number.isFinite(value)) return undefined;
+  // A number that a double rounds to 0, and a time that no clock writes.
+  const isTooSmall = value === 0 && /[1-9]/.test(text.replace(/e.*/i, ''));
+  if ((isTooSmall && type !== 'hour') || (type === 'time' && /e/i.test(text))) return undefined;
   if (type === 'number') return keepsText ? text : value;
   if (!Number.isInteger(value)) return undefined;
   if (type === 'hour') return value >= 0 && value < 24 ? value : undefined;

@@ -160,6 +160,8 @@ function valueOf(column: ColumnSpec, text: string, keepsText: boolean): string |
   }
   const value = Number(trimmed);
   if (!/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(trimmed) || !Number.isFinite(value)) return undefined;
+  const isUnderflow = value === 0 && /[1-9]/.test(trimmed.split(/e/i)[0] ?? '');
+  if (isUnderflow || (column.type === 'time' && /e/i.test(trimmed))) return undefined;
   if (column.type === 'number') return keepsText ? trimmed : value;
   if (!Number.isInteger(value)) return undefined;
   if (column.type === 'integer') return Number.isSafeInteger(value) ? value : undefined;

@@ -281,6 +281,25 @@ describe.each([
       expect([...made.written.keys()]).toEqual(['2024-01-16.zip']);
     });
 
+    it.each([
+      ['1e-400', 'an exponent'],
+      [`0.${'0'.repeat(400)}1`, '400 zeros'],
+    ])('of numbers that are too small for a double fail the object by their line: %s', async (cell) => {
+      for (const format of ['parquet', 'csv'] as const) {
+        const made = await make({ '2024-01-15': funding(0) + funding(1, cell) }, { format });
+        expect(made.failed.get('2024-01-15.zip')?.message).toBe(
+          `2024-01-15.csv line 2: last_funding_rate is "${cell.slice(0, 40)}", which a double rounds to 0`,
+        );
+      }
+    });
+
+    it.each(['1.7053e12', '17053E8'])('of times like %s fail the object by their line', async (cell) => {
+      const made = await make({ '2024-01-15': funding(0) + funding(1).replace(/^\d+/, cell) });
+      expect(made.failed.get('2024-01-15.zip')?.message).toBe(
+        `2024-01-15.csv line 2: calc_time is "${cell}", not an epoch time in ms or us`,
+      );
+    });
+
     it.each(['nan', 'inf', '-Infinity', '1e400', '1.5', '9007199254740993', '-9007199254740992', 'x'])(
       'of whole numbers that are %s fail the object by their line',
       async (cell) => {
@@ -361,6 +380,48 @@ describe.each([
       '2024-01-15.csv line 3: last_funding_rate is "oops", not a finite number',
     );
     expect(made.failed.get('2024-01-16.zip')?.code).toBe('file-empty');
+  });
+
+  describe('the times of rows', () => {
+    const WEEKLY: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'BTCUSDT' };
+    const at = (text: string): number => Date.parse(`${text}Z`);
+    const oneRow = (text: string, series: Series): string =>
+      series.dataset === 'metrics'
+        ? metric('BTCUSD_PERP').replace('2024-01-15 00:05:00', text.replace('T', ' '))
+        : series.dataset === 'klines'
+          ? bar(at(text), at(text) + 59_999)
+          : `${at(text)},8,1\n`;
+
+    it.each([
+      ['the first instant of the day', '2024-01-15', '2024-01-15T00:00:00', FUNDING],
+      ['00:00 of the next day', '2024-01-15', '2024-01-16T00:00:00', METRICS],
+      ['seconds before the day', '2024-01-15', '2024-01-14T23:59:57', KLINES],
+      ['a week that opened in the month before', '2024-02', '2024-01-29T00:00:00', WEEKLY],
+    ])('may be %s', async (_, label, time, series) => {
+      const { edgeSeconds } = specOf(series.market, series.dataset);
+      const objects = [received(label, oneRow(time, series))];
+      const made = await converter.convert({ series, staged, edgeSeconds, received: objects });
+      expect([made.rows, made.failed.size]).toEqual([1, 0]);
+    });
+
+    it.each([
+      ['another year', '2024-01-15', '2022-01-15T00:00:00', FUNDING],
+      ['the day before', '2024-01-15', '2024-01-14T12:00:00', KLINES],
+      ['the next day', '2024-01-15', '2024-01-16T00:01:00', METRICS],
+      ['the next month', '2024-02', '2024-03-04T00:00:00', WEEKLY],
+    ])('that are of %s fail the object, and the others are written', async (_, label, time, series) => {
+      const { edgeSeconds } = specOf(series.market, series.dataset);
+      const other = label.length === 7 ? '2024-04' : '2024-01-17';
+      const right = oneRow(`${other.padEnd(10, '-01')}T00:00:00`, series);
+      const objects = [received(label, oneRow(time, series)), received(other, right)];
+      const made = await converter.convert({ series, staged, edgeSeconds, received: objects });
+      const error = made.failed.get(`${label}.zip`);
+      expect([error?.code, error?.retryable]).toEqual(['rows-outside-period', false]);
+      expect(error?.message).toBe(
+        `${label}.csv: its rows are of ${time}Z … ${time}Z, its period is ${label}`,
+      );
+      expect([...made.written.keys()]).toEqual([`${other}.zip`]);
+    });
   });
 
   it('the Parquet file has microsecond UTC-by-contract times, typed columns and its provenance', async () => {
