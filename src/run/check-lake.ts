@@ -98,7 +98,14 @@ function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader
     if (spec === undefined || settings === undefined) return [];
     const connection = await engine.session();
     try {
-      return await inspectRows(connection, { path, spec, settings, interval: series.interval, lines, columns });
+      return await inspectRows(connection, {
+        path,
+        spec,
+        settings,
+        interval: series.interval,
+        lines,
+        columns,
+      });
     } finally {
       connection.close();
     }

@@ -88,6 +88,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: Record<string, string> = {};
   #settled = false;
+  #isTooLong = false;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #onAbort = (): void => {
@@ -141,6 +142,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       const what = `${this.#host()} sent Content-Encoding ${encoding}, which nobody asked for`;
       return new CryptodlError('body-encoded', what);
     }
+    if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
+      return this.#tooLong();
     if (this.#status !== 206) return undefined;
     const refusal = refuseRange(this.#request, this.#headers);
     if (refusal === undefined && this.#held !== undefined) {
@@ -148,6 +151,20 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#held = undefined;
     }
     return refusal;
+  }
+
+  get #maxBytes(): number {
+    return this.#request.maxBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  #tooLong(): CryptodlError {
+    this.#isTooLong = true;
+    const listed = this.#request.expect?.bytes;
+    const says = listed === undefined ? '' : `, the listing says ${listed}`;
+    return new CryptodlError(
+      'length-mismatch',
+      `${this.#host()} sent more than ${this.#maxBytes} bytes${says}`,
+    );
   }
 
   #isWanted(): boolean {
@@ -159,13 +176,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#context.onActivity?.('bytes', chunk.length);
     if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
     const isWritten = this.#sink.write(chunk);
-    if (this.#request.maxBytes !== undefined && this.#sink.size > this.#request.maxBytes) {
-      this.#fail(
-        new CryptodlError(
-          'length-mismatch',
-          `${this.#host()} sent more than ${this.#request.maxBytes} bytes`,
-        ),
-      );
+    if (this.#sink.size > this.#maxBytes) {
+      this.#fail(this.#tooLong());
       return;
     }
     // Not before it is known that somebody waits for it: a wait that nobody waits for rejects when the run is over.
@@ -236,6 +248,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     await this.#held?.discard();
     const bytes = await this.#sink.discard();
     if (!(error instanceof CryptodlError)) return error;
+    // The next attempt begins anew: what is too long is not the beginning of the object.
+    if (this.#isTooLong) return error;
     const etag = strongEtag(this.#headers);
     // Another status says nothing about the object, but for 416; what was here before is still its beginning.
     if (!this.#isWanted()) error.partial = this.#status === 416 ? undefined : this.#request.partial;

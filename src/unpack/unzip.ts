@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Body } from '../fetch.js';
 import { openSource } from './byte-source.js';
 import { inflateChunks, inflateWhole } from './inflate.js';
-import { checkEntry, locateData } from './zip-entry.js';
+import { checkEntry, checkRatio, locateData, MAX_DEFLATE_RATIO } from './zip-entry.js';
 import { findEntry } from './zip-fallback.js';
 import { readPlainEntry } from './zip-reader.js';
 
@@ -13,6 +13,10 @@ export interface UnzipOptions {
   readonly memoryBytes: number;
   /** Hard cap of the unpacked size. */
   readonly maxBytes: number;
+  /** Unpacked to packed, for members larger than `memoryBytes`. */
+  readonly maxRatio?: number;
+  /** Gets the chunks of a member larger than `memoryBytes`; what it throws ends the unpacking. */
+  readonly look?: (chunk: Buffer) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -26,15 +30,17 @@ const WRITE_BUFFER_BYTES = 1024 * 1024;
  * a half-written spool file is removed.
  */
 export async function unzip(zip: Body, memberName: string, options: UnzipOptions): Promise<Body> {
-  const { memoryBytes, maxBytes, spoolPath, signal } = options;
+  const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, look, spoolPath, signal } = options;
   signal?.throwIfAborted();
   const source = await openSource(zip);
   try {
     const entry = (await readPlainEntry(source, memberName)) ?? (await findEntry(source, memberName));
     checkEntry(entry, maxBytes);
+    if (entry.size > memoryBytes) checkRatio(entry, maxRatio);
     const dataOffset = await locateData(source, entry);
     if (entry.size > memoryBytes) {
-      await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
+      const chunks = inflateChunks(source, entry, dataOffset);
+      await spool(look === undefined ? chunks : looked(chunks, look), spoolPath, signal);
       return { kind: 'file', path: spoolPath, size: entry.size };
     }
     // A small member can hide behind a large packed size (empty deflate blocks).
@@ -56,6 +62,13 @@ async function collect(chunks: AsyncIterable<Buffer>, signal: AbortSignal | unde
     collected.push(chunk);
   }
   return Buffer.concat(collected);
+}
+
+async function* looked(chunks: AsyncIterable<Buffer>, look: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    look(chunk);
+    yield chunk;
+  }
 }
 
 async function spool(

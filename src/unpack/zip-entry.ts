@@ -25,7 +25,7 @@ const FLAG_STRONG_ENCRYPTION = 0x0040;
 const ZIP64_EXTRA_ID = 0x0001;
 const LOCAL_HEADER_BYTES = 30;
 /** 258 bytes out of two bits: no deflate stream expands more. */
-const MAX_DEFLATE_RATIO = 1032;
+export const MAX_DEFLATE_RATIO = 1032;
 
 /** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before a byte is inflated or allocated. */
 export function checkEntry(entry: ZipEntry, maxBytes: number): void {
@@ -49,6 +49,13 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
     const sizes = `${entry.size} bytes out of ${entry.compressedSize}`;
     throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, which no deflate stream can be`);
   }
+}
+
+/** Throws `zip-bomb` for a member that would unpack to more than so many times its packed size. */
+export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
+  if (size <= compressedSize * maxRatio) return;
+  const sizes = `${size} bytes out of ${compressedSize}`;
+  throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, more than ${maxRatio} to 1`);
 }
 
 /**

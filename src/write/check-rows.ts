@@ -42,7 +42,8 @@ export async function firstWrongLine(
   return undefined;
 }
 
-function wrongIn(
+/** What is wrong with one line; undefined when it is right. */
+export function wrongIn(
   columns: readonly ColumnSpec[],
   symbol: string,
   line: string,

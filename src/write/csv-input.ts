@@ -88,10 +88,9 @@ export async function inspectCsv(
         chunk = chunk.subarray(3);
         isPlain = false;
       }
-      if (startsWithLetter(chunk)) {
+      const header = headerOf(chunk, columns, received.name);
+      if (header !== undefined) {
         const end = chunk.indexOf(NEWLINE);
-        const header = chunk.subarray(0, end < 0 ? chunk.length : end);
-        checkHeader(header, columns, received.name);
         isPlain &&= !header.includes(RETURN);
         chunk = end < 0 ? chunk.subarray(chunk.length) : chunk.subarray(end + 1);
         headerLines = 1;
@@ -158,8 +157,13 @@ function needsCheck(
   return counts.underscores !== counts.rows * symbols * underscores || counts.spaces !== counts.rows * dates;
 }
 
-function startsWithLetter(chunk: Buffer): boolean {
-  return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
+/** The header with which a CSV begins, if it has one (facts, section 1.4). Throws `header-unknown` for another one. */
+export function headerOf(chunk: Buffer, columns: readonly ColumnSpec[], name: string): Buffer | undefined {
+  if (!/^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'))) return undefined;
+  const end = chunk.indexOf(NEWLINE);
+  const header = chunk.subarray(0, end < 0 ? chunk.length : end);
+  checkHeader(header, columns, name);
+  return header;
 }
 
 function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string): void {

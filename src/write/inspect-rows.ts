@@ -138,7 +138,9 @@ function wrongTimes(row: Row, { lines, spec, interval }: InspectedFile): string[
     return period !== undefined && !isWithinPeriod(spec, interval, period, times);
   });
   if (stray !== undefined)
-    return [`the rows of ${stray.line.period} are of ${stray.first} … ${stray.last}, which is not its period`];
+    return [
+      `the rows of ${stray.line.period} are of ${stray.first} … ${stray.last}, which is not its period`,
+    ];
   const objects = timed(lines);
   if (objects.length !== lines.length) return [];
   const said = [

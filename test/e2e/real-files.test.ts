@@ -177,7 +177,7 @@ const EXCERPTS: Readonly<Record<string, Excerpt>> = {
     row: '1790735400000000 | 92849.1660000000000000 | 7734131259.6348000000000000 | 1.45104650 | 1.93356400 | 1.38112049 | 0.41920300',
   },
   'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2025-10.zip': {
-    rows: 12,
+    rows: 2,
     hasHeader: true,
     duplicates: 0,
     row: '1760976000000000 | 8 | -1.8E-7 | NULL',
@@ -196,9 +196,19 @@ const EXCERPTS: Readonly<Record<string, Excerpt>> = {
   },
 };
 
-/** The key that an excerpt would have if it were whole; the one of several months goes under its first. */
+/** The key that an excerpt would have if it were whole; of the one of several months, the first. */
 function keyOfExcerpt(path: string): string {
   return `${path.replace(/\.(?:first|header|\d+rows).*$/, '').replace(/exponent-rows-(\d{4}-\d{2})_.*$/, '$1')}.zip`;
+}
+
+/** The rows of an excerpt that are of the period of its key: one of them was gathered from several months. */
+function rowsOfPeriod(path: string, csv: Buffer): Buffer {
+  if (!path.includes('exponent-rows')) return csv;
+  const month = placeOf(keyOfExcerpt(path)).period;
+  const lines = csv.toString('utf8').split('\n');
+  const isOf = (line: string): boolean =>
+    new Date(Number(line.split(',')[0])).toISOString().startsWith(month);
+  return Buffer.from(lines.filter((line) => !/^\d/.test(line) || isOf(line)).join('\n'));
 }
 
 interface Sample {
@@ -217,7 +227,7 @@ function readSamples(): Sample[] {
       return { key: path.replace(/\.csv$/, '.zip'), csv: read('csv', path) };
     }),
     ...filesBelow(join(SAMPLES, 'csv-excerpts'), '.csv').map((path) => {
-      return { key: keyOfExcerpt(path), csv: read('csv-excerpts', path) };
+      return { key: keyOfExcerpt(path), csv: rowsOfPeriod(path, read('csv-excerpts', path)) };
     }),
   ];
 }

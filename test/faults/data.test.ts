@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
@@ -322,6 +322,12 @@ describe('D: checksums and zips', () => {
       refusal: /^zip-bomb: .*which no deflate stream can be/,
     },
     {
+      what: 'one row, a million times',
+      zip: (key) =>
+        makeZip([{ name: memberOf(key), data: '2026-10-03 00:05:00,BTCUSDT,1,2,3,4,5,6\n'.repeat(1e6) }]),
+      refusal: /^zip-bomb: .*more than 100 to 1/,
+    },
+    {
       what: 'one that declares 4 PB',
       zip: (key) => makeZip([{ ...memberIn(key), zip64: true, both: { size: 2 ** 52 } }]),
       refusal: /^zip-bomb: .*the limit is/,
@@ -488,9 +494,20 @@ describe('D: rows', () => {
       refusal: /^row-malformed: \S+ line 1: 1 columns, expected 8/,
     },
     {
+      what: 'a line of 24 MB',
+      zip: (key) => zipOf(key, `${linesOf(key)[0] ?? ''}\n1${randomBytes(12e6).toString('hex')}`),
+      refusal: /^row-malformed: \S+: the line at byte \d+ is longer than 2097152 characters/,
+    },
+    {
+      what: '24 MB of digits',
+      zip: (key) => zipOf(key, `1${randomBytes(12e6).toString('hex')}`.match(/.{40}/g)?.join('\n') ?? ''),
+      refusal: /^row-malformed: \S+: the line at byte \d+: 1 columns, expected 8/,
+    },
+    {
       what: 'rows of another day',
       zip: (key) => zipOf(key, csvOf(key).replaceAll(/^2\d{3}-/gm, '2020-')),
-      refusal: /^rows-outside-period: \S+: its rows are of 2020-\S+ … 2020-\S+, its period is 2\d{3}-\d\d-\d\d/,
+      refusal:
+        /^rows-outside-period: \S+: its rows are of 2020-\S+ … 2020-\S+, its period is 2\d{3}-\d\d-\d\d/,
     },
     {
       what: 'rows of another symbol',

@@ -240,6 +240,40 @@ describe('N: what arrives on the wire', () => {
 
   fault(
     {
+      id: 'N7',
+      fault: 'a body without a length that never ends, for an object whose size is listed',
+      outcome: 'cut a little beyond the listed size, failed with length-mismatch; retry completes it',
+      exit: 3,
+    },
+    async (exit) => {
+      const sent: number[] = [];
+      scene.onPath(VICTIM, (_request, response) => {
+        const socket = socketOf(response);
+        socket.write(headOf('Connection: close'));
+        const more = (): void => {
+          while (!socket.destroyed && socket.bytesWritten < 64e6)
+            if (!socket.write(Buffer.alloc(65_536, 'PK\u0003\u0004'))) {
+              socket.once('drain', more);
+              return;
+            }
+        };
+        more();
+        socket.on('close', () => sent.push(socket.bytesWritten));
+        return true;
+      });
+      const run = await scene.run();
+      expect(run.code).toBe(exit);
+      expect(Math.max(...sent)).toBeLessThan(32e6);
+      expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'length-mismatch': 1 } });
+      await expectIntact(scene, run, 'victim');
+      const again = await scene.retry(run);
+      expect(again.code).toBe(0);
+      await expectIntact(scene, again);
+    },
+  );
+
+  fault(
+    {
       id: 'N8',
       fault: 'behind a body something that looks like the next answer',
       outcome: 'nobody gets it: all objects are the published ones',

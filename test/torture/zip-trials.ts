@@ -8,6 +8,7 @@ import type { PartitionPlan } from '../../src/task.js';
 import { verify } from '../../src/transport/verify.js';
 import { unzip } from '../../src/unpack/unzip.js';
 import type { ReceivedObject } from '../../src/write/csv-input.js';
+import { loadVenue } from '../../src/venue/venue.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { answer } from '../helpers/requests.js';
 import { CSV_NAME, digest, FOLDER, sidecarOf, ZIP_NAME, ZIPS } from './bodies.js';
@@ -22,6 +23,7 @@ const WIRE_REFUSALS = ['not-a-zip', 'length-mismatch', 'body-damaged', 'checksum
 const REFUSALS = [...ZIP_REFUSALS, ...WIRE_REFUSALS];
 export const ZIP_BYTES = ZIPS.map(({ bytes }) => bytes);
 
+const VENUE = loadVenue();
 const PLAN: PartitionPlan = {
   series: { market: 'spot', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' },
   settings: SETTINGS,
@@ -52,6 +54,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
   };
   const context = {
     fetch: verify(wire),
+    venue: VENUE,
     archiveUrl: 'http://archive.test',
     staleChecksum: 'fail' as const,
     verify: etag === undefined ? ('sha256' as const) : ('etag' as const),

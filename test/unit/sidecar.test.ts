@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/fetch.js';
 import { downloadObject } from '../../src/run/download-object.js';
 import { verify } from '../../src/transport/verify.js';
+import { loadVenue } from '../../src/venue/venue.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -18,6 +19,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
   const arrived = await downloadObject(
     {
       fetch: verify(wire),
+      venue: loadVenue(),
       archiveUrl: 'http://archive.test',
       staleChecksum: 'fail' as const,
       verify: 'sha256',

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -153,6 +153,37 @@ describe('transport, with a large body', () => {
     expect(error.code).toBe('length-mismatch');
     expect(error.message).toContain('more than 1999 bytes');
     await gone(sockets[0]);
+  });
+
+  it('ends a body without a length that grows beyond what is allowed, and keeps nothing for the next attempt', async () => {
+    let sent = 0;
+    const { url, sockets } = await wireServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nETag: "e"\r\n\r\n');
+      const more = (): void => {
+        while (!socket.destroyed && sent < 256 * MIB) {
+          sent += MIB;
+          if (!socket.write(Buffer.alloc(MIB))) {
+            socket.once('drain', more);
+            return;
+          }
+        }
+      };
+      more();
+    });
+    const more = { spoolPath: join(folder, 'endless.zip'), spoolAboveBytes: 1, maxBytes: 3 * MIB };
+    const error = await refusal(transport()(url, { ...more, expect: { zip: true, bytes: 414 } }));
+    expect([error.code, error.partial]).toEqual(['length-mismatch', undefined]);
+    expect(error.message).toContain('more than 3145728 bytes, the listing says 414');
+    await gone(sockets[0]);
+    expect(statSync(more.spoolPath).size).toBeLessThan(8 * MIB);
+  });
+
+  it('refuses a length that is more than allowed before a byte of the body is kept', async () => {
+    const { url } = await wireServer((socket) => {
+      socket.write(httpAnswer(200, 'x', ['Content-Length: 1000000000']));
+    });
+    const error = await refusal(transport()(url, { maxBytes: 1999 }));
+    expect(error.code).toBe('length-mismatch');
   });
 
   it('allows exactly as many bytes as allowed', async () => {

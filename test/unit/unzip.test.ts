@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
+import { CryptodlError } from '../../src/errors.js';
 import type { Body } from '../../src/fetch.js';
 import { unzip, type UnzipOptions } from '../../src/unpack/unzip.js';
 
@@ -244,6 +245,32 @@ describe('a zip that is not', () => {
     const body = onDisk(makeZip([{ name: NAME, data: NOISE, method: 0 }]));
     writeFileSync(join(folder, 'archive.zip'), 'PK');
     await expect(unzip(body, NAME, options())).rejects.toMatchObject({ code: 'zip-broken' });
+  });
+});
+
+describe('a large member', () => {
+  const ROWS = Buffer.alloc(4 << 20, '1704067200000,1,2\n');
+  const zip = makeZip([{ name: NAME, data: ROWS }]);
+
+  it('is refused when it is packed better than rows can be; a small one cannot do harm', async () => {
+    await expect(unzip(inMemory(zip), NAME, options({ maxRatio: 100 }))).rejects.toMatchObject({
+      code: 'zip-bomb',
+      message: expect.stringMatching(/4194304 bytes out of \d+, more than 100 to 1/) as unknown,
+    });
+    expect(existsSync(spoolPath)).toBe(false);
+    const small = await unzip(inMemory(zip), NAME, options({ maxRatio: 100, memoryBytes: 8 << 20 }));
+    expect(small.kind).toBe('memory');
+  });
+
+  it('is not unpacked to its end when its beginning is refused, and leaves no file', async () => {
+    let looked = 0;
+    const look = (chunk: Buffer): void => {
+      looked += chunk.length;
+      throw new CryptodlError('row-malformed', 'no row');
+    };
+    await expect(unzip(inMemory(zip), NAME, options({ look }))).rejects.toMatchObject({ message: 'no row' });
+    expect(looked).toBeLessThan(1 << 20);
+    expect(existsSync(spoolPath)).toBe(false);
   });
 });
 
