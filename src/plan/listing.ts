@@ -105,6 +105,23 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
+/** Thirty times the longest real listing: 3,100 days of a series with their sidecars, or the symbols of a market. */
+const MOST_NAMES = 200_000;
+/** Also pages without names are paged through: by a store with small pages, or one that never ends. */
+const MOST_PAGES = 5000;
+
+/** Throws `listing-malformed` for a walk that has no end. */
+function endlessGuard(prefix: string): (page: ListingPage) => void {
+  let [names, pages] = [0, 0];
+  return ({ objects, prefixes }) => {
+    names += objects.length + prefixes.length;
+    pages += 1;
+    if (names <= MOST_NAMES && pages <= MOST_PAGES) return;
+    const text = `the listing of ${prefix} does not end: ${names} names on ${pages} pages`;
+    throw new CryptodlError('listing-malformed', text);
+  };
+}
+
 /** What one walk has seen, to be kept at its end, wherever that is. */
 class Seen {
   readonly #objects: ListedObject[] = [];
@@ -147,6 +164,7 @@ async function* pages(
   const seen = new Seen(marker ?? null);
   let position = marker;
   let lastSeen: string | undefined;
+  const guard = endlessGuard(prefix);
   let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
   try {
     for (;;) {
@@ -155,6 +173,7 @@ async function* pages(
       try {
         page = await getPage(get, query, known);
         assertOrder(page, prefix);
+        guard(page);
       } catch (error) {
         const rest = knownAfter(known, after);
         if (rest === undefined || copies?.mayStandIn(error, rest.at) !== true) throw error;

@@ -1,6 +1,8 @@
 /** One page of rows from REST: its times made out, and nothing taken that was not asked for. */
 import { CryptodlError } from '../errors.js';
+import type { Series } from '../task.js';
 import type { RouteSpec } from '../venue/facts.js';
+import { pairOf } from '../venue/routes.js';
 
 /** Epoch milliseconds `[from, to)`. */
 export interface Span {
@@ -23,16 +25,22 @@ export type PageQuery =
 export type GetPage = (query: PageQuery) => Promise<readonly Row[]>;
 
 /**
- * Rows strictly ascending, by id where the route has ids, and each within what was asked for. Throws `answer-malformed`
+ * Rows strictly ascending, by id where the route has ids, each of the symbol and within what was asked for. Throws `answer-malformed`
  * for what is no list of rows and `page-wrong` otherwise: `/futures/data` answers some questions with today's rows instead
  * of those of the window (facts, section 6).
  */
-export function readPage(content: unknown, route: RouteSpec, query: PageQuery): Row[] {
+export function readPage(
+  content: unknown,
+  route: RouteSpec,
+  query: PageQuery,
+  { symbol }: Pick<Series, 'symbol'>,
+): Row[] {
   if (!Array.isArray(content))
     throw new CryptodlError('answer-malformed', `${route.path} did not answer with a list`);
   const rows = content.map((cells: unknown) => rowOf(cells, route));
   let before: Row | undefined;
   for (const row of rows) {
+    refuseOtherContract(row, symbol, route);
     refuseStranger(row, query, route);
     if (before !== undefined && !isAfter(row, before, route))
       throw new CryptodlError(
@@ -80,6 +88,19 @@ function refuseStranger(row: Row, query: PageQuery, { path }: RouteSpec): void {
   if (row.at >= query.startTime && row.at <= query.endTime) return;
   const asked = `${instantText(query.startTime)} to ${instantText(query.endTime)}`;
   throw new CryptodlError('page-wrong', `${path}: row ${nameOf(row)} is outside of ${asked}, as asked for`);
+}
+
+/** Where rows name what they are of. */
+function refuseOtherContract({ cells }: Row, symbol: string, { path, parameters }: RouteSpec): void {
+  const asked = { symbol, pair: pairOf(symbol), contractType: parameters['contractType'] };
+  for (const [field, expected] of Object.entries(asked)) {
+    const said = cells[field];
+    if (said === undefined || expected === undefined || said === expected) continue;
+    throw new CryptodlError(
+      'page-wrong',
+      `${path}: a row has the ${field} ${shownValue(said)}, asked for was ${expected}`,
+    );
+  }
 }
 
 function isAfter(row: Row, before: Row, { id }: RouteSpec): boolean {

@@ -41,7 +41,7 @@ function getterOf(client: RestClient, route: RouteSpec, series: Series): GetPage
   );
   return (query: PageQuery) =>
     client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content) =>
-      readPage(content, route, query),
+      readPage(content, route, query, series),
     );
 }
 

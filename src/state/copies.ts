@@ -35,6 +35,8 @@ const STAGED_MS = 3_600_000;
 const WRITES_AT_ONCE = 8;
 /** What waits for the disk is in memory. */
 const MOST_KEPT = 64;
+/** Unpacked: as much as the largest answer that is taken from REST. */
+const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
 /** Its age says when the folder was last looked through: thousands of copies are not for every run. */
 const PRUNED = 'pruned';
@@ -63,13 +65,13 @@ export class Copies {
     const kept = this.#kept.get(name);
     if (kept !== undefined) return kept as Copy<T>;
     const path = this.#pathOf(name);
-    let bytes: Buffer;
+    let bytes: Buffer | undefined;
     try {
-      bytes = await readFile(path);
+      bytes = (await stat(path)).size > COPY_MAX_BYTES ? undefined : await readFile(path);
     } catch {
       return undefined;
     }
-    const copy = await contentOf(bytes, name, parse);
+    const copy = bytes === undefined ? undefined : await contentOf(bytes, name, parse);
     if (copy === undefined) {
       this.#warn(`the copy ${path} is damaged and thrown away`);
       if (!this.#options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
@@ -171,7 +173,8 @@ async function contentOf<T>(
   parse: (value: unknown) => T | undefined,
 ): Promise<Copy<T> | undefined> {
   try {
-    const content = JSON.parse((await unpacked(bytes)).toString('utf8')) as Partial<Record<string, unknown>>;
+    const text = (await unpacked(bytes, { maxOutputLength: COPY_MAX_BYTES })).toString('utf8');
+    const content = JSON.parse(text) as Partial<Record<string, unknown>>;
     const { v, at } = content;
     const value = parse(content['value']);
     const isRight = v === 1 && content['name'] === name && typeof at === 'number' && Number.isFinite(at);

@@ -494,6 +494,14 @@ describe('D: rows', () => {
       refusal: /^row-malformed: \S+ line 1: 1 columns, expected 8/,
     },
     {
+      what: 'rows of another symbol',
+      zip: (key) => zipOf(key, csvOf(key).replaceAll('USDT', 'USDC')),
+      refusal: /^symbol-mismatch: \S+ line 2: symbol is "...USDC", expected ...USDT/,
+    },
+  ]);
+
+  refusals(scene, 'D9', [
+    {
       what: 'a line of 24 MB',
       zip: (key) => zipOf(key, `${linesOf(key)[0] ?? ''}\n1${randomBytes(12e6).toString('hex')}`),
       refusal: /^row-malformed: \S+: the line at byte \d+ is longer than 2097152 characters/,
@@ -508,11 +516,6 @@ describe('D: rows', () => {
       zip: (key) => zipOf(key, csvOf(key).replaceAll(/^2\d{3}-/gm, '2020-')),
       refusal:
         /^rows-outside-period: \S+: its rows are of 2020-\S+ … 2020-\S+, its period is 2\d{3}-\d\d-\d\d/,
-    },
-    {
-      what: 'rows of another symbol',
-      zip: (key) => zipOf(key, csvOf(key).replaceAll('USDT', 'USDC')),
-      refusal: /^symbol-mismatch: \S+ line 2: symbol is "...USDC", expected ...USDT/,
     },
   ]);
 

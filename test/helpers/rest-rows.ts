@@ -30,7 +30,7 @@ export function modelServer(
     if (asked.length > most) return Promise.reject(new Error(`more than ${most} requests`));
     return new Promise((resolve) => {
       const content = JSON.parse(JSON.stringify(answer(query))) as unknown;
-      resolve(readPage(content, route, query));
+      resolve(readPage(content, route, query, { symbol: 'BTCUSDT' }));
     });
   };
   return { get, asked };

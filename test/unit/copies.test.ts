@@ -1,5 +1,6 @@
 import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { Copies } from '../../src/state/copies.js';
@@ -88,5 +89,20 @@ it('content of another name, or that nobody can read, is damaged', async () => {
   await copies.close();
   const reader = copiesIn(folder);
   expect(await reader.read('a', () => undefined)).toBeUndefined();
+  expect([reader.said.length, copiesOn(folder)]).toEqual([1, []]);
+});
+
+it.each([
+  ['when it is unpacked', 9],
+  ['as a file', 0],
+])('a copy that is larger than any answer of a host is damaged: %s', async (_, level) => {
+  const folder = mkdtempSync(join(scratch, 'c-'));
+  const copies = copiesIn(folder);
+  await copies.keep('a', 'x');
+  await copies.close();
+  const copy = JSON.stringify({ v: 1, name: 'a', at: NOW, value: 'x' });
+  writeFileSync(join(folder, copiesOn(folder)[0] ?? ''), gzipSync(copy.padEnd(65 * 1024 * 1024), { level }));
+  const reader = copiesIn(folder);
+  expect(await reader.read('a', textOf)).toBeUndefined();
   expect([reader.said.length, copiesOn(folder)]).toEqual([1, []]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
 import { createListing } from '../../src/plan/listing.js';
-import type { GetListing } from '../../src/plan/listing.js';
+import type { GetListing, GotPage } from '../../src/plan/listing.js';
 import { parseListing } from '../../src/plan/listing-xml.js';
 
 /** As the session does it: every page is parsed as it comes. */
@@ -144,6 +144,27 @@ describe('a listing that would never end is refused', () => {
       {},
     );
     await expect(keysOf(archive)).rejects.toMatchObject({ code: 'listing-malformed' });
+  });
+
+  it.each([
+    ['with names', 1000, 200],
+    ['with a name on each page', 1, 5000],
+  ])('new pages for ever, %s', async (_, namesOnPage, mostPages) => {
+    let pages = 0;
+    const get = (): Promise<GotPage> => {
+      const first = pages * namesOnPage;
+      pages += 1;
+      if (pages > 6000) throw new Error('asked for ever');
+      const objects = Array.from({ length: namesOnPage }, (__, index) => ({
+        key: `d/${String(first + index).padStart(9, '0')}`,
+        bytes: 1,
+        etag: 'e',
+        lastModified: '',
+      }));
+      return Promise.resolve({ objects, prefixes: [], truncated: true });
+    };
+    await expect(all(createListing(get).objects('d/'))).rejects.toThrow('the listing of d/ does not end');
+    expect(pages).toBe(mostPages + 1);
   });
 
   it('a marker that goes back', async () => {

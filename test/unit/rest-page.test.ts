@@ -10,15 +10,16 @@ const INTEREST = routeOf('um', 'openInterestHist');
 const KLINES = routeOf('um', 'klines');
 const TRADES = routeOf('um', 'aggTrades');
 
+const OF = { symbol: 'BTCUSD_PERP' };
 const AT = Date.UTC(2026, 8, 1);
 const ALL: PageQuery = { startTime: 0, endTime: 4_133_404_800_000 };
 
 const read = (content: unknown, query: PageQuery = ALL, route: RouteSpec = INTEREST): Row[] =>
-  readPage(content, route, query);
+  readPage(content, route, query, OF);
 
 function refusalOf(content: unknown, query: PageQuery = ALL, route: RouteSpec = INTEREST): CryptodlError {
   try {
-    readPage(content, route, query);
+    readPage(content, route, query, OF);
   } catch (error) {
     if (error instanceof CryptodlError) return error;
     throw error;
@@ -27,6 +28,26 @@ function refusalOf(content: unknown, query: PageQuery = ALL, route: RouteSpec = 
 }
 
 describe('a row', () => {
+  it.each([
+    ['symbol', 'ZZZ', 'BTCUSD_PERP'],
+    ['symbol', 'BTCUSD_261225', 'BTCUSD_PERP'],
+    ['symbol', null, 'BTCUSD_PERP'],
+    ['pair', 'ETHUSD', 'BTCUSD'],
+    ['contractType', 'CURRENT_QUARTER', 'PERPETUAL'],
+  ])('of another contract is refused: %s %s', (field, said, expected) => {
+    const route = routeOf('cm', 'openInterestHist');
+    const rows = [
+      { timestamp: AT, [field]: expected },
+      { timestamp: AT + 1, [field]: said },
+    ];
+    expect(read(rows.slice(0, 1), ALL, route)).toHaveLength(1);
+    const refusal = refusalOf(rows, ALL, route);
+    expect(refusal.code).toBe('page-wrong');
+    expect(refusal.message).toContain(
+      `a row has the ${field} ${JSON.stringify(said)}, asked for was ${expected}`,
+    );
+  });
+
   it('has its time as a number or as a text, and keeps its cells as they were', () => {
     const cells = { sumOpenInterest: '1.50', timestamp: `${AT}` };
     expect(read([cells, { timestamp: AT + 1 }])).toEqual([
@@ -36,7 +57,9 @@ describe('a row', () => {
   });
 
   it('has its keys in any order', () => {
-    const rows: unknown = JSON.parse(`[{"timestamp":${AT},"pair":"A"},{"pair":"A","timestamp":${AT + 1}}]`);
+    const rows: unknown = JSON.parse(
+      `[{"timestamp":${AT},"pair":"BTCUSD"},{"pair":"BTCUSD","timestamp":${AT + 1}}]`,
+    );
     expect(read(rows).map(({ at }) => at)).toEqual([AT, AT + 1]);
   });
 
@@ -171,7 +194,7 @@ it('whatever is answered is read or refused with a typed error', () => {
   fc.assert(
     fc.property(page, query, fc.constantFrom(INTEREST, KLINES, TRADES), (content, asked, route) => {
       try {
-        const rows = readPage(content, route, asked);
+        const rows = readPage(content, route, asked, OF);
         for (const [index, { at, id }] of rows.entries()) {
           const before = rows[index - 1];
           if (before === undefined) continue;

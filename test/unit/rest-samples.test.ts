@@ -90,7 +90,9 @@ const ROUTES: Routed[] = MARKETS.flatMap((market) =>
 
 /** One row at a time: what order a recording has, and what it was asked for, is not known any more. */
 function rowOf(cells: unknown, route: RouteSpec): Row {
-  const [row] = readPage([cells], route, { startTime: 0, endTime: 4_133_404_800_000 });
+  const { symbol, pair = '' } = cells as { symbol?: string; pair?: string };
+  const all = { startTime: 0, endTime: 4_133_404_800_000 };
+  const [row] = readPage([cells], route, all, { symbol: symbol ?? pair });
   if (row === undefined) throw new Error('no row');
   return row;
 }
