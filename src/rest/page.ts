@@ -91,11 +91,11 @@ function refuseStranger(row: Row, query: PageQuery, { path }: RouteSpec): void {
 }
 
 /** Where rows name what they are of. */
-function refuseOtherContract({ cells }: Row, symbol: string, { path, parameters }: RouteSpec): void {
-  const asked = { symbol, pair: pairOf(symbol), contractType: parameters['contractType'] };
+function refuseOtherContract({ cells }: Row, symbol: string, { path }: RouteSpec): void {
+  const asked = { symbol, pair: pairOf(symbol) };
   for (const [field, expected] of Object.entries(asked)) {
     const said = cells[field];
-    if (said === undefined || expected === undefined || said === expected) continue;
+    if (said === undefined || said === expected) continue;
     throw new CryptodlError(
       'page-wrong',
       `${path}: a row has the ${field} ${shownValue(said)}, asked for was ${expected}`,

@@ -33,7 +33,6 @@ describe('a row', () => {
     ['symbol', 'BTCUSD_261225', 'BTCUSD_PERP'],
     ['symbol', null, 'BTCUSD_PERP'],
     ['pair', 'ETHUSD', 'BTCUSD'],
-    ['contractType', 'CURRENT_QUARTER', 'PERPETUAL'],
   ])('of another contract is refused: %s %s', (field, said, expected) => {
     const route = routeOf('cm', 'openInterestHist');
     const rows = [
