@@ -112,12 +112,12 @@ const MOST_PAGES = 5000;
 
 /** Throws `listing-malformed` for a walk that has no end. */
 function endlessGuard(prefix: string): (page: ListingPage) => void {
-  let [names, pages] = [0, 0];
+  let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {
     names += objects.length + prefixes.length;
-    pages += 1;
-    if (names <= MOST_NAMES && pages <= MOST_PAGES) return;
-    const text = `the listing of ${prefix} does not end: ${names} names on ${pages} pages`;
+    count += 1;
+    if (names <= MOST_NAMES && count <= MOST_PAGES) return;
+    const text = `the listing of ${prefix} does not end: ${names} names on ${count} pages`;
     throw new CryptodlError('listing-malformed', text);
   };
 }
