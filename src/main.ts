@@ -7,6 +7,7 @@ import type { ExitCode } from './exit-code.js';
 import type { Io } from './io.js';
 import type { Verb } from './options/flags.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
+import { printLines } from './printable.js';
 
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
@@ -29,7 +30,7 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers);
   if (resolved.options['print-options'] === true) {
-    io.stdout.write(await optionsText(verb, resolved));
+    printLines(io.stdout, await optionsLines(verb, resolved));
     return 0;
   }
   switch (verb) {
@@ -82,7 +83,7 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   }
 }
 
-async function optionsText(verb: Verb, resolved: Resolved): Promise<string> {
+async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
   const { printOptions } = await import('./cli/print-options.js');
   return printOptions(verb, resolved);
 }
@@ -92,7 +93,7 @@ async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> 
   const { resolved, jobs } = await readJobs(invocation, typed.io);
   if (resolved.options['print-options'] === true) {
     for (const job of jobs)
-      typed.io.stdout.write(`[${job.name}]\n${await optionsText(job.verb, job.resolved)}`);
+      printLines(typed.io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
     return 0;
   }
   const { runJobs } = await import('./cli/run-jobs.js');
@@ -109,7 +110,7 @@ async function retry(
   const report = await readReport(path);
   const { resolved, verb, failures } = pastRun(path, report, layers);
   if (resolved.options['print-options'] === true) {
-    typed.io.stdout.write(await optionsText('retry', resolved));
+    printLines(typed.io.stdout, await optionsLines('retry', resolved));
     return 0;
   }
   const { io } = typed;

@@ -4,6 +4,7 @@ import { exitCode, exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import { surroundingsOf } from '../options/surroundings.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
+import { printLines } from '../printable.js';
 import { auditArchive } from '../run/audit-archive.js';
 import type { AuditedMonth, AuditFailure } from '../run/audit-archive.js';
 import { rebuildsOf, wantRebuilds } from '../run/prefer-daily.js';
@@ -104,7 +105,7 @@ async function prefer(
 ): Promise<void> {
   const { requests, notes } = await rebuildsOf(session, month);
   tally.rebuilds.push(...requests);
-  if (resolved.options.prefer === 'daily') for (const note of notes) io.stderr.write(`${note}\n`);
+  if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
 }
 
 async function tellMonth(
@@ -115,18 +116,14 @@ async function tellMonth(
   for (const finding of findings) {
     const text = findingText(finding);
     const line = isJson
-      ? JSON.stringify({ event: 'finding', ...series, month, ...finding, text })
+      ? { event: 'finding', ...series, month, ...finding, text }
       : `${seriesName(series)} ${month}  ${finding.kind}  ${text}`;
-    await writeData(io, `${line}\n`);
+    await writeData(io, [line]);
   }
   for (const { key, error } of failures) {
     const { code, retryable, message } = error;
-    if (isJson)
-      await writeData(
-        io,
-        `${JSON.stringify({ event: 'failed', ...series, month, key, code, retryable, message })}\n`,
-      );
-    io.stderr.write(`failed  ${key}: ${message}\n`);
+    if (isJson) await writeData(io, [{ event: 'failed', ...series, month, key, code, retryable, message }]);
+    printLines(io.stderr, [`failed  ${key}: ${message}`]);
   }
 }
 
@@ -175,13 +172,13 @@ async function conclude(
     [isPreferred ? 'rebuilt' : 'rebuildable']: tally.rebuilds.length,
     exitCode: code,
   };
-  if (options.json === true) await writeData(io, `${JSON.stringify({ event: 'audit', ...summary })}\n`);
+  if (options.json === true) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet === true && code === 0) return code;
-  io.stderr.write(`${textOf(tally)}\n`);
+  printLines(io.stderr, [textOf(tally)]);
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
-    io.stderr.write(`${months} would be better from the days\nnext: ${line}\n`);
+    printLines(io.stderr, [`${months} would be better from the days`, `next: ${line}`]);
   }
   return code;
 }

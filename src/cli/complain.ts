@@ -3,7 +3,7 @@ import type { CryptodlError } from '../errors.js';
 import { codeOfRefusal } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { withoutPassword } from '../options/surroundings.js';
+import { printLines } from '../printable.js';
 import { correctedLine } from './corrected-line.js';
 
 export interface Typed {
@@ -15,11 +15,13 @@ export interface Typed {
 
 /** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
 export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
-  const { hint, correction } = error;
-  io.stderr.write(`cryptodl: ${withoutPassword(error.message)}\n`);
-  if (hint !== undefined) io.stderr.write(`  ${hint}\n`);
-  if (correction !== undefined)
-    io.stderr.write(`  ${correctedLine(argv, correction, io.environment, before)}\n`);
-  if (error.code === 'bug' && error.cause instanceof Error) io.stderr.write(`${error.cause.stack ?? ''}\n`);
+  const { hint, correction, cause } = error;
+  const line = correction === undefined ? undefined : correctedLine(argv, correction, io.environment, before);
+  const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
+  printLines(io.stderr, [
+    `cryptodl: ${error.message}`,
+    ...[hint, line].flatMap((text) => (text === undefined ? [] : `  ${text}`.split('\n'))),
+    ...(stack ?? []),
+  ]);
   return codeOfRefusal(error.code);
 }

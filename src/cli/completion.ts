@@ -6,12 +6,12 @@ import type { Io } from '../io.js';
 import { FLAG_NAMES, flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
-import { writeData } from './write-data.js';
+import { writeText } from './write-data.js';
 
 export async function completion(shell: string | undefined, io: Io): Promise<ExitCode> {
   const name = SHELLS.find((candidate) => candidate === shell);
   if (name === undefined) throw refuseShell(shell);
-  await writeData(io, { bash: bashScript, zsh: zshScript, fish: fishScript }[name]());
+  await writeText(io, { bash: bashScript, zsh: zshScript, fish: fishScript }[name]());
   return 0;
 }
 

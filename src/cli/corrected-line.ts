@@ -2,7 +2,7 @@
 import type { Correction } from '../errors.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
-import { withoutPassword } from '../options/surroundings.js';
+import { withoutPassword } from '../printable.js';
 import { shellWord } from '../shell-word.js';
 import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';

@@ -6,6 +6,7 @@ import { heatMap, legend } from '../coverage/heat-map.js';
 import { percentText, seriesTable, spanText, tableRow } from '../coverage/series-table.js';
 import type { TableRow } from '../coverage/series-table.js';
 import type { Io } from '../io.js';
+import { printable } from '../printable.js';
 import type { CoveredSeries, FoundHalt } from '../run/cover-lake.js';
 import type { Series } from '../task.js';
 
@@ -60,7 +61,7 @@ export function createCoverageText(io: Io, by: Grain | undefined, mostDays: numb
 
 function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: Grain | undefined, mostDays: number): Row {
   const { series, format, from, to } = coverage;
-  const label = `${series.symbol}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
+  const label = `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
   const isShort = to - from <= mostDays;
   return {
     table: tableRow(label, coverage, gaps, amounts),
@@ -71,7 +72,7 @@ function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: Grain | undefi
 
 /** `um klines 1m` */
 function groupName({ market, dataset, interval }: Series): string {
-  return [market, dataset, interval].filter((part) => part !== undefined).join(' ');
+  return printable([market, dataset, interval].filter((part) => part !== undefined).join(' '));
 }
 
 interface Style {

@@ -18,6 +18,7 @@ import { heldSeries } from '../plan/held-series.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
+import { printLines } from '../printable.js';
 import { narrowHeld } from '../run/narrow-held.js';
 import { coverLake } from '../run/cover-lake.js';
 import type { CoveredSeries, FoundHalt } from '../run/cover-lake.js';
@@ -30,7 +31,7 @@ import type { Venue } from '../venue/venue.js';
 import { correctedLine } from './corrected-line.js';
 import { createCoverageText } from './coverage-text.js';
 import { readLists } from './read-lists.js';
-import { writeData } from './write-data.js';
+import { writeData, writeText } from './write-data.js';
 
 export interface CoverageRun {
   readonly resolved: Resolved;
@@ -74,7 +75,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const skipped: string[] = [];
   const skip = (message: string): void => {
     skipped.push(message);
-    io.stderr.write(`warning: ${message}\n`);
+    printLines(io.stderr, [`warning: ${message}`]);
   };
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns =
@@ -140,17 +141,17 @@ async function write(
   if (options.json === true) {
     for await (const one of covered) {
       const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
-      if (!(await writeData(io, `${JSON.stringify(record)}\n`))) return;
+      if (!(await writeData(io, [record]))) return;
     }
-    await writeData(io, `${JSON.stringify(summaryOf(found))}\n`);
+    await writeData(io, [summaryOf(found)]);
   } else if (options.csv === true) {
-    if (!(await writeData(io, CSV_HEAD))) return;
+    if (!(await writeData(io, [CSV_HEAD]))) return;
     for await (const one of covered)
       if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
   } else {
     const text = createCoverageText(io, options.by, MOST_DAYS);
-    for await (const one of covered) if (!(await writeData(io, text.add(one)))) return;
-    await writeData(io, text.end(found.halts));
+    for await (const one of covered) if (!(await writeText(io, text.add(one)))) return;
+    await writeText(io, text.end(found.halts));
   }
 }
 
@@ -173,7 +174,7 @@ function conclude(
   { refused, below, incomplete, broken, continuing }: Findings,
 ): ExitCode {
   const say = (line: string): void => {
-    io.stderr.write(`${line}\n`);
+    printLines(io.stderr, [line]);
   };
   const { options } = resolved;
   for (const { message, hint } of refused.slice(0, MOST_NAMED * 2)) {

@@ -5,7 +5,8 @@ import type { Finding, Status } from '../doctor/finding.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf, withoutPassword } from '../options/surroundings.js';
+import { surroundingsOf } from '../options/surroundings.js';
+import { printLines } from '../printable.js';
 import { examine } from '../run/examine.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
@@ -31,16 +32,15 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
       clock: systemClock,
       signal: signals.signal,
       warn: (message) => {
-        io.stderr.write(`warning: ${message}\n`);
+        printLines(io.stderr, [`warning: ${message}`]);
       },
     });
-    for await (const told of findings) {
-      const found = { ...told, found: withoutPassword(told.found) };
+    for await (const found of findings) {
       counts[found.status] += 1;
       if (!isRead || (options.quiet === true && found.status === 'ok')) continue;
-      const line = options.json === true ? JSON.stringify(fieldsOf(found)) : lineOf(found);
+      const line = options.json === true ? fieldsOf(found) : lineOf(found);
       // The exit code counts also for those who have seen enough.
-      isRead = await writeData(io, `${line}\n`);
+      isRead = await writeData(io, [line]);
     }
   } catch (error) {
     const signal = signals.signalled();
@@ -50,7 +50,7 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
     signals.release();
   }
   const { ok, warn, fail } = counts;
-  if (options.quiet !== true) io.stderr.write(`${ok} ok, ${warn} warn, ${fail} fail\n`);
+  if (options.quiet !== true) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
   return fail > 0 ? 1 : 0;
 }
 

@@ -10,6 +10,7 @@ import { chooseDatasets } from '../run/choose-datasets.js';
 import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
 import type { Session } from '../run/session.js';
+import { printLines, tabbed } from '../printable.js';
 import type { Market } from '../task.js';
 import { bytesText, numberText } from '../units.js';
 import { endedText } from '../venue/ended.js';
@@ -172,12 +173,11 @@ async function print(
           .map((cell, at) => String(cell).padEnd(widths[at] ?? 0))
           .join('  ')
           .trimEnd()
-      : cells.join('\t');
-    const line = resolved.options.json === true ? JSON.stringify(fields) : text;
-    if (!(await writeData(io, `${line}\n`))) return 0;
+      : tabbed(cells);
+    if (!(await writeData(io, [resolved.options.json === true ? fields : text]))) return 0;
   }
   const count = `${numberText(number)} ${number === 1 ? what.slice(0, -1) : what}`;
-  if (resolved.options.quiet !== true) io.stderr.write(`${[count, ...more()].join('; ')}\n`);
+  if (resolved.options.quiet !== true) printLines(io.stderr, [[count, ...more()].join('; ')]);
   return 0;
 }
 

@@ -6,6 +6,7 @@ import type { Io } from '../io.js';
 import { SILENT } from '../observer.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
+import { printLines } from '../printable.js';
 import { isListingFault } from '../plan/listing.js';
 import { openSession } from '../run/session.js';
 import type { Session } from '../run/session.js';
@@ -29,7 +30,7 @@ export function openLookUp({ resolved, io }: LookUp, { signal }: Signals): Sessi
     observer: {
       ...SILENT,
       warn: (message) => {
-        io.stderr.write(`warning: ${message}\n`);
+        printLines(io.stderr, [`warning: ${message}`]);
       },
     },
     clock: systemClock,

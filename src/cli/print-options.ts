@@ -1,21 +1,18 @@
-import { withoutPassword } from '../options/surroundings.js';
 import { flagsOf } from '../options/flags.js';
 import type { FlagName, Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { dayText } from '../calendar.js';
 
 /** `market  um  (default)`, one line per option. */
-export function printOptions(verb: Verb, resolved: Resolved): string {
+export function printOptions(verb: Verb, resolved: Resolved): string[] {
   const names = flagsOf(verb).filter((name) => name !== 'print-options');
   const width = Math.max(...names.map((name) => name.length));
-  return names
-    .map((name) => {
-      const value = resolved.options[name];
-      const shown =
-        (name === 'from' || name === 'to') && typeof value === 'number' ? dayText(value) : textOf(value);
-      return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})\n`;
-    })
-    .join('');
+  return names.map((name) => {
+    const value = resolved.options[name];
+    const shown =
+      (name === 'from' || name === 'to') && typeof value === 'number' ? dayText(value) : textOf(value);
+    return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
+  });
 }
 
 function textOf(value: Options[FlagName]): string {
@@ -24,5 +21,5 @@ function textOf(value: Options[FlagName]): string {
   if (typeof value === 'object' && 'text' in value) return value.text;
   if (typeof value === 'object' && 'kind' in value)
     return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
-  return withoutPassword(String(value));
+  return String(value);
 }

@@ -1,6 +1,7 @@
 /** `--dry-run`: `fetch|skip|absent`, bytes and key per object on stdout, or an event for each. */
 import type { Io } from '../io.js';
 import { periodText } from '../calendar.js';
+import { tabbed } from '../printable.js';
 import type { PartitionPlan, Task } from '../task.js';
 import { writeData } from './write-data.js';
 
@@ -9,21 +10,27 @@ export async function printPlan(
   io: Io,
   { isJson, job }: { readonly isJson: boolean; readonly job: string | undefined },
 ): Promise<void> {
-  const textOf = isJson ? asEvent : asLine;
+  const lineOf = isJson ? asEvent : asLine;
   for await (const { tasks } of plans) {
-    if (!(await writeData(io, tasks.map((task) => textOf(task, job)).join('')))) return;
+    if (
+      !(await writeData(
+        io,
+        tasks.map((task) => lineOf(task, job)),
+      ))
+    )
+      return;
   }
 }
 
 function asLine({ action, object }: Task, job: string | undefined): string {
-  const cells = [action.kind, String(object.bytes ?? 0), object.key, ...(job === undefined ? [] : [job])];
-  return `${cells.join('\t')}\n`;
+  return tabbed([action.kind, object.bytes ?? 0, object.key, ...(job === undefined ? [] : [job])]);
 }
 
-function asEvent({ series, action, object }: Task, job: string | undefined): string {
+function asEvent({ series, action, object }: Task, job: string | undefined): object {
   const { kind, ...why } = action;
   const { key, bytes, period } = object;
-  const facts = {
+  return {
+    event: 'planned',
     ...(job === undefined ? {} : { job }),
     action: kind,
     ...why,
@@ -33,5 +40,4 @@ function asEvent({ series, action, object }: Task, job: string | undefined): str
     bytes,
     key,
   };
-  return `${JSON.stringify({ event: 'planned', ...facts })}\n`;
 }

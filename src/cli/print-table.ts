@@ -2,6 +2,7 @@
 import type { Answer, Cell, Column } from '../duckdb.js';
 import type { Io } from '../io.js';
 import { plainText } from './cell-text.js';
+import { tabbed } from '../printable.js';
 import { writeData } from './write-data.js';
 import { numberText } from '../units.js';
 
@@ -24,7 +25,7 @@ export async function printTable(io: Io, { columns, batches }: Answer): Promise<
     ...moreText(columns.length - table.columns, 'column'),
   ];
   const last = hidden.length === 0 ? [] : [`… ${hidden.join(', ')}: --csv for all`];
-  await writeData(io, [...table.lines, ...last].map((line) => `${line}\n`).join(''));
+  await writeData(io, [...table.lines, ...last]);
   return rows;
 }
 
@@ -73,9 +74,9 @@ function cellText(cell: Cell): string {
 /** Whole seconds need no digits behind them. */
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.000000Z$/;
 
-/** Without what would move the cursor, and no wider than a cell may be. */
+/** No wider than a cell may be. */
 function shortened(text: string): string {
-  const plain = text.replaceAll(/\p{Cc}/gu, '·');
+  const plain = tabbed([text]);
   if (displayWidth(plain) <= MOST_CELL_COLUMNS) return plain;
   let cut = '';
   for (const character of plain) {

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Io } from '../io.js';
 import { run } from '../main.js';
+import { printLines } from '../printable.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
@@ -13,7 +14,7 @@ export async function main(): Promise<void> {
     isRead = false;
     // A reader that has seen enough (`| head`) is no error.
     if (error.code === 'EPIPE') return;
-    process.stderr.write(`cryptodl: stdout cannot be written (${error.code ?? error.message})\n`);
+    printLines(process.stderr, [`cryptodl: stdout cannot be written (${error.code ?? error.message})`]);
     // As safe as any other end: what is committed stays, and the kernel frees the lock.
     process.exit(1);
   });

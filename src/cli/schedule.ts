@@ -3,15 +3,18 @@ import { basename, resolve } from 'node:path';
 import { systemClock } from '../clock.js';
 import { toCryptodlError, usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
-import { flagsOf } from '../options/flags.js';
+import type { Io } from '../io.js';
+import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
+import { printable, printLines, withoutPassword } from '../printable.js';
 import { checkRequest } from '../run/check-request.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { cronLine, crontab, LONGEST_CRON_LINE } from '../schedule/crontab.js';
 import type { ScheduledCommand } from '../schedule/crontab.js';
 import { units } from '../schedule/units.js';
+import { absolutePath } from '../shown-path.js';
 import { isSchedulable } from './command-words.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
@@ -20,7 +23,8 @@ import { layersOf } from './layers.js';
 import { pastRun, readReport } from './past-runs.js';
 import { parseCommandLine } from './program.js';
 import type { Invocation } from './program.js';
-import { lostVariables, scheduledWords } from './scheduled-words.js';
+import { lostVariables, scheduledWords, secretFlags } from './scheduled-words.js';
+import { writeText } from './write-data.js';
 
 /** So that not all of a time zone come in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
@@ -43,24 +47,19 @@ export async function schedule(
   try {
     const invocation = parseCommandLine(line, io);
     if (invocation === undefined) return 0;
-    refuseUnfit(invocation, line);
+    refuseUnfit(invocation);
     const resolved = await checked(invocation, typed);
     warn(invocation, resolved, typed);
-    io.stdout.write(texts(invocation, resolved, options, typed));
+    await writeText(io, texts(invocation, resolved, options, typed));
     return 0;
   } catch (error) {
     return complain(toCryptodlError(error), typed);
   }
 }
 
-function refuseUnfit({ verb }: Invocation, line: readonly string[]): void {
+function refuseUnfit({ verb }: Invocation): void {
   if (!isSchedulable(verb))
     throw usage(`schedule: ${verb} is nothing to do again and again`, undefined, { argv: FIRST_LINE });
-  if (line.some((word) => /[\n\r]/.test(word)))
-    throw usage(
-      'schedule: neither a crontab nor a unit can hold a line break',
-      'write it in a --config FILE',
-    );
 }
 
 /** Throws what the command itself would be refused with before it does anything. */
@@ -76,9 +75,25 @@ async function checked(invocation: Invocation, { io }: Typed): Promise<Resolved>
 }
 
 function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {
-  if (values.now !== undefined) io.stderr.write('warning: --now: every run will take that for the present\n');
-  for (const name of lostVariables(verb, { resolved, io }))
-    io.stderr.write(`warning: ${name} is set here, and will not be there: say the same with a flag\n`);
+  const warnings = [
+    ...(values.now === undefined ? [] : ['--now: every run will take that for the present']),
+    ...lostVariables(verb, { resolved, io }).map(
+      (name) => `${name} is set here, and will not be there: say the same with a flag`,
+    ),
+    ...secretFlags(verb, resolved).map(
+      (name) =>
+        `--${name} holds a password, which is not printed: write the line ${environmentName(name)}='http://user:password@host:port' into ${environmentFile(io)} (chmod 600)`,
+    ),
+  ];
+  printLines(
+    io.stderr,
+    warnings.map((text) => `warning: ${text}`),
+  );
+}
+
+/** Read by the shell that cron starts, and by systemd. */
+function environmentFile({ environment }: Io): string {
+  return absolutePath('~/.config/cryptodl/environment', environment['HOME']);
 }
 
 function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {
@@ -86,12 +101,22 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, { a
   const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
   const everyHours = options.every === 'day' ? 24 : Number.parseInt(options.every, 10);
   const when = { hour: Math.floor(options.at / 60), minute: options.at % 60, everyHours };
-  const command: ScheduledCommand = { words, folder: resolve('.'), when };
+  const command: ScheduledCommand = {
+    words,
+    folder: resolve('.'),
+    when,
+    ...(secretFlags(verb, resolved).length === 0 ? {} : { environmentFile: environmentFile(io) }),
+  };
+  if ([command.folder, ...words].some((word) => printable(word) !== withoutPassword(word)))
+    throw usage(
+      'schedule: neither a crontab nor a unit can hold a line break or another control character',
+      'write it in a --config FILE',
+    );
   const cron: ScheduledCommand = { ...command, words: [...words, ...jitter(invocation)] };
   if (options.kind !== 'systemd' && cronLine(cron).length > LONGEST_CRON_LINE)
-    io.stderr.write(
-      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: write options in a --config FILE\n`,
-    );
+    printLines(io.stderr, [
+      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: write options in a --config FILE`,
+    ]);
   const name = unitName(verb, operand);
   const { service, timer } = units(command, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
   const folder = '~/.config/systemd/user';

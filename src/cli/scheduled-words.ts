@@ -4,6 +4,7 @@ import type { Io } from '../io.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { withoutPassword } from '../printable.js';
 import { absolutePath } from '../shown-path.js';
 import { wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
@@ -18,9 +19,12 @@ export function scheduledWords(
   const { HOME: home, XDG_STATE_HOME: stateHome } = io.environment;
   const { options, origins, texts } = resolved;
   const known = flagsOf(verb);
-  const words = wordsOf(argv, verb).map((word) => absoluteWord(word, verb, home));
+  const secret = secretFlags(verb, resolved);
+  const words = wordsOf(argv, verb)
+    .filter(({ flag }) => flag === undefined || !secret.includes(flag))
+    .map((word) => absoluteWord(word, verb, home));
   const fromEnvironment = known
-    .filter((name) => origins[name] === 'environment')
+    .filter((name) => origins[name] === 'environment' && !secret.includes(name))
     .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
   const more: string[] = [];
   // Jobs and reports have lakes of their own.
@@ -30,6 +34,15 @@ export function scheduledWords(
     more.push('--state-dir', resolve(stateHome, 'cryptodl'));
   if (known.includes('quiet') && options.quiet !== true && options.json !== true) more.push('--quiet');
   return [...words, ...fromEnvironment, ...more];
+}
+
+/** Flags whose value holds a password, unless a config file gives it: a crontab and a unit can be read by others. */
+export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[] {
+  return flagsOf(verb).filter(
+    (name) =>
+      ['flag', 'environment'].includes(origins[name]) &&
+      texts[name]?.some((text) => withoutPassword(text) !== text),
+  );
 }
 
 /** What the command would have been told here, and will not be told there. */

@@ -15,8 +15,7 @@ export async function schema(word: string | undefined, resolved: Resolved, io: I
   const venue = loadVenue();
   const { market, spec } = choose(venue, word, resolved);
   const description = describeDataset(venue, market, spec);
-  const lines = resolved.options.json === true ? [JSON.stringify(description)] : textOf(description);
-  await writeData(io, lines.map((line) => `${line}\n`).join(''));
+  await writeData(io, resolved.options.json === true ? [description] : textOf(description));
   return 0;
 }
 

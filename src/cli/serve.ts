@@ -4,6 +4,7 @@ import { errnoOf, usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
+import { printLines } from '../printable.js';
 import { serveArchive } from '../serve/archive.js';
 
 export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
@@ -24,8 +25,10 @@ export async function serve(directory: string, options: Options, io: Io): Promis
       '--port 0 takes a free one',
     );
   }
-  io.stdout.write(`${server.url}\n`);
-  io.stderr.write(`serving ${directory}; use it with --archive-url ${server.url}, end it with Ctrl-C\n`);
+  printLines(io.stdout, [server.url]);
+  printLines(io.stderr, [
+    `serving ${directory}; use it with --archive-url ${server.url}, end it with Ctrl-C`,
+  ]);
   const signal = await new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
     io.onSignal(resolve);
   });

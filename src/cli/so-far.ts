@@ -2,6 +2,7 @@
 import { systemClock } from '../clock.js';
 import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
+import { printLines } from '../printable.js';
 
 const EVERY_MS = 10_000;
 
@@ -12,6 +13,6 @@ export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () 
     const now = systemClock.monotonic();
     if (quiet === true || now - saidAt < EVERY_MS) return;
     saidAt = now;
-    io.stderr.write(`${text()} so far\n`);
+    printLines(io.stderr, [`${text()} so far`]);
   };
 }

@@ -6,6 +6,7 @@ import { errnoOf, toCryptodlError, usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
+import { linesText, printLines } from '../printable.js';
 import { absolutePath } from '../shown-path.js';
 import { lakeViews, queryLake } from '../run/query-lake.js';
 import type { QueriedLake } from '../run/query-lake.js';
@@ -15,7 +16,7 @@ import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { printTable } from './print-table.js';
 import { watchSignals } from './watch-signals.js';
-import { writeData } from './write-data.js';
+import { writeText } from './write-data.js';
 import { numberText } from '../units.js';
 
 export interface SqlRun {
@@ -34,7 +35,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
     venue: loadVenue(),
     root: absolutePath(options.out, home),
     warn: (message) => {
-      io.stderr.write(`warning: ${message}\n`);
+      printLines(io.stderr, [`warning: ${message}`]);
     },
   };
   if (options.views === true) return printViews(lake, operand, io);
@@ -46,7 +47,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
       print(run, answer),
     );
     if (rows !== undefined && options.quiet !== true)
-      io.stderr.write(`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}\n`);
+      printLines(io.stderr, [`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`]);
     return 0;
   } catch (error) {
     const signal = signals.signalled();
@@ -60,7 +61,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
 async function printViews(lake: QueriedLake, operand: string | undefined, io: Io): Promise<ExitCode> {
   if (operand !== undefined)
     throw usage('--views prints all views and takes no query', undefined, { flags: { views: null } });
-  for await (const statement of lakeViews(lake)) if (!(await writeData(io, statement))) break;
+  for await (const statement of lakeViews(lake)) if (!(await writeExact(io, statement))) break;
   return 0;
 }
 
@@ -86,11 +87,17 @@ async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number |
     return printTable(io, answer);
   const names = answer.columns.map(({ name }) => name);
   const lineOf = options.json === true ? jsonLine(names) : csvLine;
-  if (options.json !== true && !(await writeData(io, csvLine(names)))) return undefined;
+  if (options.json !== true && !(await writeExact(io, csvLine(names)))) return undefined;
   let number = 0;
   for await (const rows of answer.batches) {
     number += rows.length;
-    if (!(await writeData(io, rows.map(lineOf).join('')))) return undefined;
+    if (!(await writeExact(io, rows.map(lineOf).join('')))) return undefined;
   }
   return number;
+}
+
+/** A program gets every character; a terminal none that steers it. */
+function writeExact(io: Io, text: string): Promise<boolean> {
+  const isTerminal = io.stdout.isTTY === true;
+  return writeText(io, isTerminal ? linesText(text.split('\n').slice(0, -1)) : text);
 }

@@ -2,6 +2,7 @@
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
+import { printLines, tabbed } from '../printable.js';
 import { verifyLake } from '../run/verify-lake.js';
 import type { Progress, VerifySummary, VerifyTeller } from '../run/verify-lake.js';
 import { shownPath } from '../shown-path.js';
@@ -22,9 +23,10 @@ export async function verify(run: LookUp): Promise<ExitCode> {
   try {
     const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
     if (summary === undefined) return 0;
-    if (options.json === true) await writeData(io, `${JSON.stringify({ event: 'summary', ...summary })}\n`);
+    if (options.json === true) await writeData(io, [{ event: 'summary', ...summary }]);
     const isWell = summary.exitCode === 0;
-    if (options.quiet !== true || !isWell) io.stderr.write(closing(summary, shownPath(session.paths.root)));
+    if (options.quiet !== true || !isWell)
+      printLines(io.stderr, closing(summary, shownPath(session.paths.root)));
     return summary.exitCode;
   } catch (error) {
     return endLookUp(error, run, signals);
@@ -38,10 +40,7 @@ function teller({ options }: Resolved, io: Io): VerifyTeller {
   const soFar = tellSoFar(options, io);
   return {
     finding: (finding) =>
-      writeData(
-        io,
-        options.json === true ? `${JSON.stringify({ event: 'finding', ...finding })}\n` : lineOf(finding),
-      ),
+      writeData(io, [options.json === true ? { event: 'finding', ...finding } : lineOf(finding)]),
     progress: (progress) => {
       soFar(() => seen(progress));
     },
@@ -50,7 +49,7 @@ function teller({ options }: Resolved, io: Io): VerifyTeller {
 
 function lineOf({ kind, path, line, text, done }: Finding): string {
   const place = line === undefined ? path : `${path}:${line}`;
-  return `${kind}\t${place}\t${text}${done === undefined ? '' : ` (${done})`}\n`;
+  return tabbed([kind, place, `${text}${done === undefined ? '' : ` (${done})`}`]);
 }
 
 function seen({ series, files, bytes }: Progress): string {
@@ -58,12 +57,12 @@ function seen({ series, files, bytes }: Progress): string {
   return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
 }
 
-function closing(summary: VerifySummary, out: string): string {
+function closing(summary: VerifySummary, out: string): string[] {
   const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
-  if (parts.length === 0) return `${seen(summary)}: all sound\n`;
+  if (parts.length === 0) return [`${seen(summary)}: all sound`];
   const { fix, repair, 'nothing-known': others } = summary.left;
   const isUpstream = (summary.findings.revised ?? 0) > 0;
-  const lines = [
+  return [
     `${seen(summary)}: ${parts.join(', ')}`,
     ...(others > 0 ? [`${others} of them are only told: nothing here puts them right`] : []),
     ...(fix > 0 ? [`next: cryptodl verify --fix --out ${out}`] : []),
@@ -72,5 +71,4 @@ function closing(summary: VerifySummary, out: string): string {
       : []),
     ...(fix + repair + others === 0 ? ['all of it is put right'] : []),
   ];
-  return `${lines.join('\n')}\n`;
 }

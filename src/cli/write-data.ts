@@ -1,9 +1,16 @@
 import { once } from 'node:events';
 import { errnoOf } from '../errors.js';
 import type { Io } from '../io.js';
+import { linesText } from '../printable.js';
+import type { Line } from '../printable.js';
 
-/** Writes to stdout as fast as it is read; false when the reader has seen enough (`| head`). */
-export async function writeData(io: Io, text: string): Promise<boolean> {
+/** Lines to stdout as fast as they are read; false when the reader has seen enough (`| head`). */
+export function writeData(io: Io, lines: readonly Line[]): Promise<boolean> {
+  return writeText(io, linesText(lines));
+}
+
+/** The same of text that must stay as it is: CSV and SQL for programs, and text that is coloured. */
+export async function writeText(io: Io, text: string): Promise<boolean> {
   if (!io.stdout.write(text)) {
     try {
       await once(io.stdout, 'drain');

@@ -67,29 +67,27 @@ function periodName(from: number, index: number, by: Grain): string {
 }
 
 export const CSV_HEAD =
-  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n';
+  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons';
 
 /** A line per series and period. `reasons`: of its gaps, those that are not counted too. */
-export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): string {
+export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): string[] {
   const { series, format, from } = coverage;
   const about = seriesCells(series, format ?? '');
   let first = 0;
-  return periodsOf(coverage, gaps, by)
-    .map((period, index) => {
-      const name = periodName(from, index, by);
-      const end = endOf(from, index, by) * DAY_SECONDS;
-      const start = (index === 0 ? from : endOf(from, index - 1, by)) * DAY_SECONDS;
-      while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
-      const reasons = new Set<string>();
-      for (let at = first; (gaps[at]?.from ?? Infinity) < end; at += 1) {
-        const gap = gaps[at];
-        if (gap !== undefined && gap.to > start) reasons.add(gap.reason);
-      }
-      const { expected, held, missing, percent } = amountsRecord(period);
-      const cells = [...about, name, unitOf(coverage), expected, held, missing, percent ?? ''];
-      return `${cells.join(',')},${[...reasons].join(' ')}\n`;
-    })
-    .join('');
+  return periodsOf(coverage, gaps, by).map((period, index) => {
+    const name = periodName(from, index, by);
+    const end = endOf(from, index, by) * DAY_SECONDS;
+    const start = (index === 0 ? from : endOf(from, index - 1, by)) * DAY_SECONDS;
+    while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
+    const reasons = new Set<string>();
+    for (let at = first; (gaps[at]?.from ?? Infinity) < end; at += 1) {
+      const gap = gaps[at];
+      if (gap !== undefined && gap.to > start) reasons.add(gap.reason);
+    }
+    const { expected, held, missing, percent } = amountsRecord(period);
+    const cells = [...about, name, unitOf(coverage), expected, held, missing, percent ?? ''];
+    return `${cells.join(',')},${[...reasons].join(' ')}`;
+  });
 }
 
 /** Day after a period. */

@@ -37,12 +37,10 @@ export interface ProxyQuestion {
   readonly addresses: readonly string[];
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** An address as it may be shown. */
-  readonly shown: (address: string) => string;
 }
 
 export async function checkProxy(question: ProxyQuestion): Promise<Finding> {
-  const { rules, addresses, shown } = question;
+  const { rules, addresses } = question;
   const used = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];
   if (used.length === 0) {
     const isSet = rules.http !== '' || rules.https !== '';
@@ -53,13 +51,13 @@ export async function checkProxy(question: ProxyQuestion): Promise<Finding> {
   );
   const bad = reached.find(({ error }) => error !== undefined);
   if (bad !== undefined) {
-    return finding('proxy', 'fail', `${shown(bad.proxy)} cannot be reached (${bad.error ?? ''})`, {
+    return finding('proxy', 'fail', `${bad.proxy} cannot be reached (${bad.error ?? ''})`, {
       next: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none asks directly',
     });
   }
   const except = rules.except === '' ? '' : `, not for ${rules.except}`;
   const connectMs = Math.round(Math.max(...reached.map(({ ms }) => ms)));
-  const found = `${used.map(shown).join(' and ')} connects in ${connectMs} ms${except}`;
+  const found = `${used.join(' and ')} connects in ${connectMs} ms${except}`;
   return finding('proxy', 'ok', found, { figures: { connectMs } });
 }
 

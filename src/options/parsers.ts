@@ -162,6 +162,7 @@ function timeLike(value: string): string {
 
 /** An address that may have a query. */
 export const pingUrl: Parse<string> = (value, where) => {
+  refuseUserInfo(value, where);
   const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
   if (isAddress && new URL(value).hash === '') return value;
   const meant = `https://${value}`;
@@ -173,6 +174,7 @@ export const pingUrl: Parse<string> = (value, where) => {
 };
 
 export const url: Parse<string> = (value, where) => {
+  refuseUserInfo(value, where);
   if (URL.canParse(value)) {
     const parsed = new URL(value);
     if (['http:', 'https:'].includes(parsed.protocol) && parsed.search === '' && parsed.hash === '') {
@@ -186,6 +188,18 @@ export const url: Parse<string> = (value, where) => {
         : 'http://127.0.0.1:8090',
   });
 };
+
+/** Only a proxy is sent a user name and a password. The refusal does not repeat them. */
+function refuseUserInfo(value: string, where: string): void {
+  const address = URL.canParse(value) ? new URL(value) : undefined;
+  const isHttp = address !== undefined && ['http:', 'https:'].includes(address.protocol);
+  if (!value.includes('@') || (isHttp && address.username + address.password === '')) return;
+  const host = isHttp ? address.host + address.pathname.replace(/\/+$/, '') : value.replace(/^.*@/s, '');
+  const meant = `${isHttp ? address.protocol : 'https:'}//${host}`;
+  throw usage(`${where} holds a user name or a password; only --proxy may have them`, given(where, meant), {
+    value: meant,
+  });
+}
 
 /** An address, with user and password if need be, or `none`; a refusal does not repeat what may hold a password. */
 export const proxy: Parse<string> = (value, where) => {

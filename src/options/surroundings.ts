@@ -48,11 +48,6 @@ export function proxiesOf(given: string | undefined, { proxies }: Surroundings):
   return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
 }
 
-/** As it may be shown: an address keeps its user and loses its password, whatever that holds. */
-export function withoutPassword(text: string): string {
-  return text.replaceAll(/(\w:\/\/[^\s/:@]*):\S*@/g, '$1:***@');
-}
-
 export function isProxy(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }

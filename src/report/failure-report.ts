@@ -1,6 +1,7 @@
 /** What failed, as JSON Lines, written as it happens; the input of `cryptodl retry`. */
 import { periodText } from '../calendar.js';
 import type { CryptodlError } from '../errors.js';
+import { jsonText } from '../printable.js';
 import type { PartitionPlan, Task } from '../task.js';
 import type { JobHeader, ReportHeader, WrittenEntry } from './read-failure-report.js';
 import { createReportFile } from './report-file.js';
@@ -43,7 +44,7 @@ export function createJobsReport(options: ReportFileOptions, isWhole: () => bool
   return {
     ofJob: (job) => (header) => {
       let hasFailed = false;
-      const line = `${JSON.stringify({ v: 1, kind: 'job', ...job, options: header.options })}\n`;
+      const line = `${jsonText({ v: 1, kind: 'job', ...job, options: header.options })}\n`;
       const append = (lines: string): Promise<void> => {
         const first = hasFailed ? '' : line;
         hasFailed = true;
@@ -116,5 +117,5 @@ function lineOf(
     settings,
     ...what,
   };
-  return `${JSON.stringify(entry)}\n`;
+  return `${jsonText(entry)}\n`;
 }

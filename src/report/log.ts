@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
+import { linesText } from '../printable.js';
 
 export interface Log {
   readonly logger: Logger;
@@ -16,7 +17,12 @@ export function openLog(options: { file: string | undefined; level: string; toSt
   if (options.file !== undefined) mkdirSync(dirname(options.file), { recursive: true });
   const stream = destination({ dest: options.file ?? 2, sync: true, append: true });
   return {
-    logger: pino({ level: options.level, base: null }, stream),
+    logger: pino(
+      { level: options.level, base: null },
+      {
+        write: (line) => stream.write(linesText([JSON.parse(line) as object])),
+      },
+    ),
     close: () => {
       stream.flushSync();
       if (options.file !== undefined) stream.end();

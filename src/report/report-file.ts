@@ -4,6 +4,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../errors.js';
+import { jsonText } from '../printable.js';
 import type { ReportHeader } from './read-failure-report.js';
 import { copyName, reportPlace } from './report-place.js';
 
@@ -34,7 +35,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     await mkdir(dirname(path), { recursive: true });
     const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
     ({ path, isStream } = opened);
-    const header = JSON.stringify({ v: 1, kind: 'header', ...options.header });
+    const header = jsonText({ v: 1, kind: 'header', ...options.header });
     await opened.handle.appendFile(`${header}\n`);
     return opened.handle;
   };

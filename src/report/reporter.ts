@@ -7,6 +7,7 @@ import type { Announcement, Observer } from '../observer.js';
 import type { TaskOutcome } from '../outcome.js';
 import type { PlanTotals } from '../task.js';
 import { durationText } from '../units.js';
+import { printLines } from '../printable.js';
 import type { Log } from './log.js';
 import { planBlock } from './plan-block.js';
 import type { Progress } from './progress.js';
@@ -73,8 +74,7 @@ export class Reporter implements Observer {
 
   event(event: string, fields: object): void {
     const { json, stdout, job } = this.#options;
-    if (json)
-      stdout.write(`${JSON.stringify({ event, ...(job === undefined ? {} : { job }), ...fields })}\n`);
+    if (json) printLines(stdout, [{ event, ...(job === undefined ? {} : { job }), ...fields }]);
   }
 
   announce(announcement: Announcement): void {
@@ -168,6 +168,6 @@ export class Reporter implements Observer {
     const { job, stderr } = this.#options;
     const title = job === undefined || this.#isTitled ? [] : [`[${job}]`];
     this.#isTitled = true;
-    stderr.write([...title, ...lines].map((line) => `${line}\n`).join(''));
+    printLines(stderr, [...title, ...lines]);
   }
 }

@@ -9,7 +9,6 @@ import { checkProxy, proxyOf } from '../doctor/proxy.js';
 import { CryptodlError } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
-import { withoutPassword } from '../options/surroundings.js';
 import type { Proxies, Surroundings } from '../options/surroundings.js';
 import { parseListing } from '../plan/listing-xml.js';
 import type { Bans } from '../state/bans.js';
@@ -48,7 +47,7 @@ const KNOWN_KEY = 'data/spot/daily/klines/BTCUSDT/1d/BTCUSDT-1d-2021-01-01.zip';
 export function proxyFinding({ proxies, hosts, options, clock }: Scene): Promise<Finding> {
   const addresses = hosts.map(({ address }) => address);
   const timeoutMs = options['connect-timeout'];
-  return checkProxy({ rules: proxies, addresses, timeoutMs, clock, shown: withoutPassword });
+  return checkProxy({ rules: proxies, addresses, timeoutMs, clock });
 }
 
 export function names({ hosts, proxies, options, clock, signal }: Scene): Promise<Finding>[] {

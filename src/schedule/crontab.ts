@@ -9,13 +9,17 @@ export interface ScheduledCommand {
   /** Absolute. */
   readonly folder: string;
   readonly when: When;
+  /** Absolute; a file of `NAME=value` lines with what must not stand in a command. */
+  readonly environmentFile?: string;
 }
 
 /** Debian's cron takes no longer ones. */
 export const LONGEST_CRON_LINE = 998;
 
-export function cronLine({ words, folder, when }: ScheduledCommand): string {
-  const command = `cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}`;
+export function cronLine({ words, folder, when, environmentFile }: ScheduledCommand): string {
+  const environment =
+    environmentFile === undefined ? '' : `set -a && . ${cronWord(environmentFile)} && set +a && `;
+  const command = `${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}`;
   return `${cronFields(when)} ${command}`;
 }
 

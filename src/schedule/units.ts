@@ -11,7 +11,7 @@ export interface Units {
 const STOPPED = 143;
 
 export function units(
-  { words, folder, when }: ScheduledCommand,
+  { words, folder, when, environmentFile }: ScheduledCommand,
   { title, delay }: { readonly title: string; readonly delay: string },
 ): Units {
   const [program = '', ...args] = words;
@@ -25,7 +25,7 @@ After=network-online.target
 [Service]
 Type=oneshot
 WorkingDirectory=${specified(folder)}
-ExecStart=${line}
+${environmentFile === undefined ? '' : `EnvironmentFile=${specified(environmentFile)}\n`}ExecStart=${line}
 SuccessExitStatus=${STOPPED}
 `,
     timer: `[Unit]

@@ -1,7 +1,7 @@
 /** `cryptodl schedule -- COMMAND`: what it prints is given to the shell and to systemd, as a user would. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -146,6 +146,43 @@ describe('the line for cron', () => {
     const { stdout } = await cryptodlOk(['schedule', ...flags, '--', 'vision'], { cwd: scratch });
     expect(lineOf(stdout).startsWith(`${fields} cd `)).toBe(true);
     expect(stdout).toContain(`\nOnCalendar=${calendar}\n`);
+  });
+});
+
+describe('a proxy with a password', () => {
+  const proxy = 'http://user:hunter2@127.0.0.1:3128';
+  const file = join(scratch, '.config/cryptodl/environment');
+
+  it.each([
+    ['a flag', ['--proxy', proxy], {}],
+    ['a flag with =', [`--proxy=${proxy}`], {}],
+    ['the environment', [], { CRYPTODL_PROXY: proxy }],
+  ])('of %s is read from a file, and is in no output', async (_, flags, variables) => {
+    const { stdout, stderr } = await cryptodlOk(['schedule', '--', ...command, ...flags], {
+      cwd,
+      env: { HOME: scratch, ...variables },
+    });
+    expect(stdout + stderr).not.toContain('hunter2');
+    expect(stdout).not.toContain('--proxy');
+    expect(stderr).toContain(
+      `warning: --proxy holds a password, which is not printed: write the line CRYPTODL_PROXY='http://user:password@host:port' into ${file} (chmod 600)\n`,
+    );
+    expect(unitOf(stdout, 'service')).toContain(`\nEnvironmentFile=${file}\n`);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `CRYPTODL_PROXY='${proxy}'\n`, { mode: 0o600 });
+    const script = `${asCronRuns(lineOf(stdout))} --print-options`;
+    const { stdout: said } = await shell('env', ['-i', 'sh', '-c', script], { cwd: '/' });
+    expect(said).toMatch(/^proxy +http:\/\/user:\*\*\*@127\.0\.0\.1:3128 {2}\(environment\)$/m);
+  });
+
+  it('of a config file stays there', async () => {
+    writeFileSync(join(scratch, 'proxy.yaml'), `proxy: ${proxy}\n`);
+    const asked = ['schedule', '--', 'vision', '--days', '7', '--config', 'proxy.yaml'];
+    const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch });
+    expect(lineOf(stdout)).toContain(`--config ${join(scratch, 'proxy.yaml')}`);
+    expect(stdout + stderr).not.toContain('hunter2');
+    expect(stderr).toBe('');
+    expect(stdout).not.toContain('EnvironmentFile');
   });
 });
 

@@ -282,10 +282,10 @@ describe('the answer', () => {
       );
       expect(few).toEqual([
         'symbol    bars  first                nothing  odd',
-        '────────  ────  ───────────────────  ───────  ───',
-        'BTCUSDT   1500  2024-01-01 00:00:00  NULL     a·b',
-        'ETHUSDT   1440  2024-01-01 00:00:00  NULL     a·b',
-        '币安USDT  1440  2024-01-01 00:00:00  NULL     a·b',
+        '────────  ────  ───────────────────  ───────  ──────',
+        'BTCUSDT   1500  2024-01-01 00:00:00  NULL     a\\x1bb',
+        'ETHUSDT   1440  2024-01-01 00:00:00  NULL     a\\x1bb',
+        '币安USDT  1440  2024-01-01 00:00:00  NULL     a\\x1bb',
         '3 rows',
         '',
       ]);

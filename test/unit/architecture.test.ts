@@ -11,7 +11,7 @@ const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
 const NOUNS = list(
-  'audit-finding calendar clock did-you-mean errors exit-code fetch io observer outcome shell-word shown-path task units version',
+  'audit-finding calendar clock did-you-mean errors exit-code fetch io observer outcome printable shell-word shown-path task units version',
 );
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
 const REQUEST = list('clock errors fetch units');
@@ -83,6 +83,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   io: [],
   observer: ['errors', 'fetch', 'task'],
   outcome: ['calendar', 'errors', 'task'],
+  printable: [],
   'shell-word': [],
   'shown-path': [],
   sql: [],
@@ -117,6 +118,8 @@ const MAX_LINES = 300;
 const TABLES = ['options/flags.ts'];
 const NO_FOLDERS = ['common', 'helper', 'helpers', 'lib', 'misc', 'shared', 'util', 'utils'];
 const READS_ENVIRONMENT = ['cli/process.ts'];
+/** write-data.ts is the way to stdout; program.ts prints help, which is text of ours. */
+const WRITES_TO_STREAMS = ['cli/program.ts', 'cli/write-data.ts'];
 
 interface SourceFile {
   /** Relative to src, with slashes. */
@@ -196,6 +199,12 @@ describe('src', () => {
 
   it('reads the environment only where the process becomes an Io', () => {
     expect(pathsWhere((file) => file.readsEnvironment)).toEqual(READS_ENVIRONMENT);
+  });
+
+  it('writes to stdout and stderr only where control characters are escaped and passwords masked', () => {
+    const writes = /\bstd(?:out|err)\.write\(/;
+    const writing = pathsWhere(({ path }) => writes.test(readFileSync(join(SRC, path), 'utf8')));
+    expect(writing).toEqual(WRITES_TO_STREAMS);
   });
 
   it('ARCHITECTURE.md names every file of src, in at most 140 lines', () => {

@@ -5,7 +5,8 @@ import { printOptions } from '../../src/cli/print-options.js';
 import { CryptodlError } from '../../src/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer } from '../../src/options/resolve.js';
-import { NO_PROXIES, proxiesOf, surroundingsOf, withoutPassword } from '../../src/options/surroundings.js';
+import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/options/surroundings.js';
+import { linesText, withoutPassword } from '../../src/printable.js';
 
 const LOWER = 'http://lower.test:3128';
 const UPPER = 'http://upper.test:3128';
@@ -87,6 +88,7 @@ describe('what is shown', () => {
     ['http://user:s3/cr3t@proxy.test', 'http://user:***@proxy.test'],
     ['http://proxy.test/a@b', 'http://proxy.test/a@b'],
     ['http://127.0.0.1:3128', 'http://127.0.0.1:3128'],
+    ['give http://user:password@host:port', 'give http://user:password@host:port'],
     ['~/data/2024-01-01T00:00:00Z', '~/data/2024-01-01T00:00:00Z'],
   ])('of %s is %s', (text, shown) => {
     expect(withoutPassword(text)).toBe(shown);
@@ -96,7 +98,7 @@ describe('what is shown', () => {
     'by --print-options has no password, where a %s gave it',
     (origin) => {
       const layer: RawLayer = { origin, values: { proxy: [SECRET] }, nameOf: (name) => name };
-      const shown = printOptions('vision', resolveOptions('vision', [layer]));
+      const shown = linesText(printOptions('vision', resolveOptions('vision', [layer])));
       expect(shown).toContain(`http://user:***@proxy.test:3128  (${origin})`);
       expect(shown).not.toContain('s3cr3t');
     },

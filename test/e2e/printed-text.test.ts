@@ -1,0 +1,146 @@
+/** Names and texts from outside on a terminal and in a pipe, and passwords in addresses. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow } from '../helpers/lake.js';
+
+/** A line break, a sequence that sets the title of a terminal, the C1 form of one, and a text that runs backwards. */
+const NAMES = ['EVIL\nINJECTED', 'T\u009b2JUSDT', 'LEFT\u202eTFEL', 'LS\u2028X', '币安人生USDT'];
+const SHOWN = [
+  String.raw`EVIL\nINJECTED`,
+  String.raw`T\x9b2JUSDT`,
+  String.raw`LEFT\u202eTFEL`,
+  String.raw`LS\u2028X`,
+  '币安人生USDT',
+];
+const PASSWORD = 'hunter2';
+const scratch = scratchFolder();
+const NOW = ['--now', '2026-11-21T12:00:00Z'];
+let archive: TestArchive;
+let place: string[];
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  const klines = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
+  makeArchive(folder, { ...klines, symbols: ['BTCUSDT'], from: '2026-11-19', to: '2026-11-20' });
+  for (const name of NAMES)
+    mkdirSync(join(folder, 'data/futures/um/daily/klines', name, '1h'), { recursive: true });
+  for (const name of NAMES)
+    writeFileSync(join(folder, 'data/futures/um/daily/klines', name, '1h', 'x.zip'), 'x');
+  archive = await startArchive(folder);
+  place = ['--archive-url', archive.url, ...NOW];
+});
+afterAll(() => archive.close());
+
+describe('names that would steer a terminal', () => {
+  it('are one line each of list symbols, with escapes, and names of other scripts stay as they are', async () => {
+    const { stdout } = await cryptodlOk(['list', 'symbols', ...place]);
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(['BTCUSDT', ...SHOWN].sort());
+  });
+
+  it('are JSON with escapes in list symbols --json, and read as the names', async () => {
+    const { stdout, events } = await cryptodlOk(['list', 'symbols', '--json', ...place]);
+    expect(new Set(events.map(({ symbol }) => symbol))).toEqual(new Set(['BTCUSDT', ...NAMES]));
+    expect(stdout).not.toMatch(/[^\n\P{Cc}]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
+  });
+
+  it('are escaped in warnings and errors, and what was typed too', async () => {
+    const wanted = [
+      'vision',
+      '--symbols',
+      '*',
+      '--interval',
+      '1h',
+      '--days',
+      '1',
+      '--out',
+      join(scratch, 'a'),
+    ];
+    const { stderr } = await cryptodl([...wanted, ...place, ...FAST]);
+    expect(stderr).not.toMatch(/[^\n\P{Cc}]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
+    const typed = await cryptodl(['list', 'symb\u001b[2Jols\nnext: rm']);
+    expect(typed.code).toBe(2);
+    expect(typed.stderr).toContain(String.raw`symb\x1b[2Jols\nnext: rm`);
+    expect(typed.stderr).not.toMatch(/[^\n\P{Cc}]/u);
+  });
+
+  it('are escaped in a failure report, a log and events, whose readers may be terminals', async () => {
+    const out = join(scratch, 'denied');
+    archive.fault = (path, _, response) => {
+      if (!path.includes('2026-11-20.zip')) return false;
+      response.writeHead(403).end('<Error><Code>Access\u009b2J see http://u:hunter2@h</Code></Error>');
+      return true;
+    };
+    const wanted = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', out];
+    const told = ['--json', '--log-file', join(out, 'log')];
+    const { stdout, stderr } = await cryptodl([...wanted, ...place, ...FAST, ...told]);
+    archive.fault = undefined;
+    const [report = ''] = filesBelow(join(out, 'failures'), '.jsonl');
+    for (const text of [
+      stdout,
+      stderr,
+      readFileSync(join(out, 'failures', report), 'utf8'),
+      readFileSync(join(out, 'log'), 'utf8'),
+    ]) {
+      expect(text).toMatch(/Access.*\\(x9b|u009b)2J see http:\/\/u:\*\*\*@h/);
+      expect(text).not.toMatch(/[^\n\P{Cc}]|hunter2/u);
+    }
+  });
+
+  it('are kept in CSV for a program', async () => {
+    const { stdout } = await cryptodlOk(['sql', "SELECT chr(27) || 'x' AS a", '--csv', '--out', scratch]);
+    expect(stdout).toBe('a\n\u001bx\n');
+  });
+});
+
+describe('user name and password in an address', () => {
+  const withPassword = (): string => archive.url.replace('://', `://user:${PASSWORD}@`);
+
+  it.each(['archive-url', 'listing-url', 'fallback-url', 'fapi-url', 'spot-url', 'ping'])(
+    'are refused by --%s, are in no output, and the line to type has none',
+    async (flag) => {
+      for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {
+        const out = join(scratch, 'refused');
+        const asked = ['vision', '--symbols', 'BTCUSDT', '--json', '--out', out, `--${flag}`, value];
+        const { code, stdout, stderr } = await cryptodl(asked);
+        expect(code).toBe(2);
+        expect(stderr).toMatch(
+          new RegExp(`^cryptodl: --${flag} holds a user name or a password; only --proxy may have them\\n`),
+        );
+        expect(stderr).toMatch(new RegExp(`  cryptodl vision .*--${flag} https?://[\\w.:]+\\n`));
+        expect(stdout + stderr).not.toContain(PASSWORD);
+        expect(stdout + stderr).not.toContain('***');
+      }
+    },
+  );
+
+  it('of a failure report are refused, masked or not, and --archive-url takes their place', async () => {
+    const out = join(scratch, 'retried');
+    archive.fault = (path, _, response) => {
+      if (!path.includes('2026-11-20.zip')) return false;
+      response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
+      return true;
+    };
+    const wanted = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--out', out];
+    await cryptodl([...wanted, ...place, ...FAST]);
+    archive.fault = undefined;
+    const [report = ''] = filesBelow(join(out, 'failures'), '.jsonl');
+    const path = join(out, 'failures', report);
+    const text = readFileSync(path, 'utf8');
+    for (const secret of ['***', PASSWORD]) {
+      writeFileSync(path, text.replace(archive.url, archive.url.replace('://', `://user:${secret}@`)));
+      const refused = await cryptodl(['retry', path, ...FAST]);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain(': archive-url holds a user name or a password');
+      expect(refused.stderr).toContain(`--archive-url ${archive.url}\n`);
+      expect(refused.stderr).not.toContain(PASSWORD);
+    }
+    const { code } = await cryptodl(['retry', path, ...place, ...FAST]);
+    expect(code).toBe(0);
+  });
+});
