@@ -7,7 +7,7 @@ import { printLines } from '../printable.js';
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
-  // Whatever the shell allows, only this user writes what is made here.
+  // Files and folders of a run are never writable by the group or by others, also under umask 000.
   process.umask(process.umask(0o077) | 0o022);
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

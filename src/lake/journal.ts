@@ -62,7 +62,7 @@ export class JournalRefused extends Error {}
 
 /** Rejects for a journal that is damaged, another lake's, or leads out of this one. */
 export async function readJournal(paths: LakePaths, path: string): Promise<Redo> {
-  if (!(await lstat(path)).isFile()) throw new JournalRefused('it is a symbolic link');
+  if (!(await lstat(path)).isFile()) throw new JournalRefused('it is no regular file');
   try {
     const content = JSON.parse((await readInside(path)) ?? '') as OwnedJournal | Redo;
     const journal = 'seriesFolder' in content ? await ofEarlier(paths, content) : await owned(paths, content);

@@ -11,7 +11,7 @@ import { checkLeftovers, checkLock } from '../doctor/lake-state.js';
 import { checkVersions } from '../doctor/versions.js';
 import { CryptodlError } from '../errors.js';
 import type { AttemptEnd, Fetch } from '../fetch.js';
-import { lakePaths } from '../lake/layout.js';
+import { lakePaths, refuseLinkedOwn } from '../lake/layout.js';
 import { SILENT } from '../observer.js';
 import type { Options } from '../options/flags.js';
 import { proxiesOf } from '../options/surroundings.js';
@@ -152,8 +152,9 @@ function begin(scene: Scene): Promise<Finding>[] {
   const heard = [archive, listing, ...rest];
   const answers = heard.map(async (hearing) => (await hearing).finding);
   const time = Promise.all(heard).then((all) => checkClock(all.flatMap(({ told }) => told)));
-  const lock = checkLock(paths, clock.now());
-  const disks = folders(scene, stateFolder(options, scene.surroundings));
+  const inside = refuseLinkedOwn(paths);
+  const lock = inside.then(() => checkLock(paths, clock.now()));
+  const disks = folders(scene, stateFolder(options, scene.surroundings), inside);
   // What the disks are tried with must be gone before anything is counted as left.
   const leftovers = Promise.allSettled(disks.map(([, check]) => check)).then(async () =>
     checkLeftovers({
@@ -182,7 +183,8 @@ function guarded(name: string, check: Promise<Finding>, signal: AbortSignal): Pr
   const found = check.catch((error: unknown) => {
     signal.throwIfAborted();
     const said = error instanceof Error ? error.message : String(error);
-    return finding(name, 'fail', `could not be looked at: ${said}`);
+    const hint = error instanceof CryptodlError ? error.hint : undefined;
+    return finding(name, 'fail', `could not be looked at: ${said}`, hint === undefined ? {} : { next: hint });
   });
   found.catch(() => undefined);
   return found;
@@ -191,23 +193,26 @@ function guarded(name: string, check: Promise<Finding>, signal: AbortSignal): Pr
 function folders(
   { options, paths, surroundings, clock }: Scene,
   state: string,
+  inside: Promise<void>,
 ): [string, Promise<Finding>][] {
   const { root, own, staging } = paths;
   const temp = options['temp-dir'];
   const spool = temp === undefined ? undefined : absolutePath(temp, surroundings.home);
   const disk = { probeBytes: PROBE_BYTES, clock };
-  const out = checkFolder({
-    ...disk,
-    check: 'out',
-    path: root,
-    shown: shownPath(root),
-    flag: '--out',
-    tryIn: [staging, own, root],
-    unwritable: {
-      status: 'fail',
-      next: 'choose another --out, or make that one a folder that can be written',
-    },
-  });
+  const out = inside.then(() =>
+    checkFolder({
+      ...disk,
+      check: 'out',
+      path: root,
+      shown: shownPath(root),
+      flag: '--out',
+      tryIn: [staging, own, root],
+      unwritable: {
+        status: 'fail',
+        next: 'choose another --out, or make that one a folder that can be written',
+      },
+    }),
+  );
   const tempNext = 'choose another --temp-dir, or make that one a folder that can be written';
   const inTemp =
     spool === undefined

@@ -1,5 +1,5 @@
 /** `cryptodl doctor`: what it finds when all is well, and each thing that can be wrong with its name and next step. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
@@ -308,6 +308,20 @@ describe('the lake', () => {
     chmodSync(lake, 0o755);
     expect([code, failed]).toEqual([1, ['out']]);
     expect(of('out')[0]?.found).toContain('EACCES');
+  });
+
+  it('a lake whose own folder is a link fails, and nothing is tried there', async () => {
+    const [lake, elsewhere] = [join(scratch, 'linked'), join(scratch, 'elsewhere')];
+    mkdirSync(lake);
+    mkdirSync(join(elsewhere, 'tmp'), { recursive: true });
+    writeFileSync(join(elsewhere, 'lock.json'), '{}');
+    symlinkSync(elsewhere, join(lake, '.cryptodl'));
+    const { code, failed, of } = await doctor(['--out', lake]);
+    expect([code, failed]).toEqual([1, ['out', 'lock', 'leftovers']]);
+    expect(of('out')[0]).toMatchObject({
+      found: expect.stringContaining('.cryptodl is a symbolic link') as string,
+      next: expect.stringContaining('mount it there') as string,
+    });
   });
 
   it('--temp-dir is looked at too, and is left as it was', async () => {

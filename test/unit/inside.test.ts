@@ -1,0 +1,92 @@
+/** Where a writer meets a link that was not there when its run was planned. */
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folderCheck, isFileOfLake, linkOnTheWay } from '../../src/lake/inside.js';
+import { lakePaths } from '../../src/lake/layout.js';
+import { quarantine } from '../../src/lake/quarantine.js';
+import { loadVenue } from '../../src/venue/venue.js';
+import { heldFile } from '../../src/write/held-file.js';
+import { SETTINGS } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const KEY = 'data/spot/daily/klines/BTCUSDT/1m/BTCUSDT-1m-2024-01-15.zip';
+const BODY = { kind: 'memory', bytes: Buffer.from('evidence') } as const;
+
+/** A lake with a link at this place, and what the link leads to. */
+async function linked(place: string): Promise<{ root: string; target: string }> {
+  const folder = await mkdtemp(join(scratch, 'inside-'));
+  const [root, target] = [join(folder, 'lake'), join(folder, 'target')];
+  mkdirSync(dirname(join(root, place)), { recursive: true });
+  symlinkSync(target, join(root, place));
+  return { root, target };
+}
+
+describe('a link', () => {
+  it('in the way of a partition stops its writer', async () => {
+    const { root } = await linked('binance/um');
+    const series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' } as const;
+    const plan = { series, label: '2024-01', settings: SETTINGS, tasks: [] };
+    const reading = heldFile({ paths: lakePaths(root), venue: loadVenue() }, plan);
+    await expect(reading).rejects.toThrow(/binance\/um is a symbolic link/);
+  });
+
+  it('in the way of evidence keeps it from being written elsewhere', async () => {
+    const { root, target } = await linked(`quarantine/${dirname(KEY)}`);
+    mkdirSync(target);
+    await expect(quarantine(lakePaths(root), KEY, BODY, 'why')).rejects.toThrow('is a symbolic link');
+    expect(existsSync(join(target, 'BTCUSDT-1m-2024-01-15.zip'))).toBe(false);
+  });
+
+  it.each(['', '.cause'])('in place of evidence%s is replaced', async (ending) => {
+    const { root, target } = await linked(`quarantine/${KEY}${ending}`);
+    writeFileSync(target, 'precious');
+    const path = await quarantine(lakePaths(root), KEY, BODY, 'why');
+    expect(readFileSync(target, 'utf8')).toBe('precious');
+    expect([readFileSync(path, 'utf8'), readFileSync(`${path}.cause`, 'utf8')]).toEqual([
+      'evidence',
+      'why\n',
+    ]);
+  });
+
+  it('is told by the first place on the way that is one', async () => {
+    const { root } = await linked('a/b');
+    const found = ['a/b/c/d', 'a/b', 'a', 'a/c', 'x/y'].map((place) => linkOnTheWay(root, place));
+    expect(await Promise.all(found)).toEqual(['a/b', 'a/b', undefined, undefined, undefined]);
+  });
+
+  it('is looked for once per folder and run', async () => {
+    const { root } = await linked('a/b');
+    const folder = folderCheck(root);
+    await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
+    symlinkSync(scratch, join(root, 'a/c'));
+    await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
+    await expect(folderCheck(root)('a/c')).rejects.toThrow('a/c is a symbolic link');
+  });
+});
+
+it.each([
+  ['parquet', '2024-01.parquet', true],
+  ['csv', '2024-01-31.csv', true],
+  ['zip', KEY, true],
+  ['zip', 'data/futures/um/daily/metrics/币安人生USDT/币安人生USDT-metrics-2026-01-01.zip', true],
+  ['parquet', '../2024-01.parquet', false],
+  ['parquet', '/2024-01.parquet', false],
+  ['parquet', '2024-01.parquet\0', false],
+  ['parquet', '_manifest.jsonl', false],
+  ['parquet', KEY, false],
+  ['parquet', 7, false],
+  ['parquet', undefined, false],
+  ['zip', 'data/../x.zip', false],
+  ['zip', 'data//x.zip', false],
+  ['zip', 'data/./x.zip', false],
+  ['zip', 'data/x\0.zip', false],
+  ['zip', String.raw`data/..\x.zip`, false],
+  ['zip', 'binance/um/metrics/symbol=BTCUSDT/2024-01.parquet', false],
+  ['zip', '/data/x.zip', false],
+  ['zip', undefined, false],
+] as const)('a line of %s may name the file %j: %s', (format, file, may) => {
+  expect(isFileOfLake(format, file)).toBe(may);
+});
