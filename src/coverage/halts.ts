@@ -2,8 +2,10 @@
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** Fewer symbols may lack the same minutes by chance, or because nobody traded them. */
+/** What this many symbols lack together is no chance. */
 const FEWEST_SYMBOLS = 3;
+/** Two tell of a halt where it begins and ends for both within a minute. */
+const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 interface Day {
@@ -11,6 +13,8 @@ interface Day {
   symbols: number;
   /** What all of them lack, in seconds. */
   missing: Spans;
+  /** What two symbols lack from the same minute to the same minute; of more it does not matter. */
+  agreed: Spans;
 }
 
 /**
@@ -36,24 +40,39 @@ export class HaltFinder {
   #addDay(number: number, missing: Spans): void {
     const day = this.#days.get(number);
     if (day === undefined) {
-      this.#days.set(number, { symbols: 1, missing });
+      this.#days.set(number, { symbols: 1, missing, agreed: NO_SPANS });
       return;
     }
     day.symbols += 1;
+    day.agreed = day.symbols === 2 ? agreed(day.missing, missing) : NO_SPANS;
     if (day.missing.length > 0) day.missing = missing.length > 0 ? intersect(day.missing, missing) : NO_SPANS;
   }
 
   /** In seconds. Times jitter: what is left over of less than half a row is none. */
   halts(rowSeconds: number): number[] {
     const found: number[] = [];
-    const days = [...this.#days].filter(
-      ([, { symbols, missing }]) => symbols >= FEWEST_SYMBOLS && missing.length > 0,
-    );
-    for (const [, { missing }] of days.sort(([a], [b]) => a - b)) {
+    const days = [...this.#days].sort(([a], [b]) => a - b);
+    for (const [, day] of days) {
+      const missing = day.symbols >= FEWEST_SYMBOLS ? day.missing : day.agreed;
       for (let i = 0; i < missing.length; i += 2) append(found, at(missing, i), at(missing, i + 1));
     }
     return found.filter((_, i) => isRow(at(found, i - (i % 2)), at(found, i - (i % 2) + 1), rowSeconds));
   }
+}
+
+/** Spans of both that begin and end together, as far as both lack them. */
+function agreed(a: Spans, b: Spans): Spans {
+  const same: number[] = [];
+  let i = 0;
+  for (let j = 0; j < b.length; j += 2) {
+    while (i < a.length && at(a, i) <= at(b, j) - SAME_SECONDS) i += 2;
+    if (i >= a.length) break;
+    const [from, to] = [Math.max(at(a, i), at(b, j)), Math.min(at(a, i + 1), at(b, j + 1))];
+    const isSame =
+      Math.abs(at(a, i) - at(b, j)) < SAME_SECONDS && Math.abs(at(a, i + 1) - at(b, j + 1)) < SAME_SECONDS;
+    if (isSame && from < to) append(same, from, to);
+  }
+  return same.length === 0 ? NO_SPANS : same;
 }
 
 /** Whether a span that is missing is long enough to miss a row; a second less, because spans are in whole seconds. */

@@ -216,18 +216,26 @@ describe('a halt', () => {
     expect(code).toBe(0);
   });
 
-  it('is none when two symbols lack it, or when one has the rows', async () => {
+  it('is what two symbols lack from the same minute to the same minute', async () => {
     const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': halted } });
+    const series = await seriesOf(two);
+    expect(series.map(({ missing }) => missing)).toEqual([0, 0]);
+  });
+
+  it('is none when one symbol lacks it, when two lack it differently, or when one has the rows', async () => {
+    const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
+    const one = newLake({ AUSDT: { '2024-01-05': halted } });
+    expect((await seriesOf(one)).map(({ missing }) => missing)).toEqual([60]);
+    const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': longer } });
+    expect((await seriesOf(two)).map(({ missing }) => missing)).toEqual([60, 65]);
     const most = newLake({
       AUSDT: { '2024-01-05': halted },
       BUSDT: { '2024-01-05': halted },
       CUSDT: { '2024-01-05': halted },
       DUSDT: {},
     });
-    for (const lake of [two, most]) {
-      const series = await seriesOf(lake, '--symbols', 'AUSDT,BUSDT');
-      expect(series.map(({ missing }) => missing)).toEqual([60, 60]);
-    }
+    const series = await seriesOf(most, '--symbols', 'AUSDT,BUSDT');
+    expect(series.map(({ missing }) => missing)).toEqual([60, 60]);
   });
 });
 

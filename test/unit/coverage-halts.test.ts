@@ -46,8 +46,22 @@ describe('config/halts.json', () => {
   const line = { market: 'spot', from: '2024-01-01T03:00:00Z', to: '2024-01-01T04:00:00Z', source: 'a page' };
 
   it('is read', () => {
-    expect(readHalts()).toEqual(expect.any(Array));
     expect(parseHalts([line])).toEqual([line]);
+  });
+
+  it('has the maintenance of the spot market with sources, in order', () => {
+    const halts = readHalts();
+    expect(halts.length).toBeGreaterThan(20);
+    expect(halts.every(({ source }) => source.startsWith('https://'))).toBe(true);
+    const times = halts.flatMap(({ from, to }) => [Date.parse(from), Date.parse(to)]);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    const [from, to] = ['2019-05-15T03:00:00Z', '2019-05-15T13:00:00Z'].map(
+      (text) => Date.parse(text) / 1000,
+    );
+    const day = Math.floor((from ?? 0) / DAY);
+    const known = halts.flatMap((halt) => [Date.parse(halt.from) / 1000, Date.parse(halt.to) / 1000]);
+    const series = coverage({ from: day, to: day + 1, gaps: [from ?? 0, to ?? 0] });
+    expect(gapsOf(series, { ...NO_HALTS, known }).map(({ reason }) => reason)).toEqual(['halt']);
   });
 
   it.each([
