@@ -46,4 +46,6 @@ export interface MonthAudit {
   readonly rows: number;
   /** The daily objects have everything that the monthly object has, and more, or something else. */
   readonly isMonthlyWorse: boolean;
+  /** Rows of the monthly object on days that have no daily object. */
+  readonly rowsWithoutDay: number;
 }

@@ -102,6 +102,8 @@ export interface PartitionPlan {
   readonly force?: true;
   /** Every object goes into a day file of its own, all in one commit: they replace a month file together. */
   readonly split?: true;
+  /** Days without a row in the month that makes way for its days: nothing is lost when nobody has them. */
+  readonly emptyDays?: readonly number[];
   /** Holds more days than were asked for: its month has no daily objects. */
   readonly isWider?: true;
 }

@@ -38,6 +38,9 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   }
 }
 
+/** Findings about rows of a monthly object that its days have. Days that neither cadence has stay missing. */
+const MENDED_BY_DAYS: ReadonlySet<Finding['kind']> = new Set(['short-month', 'rows-missing', 'rows-differ']);
+
 /** What was looked at, and what came of it. */
 class AuditTally {
   months = 0;
@@ -47,6 +50,8 @@ class AuditTally {
   readonly findings = new Map<Finding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
+  /** What days that take the place of a monthly object put right. */
+  readonly mendable = { findings: 0, failures: new Set<AuditFailure>() };
 
   add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
     this.series.add(seriesName(series));
@@ -57,19 +62,32 @@ class AuditTally {
     for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
   }
 
+  /** A month of which the lake has days in place of the monthly object. */
+  addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth): void {
+    this.mendable.findings += findings.filter(
+      ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),
+    ).length;
+    for (const failure of failures) if (failure.key === monthlyKey) this.mendable.failures.add(failure);
+  }
+
   get found(): number {
     return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
   }
 
-  get exitCode(): ExitCode {
-    const retryable = this.failures.filter(({ error }) => error.retryable).length;
+  /** `isMended`: days have taken the place of the monthly objects that are worse. */
+  exitCode(isMended: boolean): ExitCode {
+    const failures = isMended
+      ? this.failures.filter((failure) => !this.mendable.failures.has(failure))
+      : this.failures;
+    const found = this.found - (isMended ? this.mendable.findings : 0);
+    const retryable = failures.filter(({ error }) => error.retryable).length;
     return exitCode({
       ended: undefined,
       signal: undefined,
-      waitedTooLong: this.failures.filter(({ error }) => error.code === 'wait-too-long').length,
+      waitedTooLong: failures.filter(({ error }) => error.code === 'wait-too-long').length,
       failedRetryable: retryable,
       // What is wrong in the archive stays wrong until somebody publishes it again.
-      failedPermanent: this.failures.length - retryable + this.found,
+      failedPermanent: failures.length - retryable + found,
       holes: 0,
       partial: 0,
       strict: false,
@@ -103,8 +121,9 @@ async function prefer(
   month: AuditedMonth,
   tally: AuditTally,
 ): Promise<void> {
-  const { requests, notes } = await rebuildsOf(session, month);
+  const { requests, notes, isFromDays } = await rebuildsOf(session, month);
   tally.rebuilds.push(...requests);
+  if (isFromDays) tally.addFromDays(month);
   if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
 }
 
@@ -161,7 +180,9 @@ async function conclude(
 ): Promise<ExitCode> {
   const { options } = resolved;
   const isPreferred = options.prefer === 'daily';
-  const code = exitCodeOfJobs([tally.exitCode, rebuilt], undefined);
+  const isMended = isPreferred && rebuilt === 0;
+  const code = exitCodeOfJobs([tally.exitCode(isMended), rebuilt], undefined);
+  const mended = isMended ? tally.mendable.findings + tally.mendable.failures.size : 0;
   const summary = {
     series: tally.series.size,
     months: tally.months,
@@ -170,11 +191,13 @@ async function conclude(
     findings: Object.fromEntries(tally.findings),
     failed: tally.failures.length,
     [isPreferred ? 'rebuilt' : 'rebuildable']: tally.rebuilds.length,
+    ...(isPreferred ? { mended } : {}),
     exitCode: code,
   };
   if (options.json === true) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet === true && code === 0) return code;
-  printLines(io.stderr, [textOf(tally)]);
+  const told = mended > 0 ? `; ${mended} put right in the lake` : '';
+  printLines(io.stderr, [`${textOf(tally)}${told}`]);
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);

@@ -34,7 +34,18 @@ export interface SeriesRequest {
   /** These days and no others, also what nobody had a while ago. */
   readonly exact?: true;
   /** What is held of the ranges makes way for the objects of these cadences, whichever they would be by the rules. */
-  readonly rewrites?: true;
+  readonly rewrites?: 'always' | 'when-days-have-more';
+  /** Days of which the month that makes way has no row: the archive need not have them. */
+  readonly emptyDays?: readonly number[];
+  /** Held months without rows of some days, which make way for their days when the archive has those. */
+  readonly shortMonths?: readonly ShortMonth[];
+}
+
+/** The days `[from, to)` of a held month, and those of them of which it has no row. */
+export interface ShortMonth {
+  readonly from: number;
+  readonly to: number;
+  readonly emptyDays: readonly number[];
 }
 
 export interface PlanContext {
@@ -59,7 +70,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
   if (differences.length > 0) refuseLostRest(request, held, folder);
-  const isRewritten = differences.length > 0 || request.rewrites === true;
+  const isRewritten = differences.length > 0 || request.rewrites !== undefined;
   const ranges =
     differences.length > 0
       ? withHeldDays(request.ranges, held)
@@ -70,7 +81,9 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const kept = isRewritten ? new Held() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
   const chosen = await chosenPeriods(context, request, ranges, known);
-  const partitions = context.revisions === 'only' ? onlyHeld(chosen) : chosen;
+  if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
+  const partitions =
+    context.revisions === 'only' && request.rewrites === undefined ? onlyHeld(chosen) : chosen;
   const decide = {
     series,
     settings,
@@ -84,7 +97,10 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   const whole = isRewritten ? splitMonths(partitions, held, settings) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
   const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
-  const decided = await Promise.all([...split, ...plans]);
+  const { emptyDays } = request;
+  const decided = (await Promise.all([...split, ...plans])).map((plan) =>
+    emptyDays === undefined ? plan : { ...plan, emptyDays },
+  );
   return request.rest === undefined ? decided : joinPeriods(decided);
 }
 
@@ -134,6 +150,18 @@ async function chosenPeriods(
   );
   if (opensOnSomeDays(context.venue, series)) dropUnlisted(partitions);
   return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
+}
+
+/** The archive has days for a month: all of them but empty ones, and one of those; without a month, any. */
+function haveMore(
+  chosen: ReadonlyMap<string, readonly Choice[]>,
+  emptyDays: readonly number[] | undefined,
+): boolean {
+  const choices = [...chosen.values()].flat();
+  const listed = choices.filter((choice) => choice.listed !== undefined);
+  if (emptyDays === undefined) return listed.length > 0;
+  const isEmpty = ({ period }: Choice): boolean => emptyDays.includes(period.from);
+  return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
 }
 
 /** What the lake has in some revision. */

@@ -4,12 +4,12 @@ import { requestsFor, routesOf } from '../venue/routes.js';
 import type { Venue } from '../venue/venue.js';
 import { mapOrdered } from './ordered.js';
 import { PlanSpool } from './plan-spool.js';
-import { planSeries } from './plan-series.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
 import { LAG_DAYS, probeNewest, probeSeries, withNewerProbed } from './probe.js';
 import type { Probe } from './probe.js';
 import { isListingFault } from './listing.js';
 import type { Listing } from './listing.js';
+import { planWithDays } from './short-months.js';
 import { listSeries } from './series-listing.js';
 import type { SeriesListing, Want } from './series-listing.js';
 
@@ -43,7 +43,7 @@ export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRe
   };
   let plan = { spool: new PlanSpool(options.spoolPath), totals: emptyTotals() };
   for await (const partitions of mapOrdered(requests, SERIES_AT_ONCE, (request) =>
-    planSeries(context, request),
+    planWithDays(context, request),
   )) {
     plan.totals.series += 1;
     for (const partition of partitions) await addTo(plan, partition, options.venue);

@@ -56,7 +56,7 @@ export class RunQueue<Received> {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
   readonly #partitions = new Set<Promise<void>>();
-  readonly #deferrals: Deferrals;
+  #deferrals: Deferrals | undefined;
   #bytes = 0;
 
   constructor(work: QueueWork<Received>, options: QueueOptions) {
@@ -64,7 +64,6 @@ export class RunQueue<Received> {
     this.#options = options;
     this.#downloads = new PQueue({ concurrency: options.downloads });
     this.#writers = new PQueue({ concurrency: options.writers });
-    this.#deferrals = new Deferrals(options.createSpool);
   }
 
   setDownloads(limit: number): void {
@@ -75,20 +74,22 @@ export class RunQueue<Received> {
     return this.#downloads.pending;
   }
 
-  /** Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
+  /** Also for further plans. Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
+    const deferrals = new Deferrals(this.#options.createSpool);
+    this.#deferrals = deferrals;
     try {
       await this.#round(plans, FURTHER_ROUNDS > 0);
-      for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
+      for (let round = 1; round <= FURTHER_ROUNDS && deferrals.count > 0; round += 1) {
         if (this.#refusal() !== undefined) break;
         await this.#options.beforeRound(round);
-        await this.#round(this.#mayGoOn(this.#deferrals.next()), round < FURTHER_ROUNDS);
+        await this.#round(this.#mayGoOn(deferrals.next()), round < FURTHER_ROUNDS);
       }
     } finally {
       // What waits for a round that does not come has failed.
-      for await (const { plan, task, error } of this.#deferrals.left())
+      for await (const { plan, task, error } of deferrals.left())
         await this.#work.onFailed(plan, task, error);
-      await this.#deferrals.close();
+      await deferrals.close();
     }
     this.#options.stop.signal.throwIfAborted();
   }
@@ -254,7 +255,7 @@ export class RunQueue<Received> {
       if (mayDefer && error.rounds) again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
-    if (again.size > 0) await this.#deferrals.add(plan, again);
+    if (again.size > 0) await this.#deferrals?.add(plan, again);
   }
 
   #stop(error: unknown): void {

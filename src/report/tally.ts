@@ -59,8 +59,7 @@ export class Tally {
             `${key}: SHA-256 ${outcome.changed.from.sha256} is now ${outcome.changed.sha256}`,
           );
         }
-        if (outcome.kind === 'partial')
-          this.#example('partial', `${key}: ${outcome.rows ?? 0} of ${outcome.expectedRows ?? 0} rows`);
+        if (outcome.kind === 'partial') this.#example('partial', partialText(key, outcome));
         return;
       case 'absent':
         this.absentBy[outcome.reason] = (this.absentBy[outcome.reason] ?? 0) + 1;
@@ -86,4 +85,12 @@ export class Tally {
     if (texts === undefined) this.examples.set(what, [text]);
     else if (texts.length < EXAMPLES) texts.push(text);
   }
+}
+
+function partialText(
+  key: string,
+  { rows = 0, expectedRows = 0 }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows'>,
+): string {
+  const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
+  return `${key}: ${rows} of ${expectedRows} rows${hint}`;
 }

@@ -33,9 +33,10 @@ export interface AuditFailure {
 export interface AuditedMonth {
   readonly audit: MonthAudit;
   readonly failures: readonly AuditFailure[];
-  /** Every day of the month has a daily object, and all of them were read. */
-  readonly hasAllDays: boolean;
-  readonly hasMonthly: boolean;
+  /** Key of the monthly object. */
+  readonly monthlyKey: string | undefined;
+  /** Days with a daily object. */
+  readonly days: ReadonlySet<number>;
 }
 
 const ENGINE_MEMORY_BYTES = 600e6;
@@ -193,8 +194,8 @@ async function look(
     month: {
       audit: looked.audit,
       failures,
-      hasMonthly: monthly !== undefined,
-      hasAllDays: failures.length === 0 && daily.length === monthStart(month + 1) - monthStart(month),
+      monthlyKey: monthly?.key,
+      days: new Set(daily.map(({ period }) => period.from)),
     },
   };
 }

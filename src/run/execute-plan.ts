@@ -12,6 +12,7 @@ import { createSerializer } from '../lake/serialize.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
 import type { FailureReport } from '../report/failure-report.js';
+import { MonthsFromDays } from './months-from-days.js';
 import { AbsenceNotes } from './remember-absences.js';
 import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
@@ -80,6 +81,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
     session.observer.warn(message);
   });
+  const months = new MonthsFromDays(session);
+  const notes = { report: run.report, absences, months };
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers.of(plan).prepare(plan),
@@ -94,9 +97,10 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
-      write: (plan, received, absent) => writeObjects(session, writers.of(plan), plan, received, absent),
-      onFailed: (plan, task, error) => recordFailure(session, run.report, plan, task, error),
-      onSettled: (plan, task) => recordSettled(session, { report: run.report, absences }, plan, task),
+      write: (plan, received, absent) =>
+        writeObjects(session, { writer: writers.of(plan), months }, plan, received, absent),
+      onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
+      onSettled: (plan, task) => recordSettled(session, notes, plan, task),
     },
     {
       downloads: session.concurrency.places,
@@ -114,7 +118,12 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const release = drain(session, engine);
   const figures = tellFigures(session);
   try {
-    await queue.run(run.plans);
+    try {
+      await queue.run(run.plans);
+      await takeDays(months, run.totals, (plans) => queue.run(plans));
+    } finally {
+      await months.tell();
+    }
     await absences.write();
   } finally {
     figures.cancel();
@@ -122,6 +131,23 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     engine.close();
     await writers.close();
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The days of months whose monthly objects are broken or short. */
+async function takeDays(
+  months: MonthsFromDays,
+  totals: PlanTotals,
+  run: (plans: AsyncIterable<PartitionPlan>) => Promise<void>,
+): Promise<void> {
+  const plan = await months.plan();
+  if (plan === undefined) return;
+  for (const name of ['partitions', 'fetch', 'skip', 'absent', 'fetchBytes'] as const)
+    totals[name] += plan.totals[name];
+  try {
+    await run(months.begin(plan.spool.plans()));
+  } finally {
+    await plan.spool.close();
   }
 }
 
@@ -193,27 +219,38 @@ async function beforeRound(session: Session, round: number): Promise<void> {
   await session.deadline.sleep(Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000));
 }
 
+interface Notes {
+  readonly report: FailureReport;
+  readonly absences: AbsenceNotes;
+  readonly months: MonthsFromDays;
+}
+
 async function recordFailure(
   session: Session,
-  report: FailureReport,
+  { report, months }: Notes,
   plan: PartitionPlan,
   task: Task,
   error: CryptodlError,
 ): Promise<void> {
   if (session.stop.signal.aborted && error.code === 'interrupted') return;
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
-  await session.tell(plan, task.object, { kind: 'failed', error });
-  await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
+  months.failed(plan);
+  const tell = async (): Promise<void> => {
+    await session.tell(plan, task.object, { kind: 'failed', error });
+    await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
+  };
+  if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
 }
 
 async function recordSettled(
   session: Session,
-  { report, absences }: { readonly report: FailureReport; readonly absences: AbsenceNotes },
+  { report, absences, months }: Notes,
   plan: PartitionPlan,
   task: Task,
 ): Promise<void> {
   if (task.action.kind !== 'absent') return session.tell(plan, task.object, { kind: 'skipped' });
   const { reason, since } = task.action;
+  months.absent(plan, task.object.period, reason);
   // What is not over yet has nothing to be absent from.
   if (task.object.rest?.open !== true) absences.note(plan.series, task.object.period, reason, since);
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());

@@ -8,7 +8,12 @@ import { bytesText } from '../units.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
-export function planRun(session: Session, wanted: Wanted): Promise<Plan> {
+/** `name`: the file of the plan while it is large; of two plans at a time each needs its own. */
+export function planRun(
+  session: Session,
+  wanted: Pick<Wanted, 'hasListing' | 'requests'>,
+  name = 'plan.jsonl',
+): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   return makePlan(
     {
@@ -21,7 +26,7 @@ export function planRun(session: Session, wanted: Wanted): Promise<Plan> {
       recheckDays: options['recheck-days'],
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
-      spoolPath: join(session.runFolder, 'plan.jsonl'),
+      spoolPath: join(session.runFolder, name),
       warn: (message) => {
         observer.warn(message);
       },

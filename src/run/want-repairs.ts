@@ -5,6 +5,7 @@ import { isFromRest } from '../lake/manifest.js';
 import type { DroppedLine, Held } from '../lake/manifest.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
+import { shortMonthsOf } from '../plan/short-months.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { Format, Period, Series, Settings } from '../task.js';
 import { FORMATS } from '../verify/check-series.js';
@@ -116,6 +117,7 @@ function requestOf(
     ranges,
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
+    ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held) } : {}),
     ...restOf(session, series, spec, { held, format }),
   };
 }

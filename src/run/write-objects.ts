@@ -3,6 +3,7 @@ import { forget } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../errors.js';
 import type { Outcome } from '../outcome.js';
+import type { MonthsFromDays } from './months-from-days.js';
 import type { Session } from './session.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from '../write/csv-input.js';
@@ -11,7 +12,7 @@ import type { PartitionWriter, WriteResult } from '../write/writer.js';
 /** Keys that are not written, with why; `held`: nobody has it any more, and what is held of it stays. */
 export async function writeObjects(
   session: Session,
-  writer: PartitionWriter,
+  { writer, months }: { readonly writer: PartitionWriter; readonly months: MonthsFromDays },
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
   absent: ReadonlySet<string>,
@@ -49,7 +50,11 @@ export async function writeObjects(
       ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
       ...facts,
     };
-    await session.tell(plan, object.object, outcome);
+    const tell = (): Promise<void> => session.tell(plan, object.object, outcome);
+    const { gaps } = facts;
+    const isDoubtful =
+      isPartial && gaps !== undefined && months.doubt({ plan, object: object.object, gaps, tell });
+    if (!isDoubtful) await tell();
   }
   const refused = new Map<string, CryptodlError | 'held'>(result.failed);
   for (const key of result.stillHeld ?? []) refused.set(key, 'held');

@@ -1,10 +1,11 @@
 /** The objects of one month of a series, in both cadences: what is wrong with them. */
+import { parsePeriod } from '../calendar.js';
 import type { Engine, Session } from '../duckdb.js';
 import type { CryptodlError } from '../errors.js';
 import type { Finding, MonthAudit } from '../audit-finding.js';
 import type { Series, Settings } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { compareCadences, MONTHLY } from './compare-cadences.js';
+import { compareCadences, MONTHLY, rowsWithoutDay } from './compare-cadences.js';
 import type { Compared } from './compare-cadences.js';
 import type { Conversion } from './conversion.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -98,6 +99,8 @@ async function lookAt(
     ...(await inspectIds(session, objects, keyOf)),
     ...(await inspectColumns(session, objects, keyOf)),
   ];
+  const period = parsePeriod('monthly', objects.month) ?? { from: 0, to: 0 };
+  const month = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
   const daysCompared = monthly === undefined ? 0 : days.length;
   const findings = [...compared.findings, ...holes, ...labels.findings, ...own];
   return {
@@ -107,6 +110,7 @@ async function lookAt(
       daysCompared,
       rows: compared.rows,
       isMonthlyWorse: isWorse(compared.findings),
+      rowsWithoutDay: monthly === undefined ? 0 : await rowsWithoutDay(session, objects, { days, month }),
     },
     labels: labels.last,
   };
@@ -119,5 +123,5 @@ function isWorse(findings: readonly Finding[]): boolean {
 }
 
 function auditOf({ series, month }: MonthObjects): MonthAudit {
-  return { series, month, findings: [], daysCompared: 0, rows: 0, isMonthlyWorse: false };
+  return { series, month, findings: [], daysCompared: 0, rows: 0, isMonthlyWorse: false, rowsWithoutDay: 0 };
 }

@@ -45,6 +45,20 @@ export async function compareCadences(
   return { rows, findings: found.flatMap((finding) => (finding === undefined ? [] : [{ ...finding, key }])) };
 }
 
+/** Rows of the monthly object on days of the month that have no daily object; `month`: all of its days. */
+export function rowsWithoutDay(
+  session: Session,
+  declared: Declared,
+  { days, month }: { readonly days: readonly number[]; readonly month: readonly number[] },
+): Promise<number> {
+  const others = month.filter((day) => !days.includes(day));
+  if (others.length === 0) return Promise.resolve(0);
+  return count(
+    session,
+    `SELECT count(*) AS n FROM rows WHERE ${ORDINAL} = ${MONTHLY} AND (${within(declared, others)})`,
+  );
+}
+
 type Side = 'monthly' | 'daily';
 type Found = Omit<Finding, 'key'> | undefined;
 

@@ -1,4 +1,5 @@
 /** What a partition may not become: a file with fewer rows than it had, or rows that are held twice. */
+import { dayPeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
@@ -14,7 +15,10 @@ export function superseded(
   held: HeldFile,
   received: readonly ReceivedObject[],
 ): { dead: string[]; lost: ObjectLine[] } {
-  const periods = received.map(({ object }) => object.period);
+  const periods = [
+    ...received.map(({ object }) => object.period),
+    ...(plan.emptyDays ?? []).map((day) => dayPeriod(day)),
+  ];
   const dead = deadFiles(held, periods);
   return { dead: plan.split === true ? [...dead, held.file] : dead, lost: lostLines(held, periods) };
 }

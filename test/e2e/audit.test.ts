@@ -315,9 +315,9 @@ describe('a lake', () => {
     const before = [filesBelow(lake), await parquetDigests(lake)];
     const { code, events, stderr } = await run('audit', 'lake', '--json');
     expect(code).toBe(4);
-    expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 2 });
+    expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 1 });
     expect(stderr).toMatch(
-      /\n2 months of the lake would be better from the days\nnext: cryptodl audit .*--prefer daily\n$/,
+      /\n1 month of the lake would be better from the days\nnext: cryptodl audit .*--prefer daily\n$/,
     );
     expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
     const none = await run('audit', 'lake', '--market', 'spot');
@@ -327,8 +327,8 @@ describe('a lake', () => {
   it('--prefer daily makes the months anew whose days are better', async () => {
     const { code, events, stderr } = await run('audit', 'lake', '--prefer', 'daily', '--json');
     expect(code).toBe(4);
-    expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 2 });
-    expect(events.at(-2)).toMatchObject({ event: 'summary', outcomes: { ok: 62, failed: 0 }, files: 2 });
+    expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 1, mended: 2 });
+    expect(events.at(-2)).toMatchObject({ event: 'summary', outcomes: { ok: 31, failed: 0 }, files: 1 });
     expect(stderr).toContain(
       'um klines 1h FEWUSDT 2024-01 stays as it is: the archive has no daily object of some of its days',
     );
@@ -377,4 +377,52 @@ describe('a lake', () => {
     expect(files).toHaveLength(31);
     expect(files[0]).toContain('2024-01-01.parquet');
   });
+});
+
+describe('a lake whose months have days that neither cadence has', () => {
+  function dropDays(symbol: string, days: readonly number[]): void {
+    for (const day of days) rmSync(join(folder, keyOf(symbol, `2024-01-${String(day).padStart(2, '0')}`)));
+  }
+
+  const MONTHS = {
+    // Listed on the tenth: neither cadence has the days before.
+    YOUNGUSDT: (): void => {
+      bars('YOUNGUSDT', (rows) => withCell([300], 4, '12345.6')(rows).slice(9 * 24));
+      dropDays('YOUNGUSDT', [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    },
+    // Neither cadence has the fifth, and the monthly object lacks the tenth as well.
+    HOLEUSDT: (): void => {
+      bars('HOLEUSDT', (rows) => rows.filter((_, hour) => ![4, 9].includes(Math.floor(hour / 24))));
+      dropDays('HOLEUSDT', [5]);
+    },
+  };
+
+  it.each([
+    ['YOUNGUSDT', 0],
+    // Nobody has the fifth.
+    ['HOLEUSDT', 4],
+  ] as const)(
+    'ends with the code of what is left, also when it is audited again: %s %i',
+    async (symbol, left) => {
+      const out = `mended-${symbol}`;
+      const month = ['--interval', '1h', '--symbols', symbol, ...JANUARY];
+      MONTHS[symbol]();
+      rmSync(join(folder, `data/futures/um/daily/klines/${symbol}`), { recursive: true });
+      await run('vision', out, ...month);
+      MONTHS[symbol]();
+      const { code, events, stderr } = await run('audit', out, '--prefer', 'daily', '--json');
+      expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 1, mended: 1, exitCode: left });
+      expect(code).toBe(left);
+      expect(stderr).toMatch(/findings?; 1 put right in the lake/);
+      const again = await run('audit', out, '--prefer', 'daily', '--json');
+      expect(again.events.at(-1)).toMatchObject({ rebuilt: 0, mended: 1, exitCode: left });
+
+      const fresh = join(scratch, `fresh-${symbol}`);
+      const daily = ['--cadence', 'daily', ...month];
+      await cryptodlOk(['vision', '--archive-url', archive.url, '--out', fresh, ...FAST, ...daily]);
+      expect(await parquetDigests(join(scratch, out))).toEqual(await parquetDigests(fresh));
+      const after = await run('vision', out, ...month, '--json');
+      expect(after.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 0 }, exitCode: 0 });
+    },
+  );
 });

@@ -1,0 +1,70 @@
+/** Months that lack rows of whole days, and their daily objects, which may have them. */
+import { DAY_MS, parsePeriod } from '../calendar.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { PartitionPlan, Period } from '../task.js';
+import type { DayRange } from './choose-objects.js';
+import { planSeries } from './plan-series.js';
+import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';
+
+/** Whole days of the period within the gaps. */
+export function emptyDays({ from, to }: Period, gaps: ObjectLine['gaps'] = []): number[] {
+  const days: number[] = [];
+  for (const [start, end] of gaps) {
+    const first = Math.max(from, Math.ceil(Date.parse(start) / DAY_MS));
+    const last = Math.min(to, Math.floor(Date.parse(end) / DAY_MS));
+    for (let day = first; day < last; day += 1) days.push(day);
+  }
+  return days;
+}
+
+/** The ends of a series are no reason to ask for days, where nothing is held on the other side of them. */
+export function hasEmptyDayWithin(held: Held, { from, to }: Period, empty: readonly number[]): boolean {
+  const rowDays = Array.from({ length: to - from }, (_, index) => from + index).filter(
+    (day) => !empty.includes(day),
+  );
+  const first = (held.first() ?? from) < from ? from : (rowDays[0] ?? to);
+  const end = (held.end() ?? to) > to ? to : (rowDays.at(-1) ?? from) + 1;
+  return empty.some((day) => day >= first && day < end);
+}
+
+/** A series whose short months make way for their days where the archive has those. */
+export async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
+  const { shortMonths = [], rest: _, ...own } = request;
+  const plans: PartitionPlan[] = [];
+  let { ranges } = request;
+  for (const { from, to, emptyDays: empty } of shortMonths) {
+    const days = await planSeries(context, {
+      ...own,
+      cadences: ['daily'],
+      ranges: [{ from, to }],
+      rewrites: 'when-days-have-more',
+      emptyDays: empty,
+    });
+    if (days.length > 0) ranges = without(ranges, { from, to });
+    plans.push(...days);
+  }
+  return ranges.length === 0 ? plans : [...plans, ...(await planSeries(context, { ...request, ranges }))];
+}
+
+function without(
+  ranges: readonly DayRange[],
+  { from, to }: Pick<ShortMonth, 'from' | 'to'>,
+): readonly DayRange[] {
+  return ranges.flatMap((range) => {
+    const before = { from: range.from, to: Math.min(range.to, from) };
+    const behind = { from: Math.max(range.from ?? to, to), to: range.to };
+    return [before, behind].filter((part) => (part.from ?? -Infinity) < part.to);
+  });
+}
+
+/** Held months of a series that lack days between others; only those that a series without `--cadence` holds. */
+export function shortMonthsOf(held: Held): ShortMonth[] {
+  return held.lines().flatMap((line): ShortMonth[] => {
+    const period = parsePeriod(line.cadence, line.period);
+    if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];
+    const { from, to } = period;
+    const empty = emptyDays(period, line.gaps);
+    return hasEmptyDayWithin(held, period, empty) ? [{ from, to, emptyDays: empty }] : [];
+  });
+}

@@ -1,0 +1,185 @@
+/** Months whose monthly object is broken or short, from their daily objects in the same run. */
+import { monthOf } from '../calendar.js';
+import type { CryptodlError, ErrorCode } from '../errors.js';
+import { seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest.js';
+import type { Outcome } from '../outcome.js';
+import type { Plan } from '../plan/plan.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { emptyDays, hasEmptyDayWithin } from '../plan/short-months.js';
+import { seriesName } from '../task.js';
+import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../task.js';
+import { countText } from '../units.js';
+import { cadencesOf } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
+import { planRun } from './plan-run.js';
+import type { Session } from './session.js';
+
+/** What is wrong with an object itself. */
+const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'length-mismatch',
+  'body-damaged',
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+  'zip-broken',
+  'zip-unsupported',
+  'zip-bomb',
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+]);
+
+/** No later request gets the object whole. */
+export function isBroken({ code }: CryptodlError): boolean {
+  return BROKEN.has(code);
+}
+
+/** The end of a monthly object that is not told yet, because its days may be better. */
+export interface DoubtfulMonth {
+  readonly plan: PartitionPlan;
+  readonly object: ArchiveObject;
+  /** Why it failed; undefined: it is written. */
+  readonly error?: CryptodlError;
+  /** Where a written one has no rows. */
+  readonly gaps?: ObjectLine['gaps'];
+  /** Tells its end as it is. */
+  readonly tell: () => Promise<void>;
+}
+
+interface Attempt extends DoubtfulMonth {
+  readonly emptyDays: readonly number[];
+  /** What the lake holds before and after the month cannot be the end of the series. */
+  readonly goesOn: { readonly before: boolean; readonly after: boolean };
+  /** Its days are asked for, and none of them is missing so far. */
+  isWhole: boolean;
+}
+
+type Places = Pick<Session, 'paths' | 'venue' | 'observer' | 'tell' | 'options'>;
+
+export class MonthsFromDays {
+  readonly #session: Session;
+  #doubtful: DoubtfulMonth[] = [];
+  readonly #attempts = new Map<string, Attempt>();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** False: the days cannot help, and its end is told at once. */
+  doubt(month: DoubtfulMonth): boolean {
+    const { plan, object, error, gaps } = month;
+    const mayHelp = error === undefined ? emptyDays(object.period, gaps).length > 0 : isBroken(error);
+    if (!mayHelp || !hasDays(this.#session, plan, object)) return false;
+    this.#doubtful.push(month);
+    return true;
+  }
+
+  /** Undefined when no month is in doubt. */
+  async plan(): Promise<Plan | undefined> {
+    const requests: SeriesRequest[] = [];
+    for (const month of this.#doubtful) {
+      const attempt = await attemptOf(this.#session, month);
+      if (attempt === undefined) continue;
+      this.#attempts.set(idOf(month.plan), attempt);
+      requests.push(requestOf(attempt));
+    }
+    if (requests.length === 0) return undefined;
+    return planRun(this.#session, { hasListing: true, requests }, 'days.jsonl');
+  }
+
+  /** The same plans; from each of them on its month counts as made good until something of it is missing. */
+  async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+    for await (const plan of plans) {
+      const attempt = this.#attempts.get(idOf(plan));
+      if (attempt !== undefined) attempt.isWhole = true;
+      yield plan;
+    }
+  }
+
+  failed(plan: PartitionPlan): void {
+    const attempt = this.#attempts.get(idOf(plan));
+    if (attempt !== undefined) attempt.isWhole = false;
+  }
+
+  absent(plan: PartitionPlan, { from }: Period, reason: AbsenceReason): void {
+    const attempt = this.#attempts.get(idOf(plan));
+    if (attempt === undefined || attempt.emptyDays.includes(from)) return;
+    const isOutside =
+      (reason === 'not-listed-yet' && !attempt.goesOn.before) ||
+      (reason === 'delisted' && !attempt.goesOn.after);
+    if (!isOutside) attempt.isWhole = false;
+  }
+
+  /** Tells the end of every month that was in doubt. */
+  async tell(): Promise<void> {
+    const doubtful = this.#doubtful;
+    this.#doubtful = [];
+    // What was cut short is not made good.
+    const isOver = !this.#session.stop.signal.aborted;
+    for (const month of doubtful) {
+      const attempt = this.#attempts.get(idOf(month.plan));
+      if (isOver && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
+      else await month.tell();
+    }
+    this.#attempts.clear();
+  }
+}
+
+/** Of one series, format and month: a day file has the day in its label. */
+function idOf({ series, settings, label }: PartitionPlan): string {
+  return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
+}
+
+function hasDays({ venue }: Places, { series, settings }: PartitionPlan, object: ArchiveObject): boolean {
+  const spec = findDataset(venue, series.market, series.dataset);
+  return (
+    object.rest === undefined &&
+    object.period.cadence === 'monthly' &&
+    settings.cadence === 'auto' &&
+    spec !== undefined &&
+    cadencesOf(spec, series.interval).includes('daily')
+  );
+}
+
+/** Undefined where what is held is better than days: a revision that is broken, or a month that lacks only its ends. */
+async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promise<Attempt | undefined> {
+  const { plan, object, error, gaps } = month;
+  const { period } = object;
+  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
+  const held = (await readManifest(folder))[plan.settings.format];
+  const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
+  const empty = error === undefined ? emptyDays(period, gaps) : [];
+  const isWorth =
+    error === undefined ? hasEmptyDayWithin(held, period, empty) : !isHeld || plan.rebuild === 'damaged';
+  if (!isWorth) return undefined;
+  const before = (held.first() ?? period.from) < period.from;
+  const after = (held.end() ?? period.to) > period.to;
+  return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
+}
+
+function requestOf({ plan, object, error, emptyDays: empty }: Attempt): SeriesRequest {
+  const { from, to } = object.period;
+  return {
+    series: plan.series,
+    settings: plan.settings,
+    cadences: ['daily'],
+    ranges: [{ from, to }],
+    exact: true,
+    rewrites: 'when-days-have-more',
+    ...(error === undefined ? { emptyDays: empty } : {}),
+  };
+}
+
+async function tellTaken(session: Places, { plan, object, error, emptyDays: empty }: Attempt): Promise<void> {
+  const why =
+    error === undefined
+      ? `its monthly object has no row of ${countText(empty.length, 'day')}`
+      : `${object.key}: ${error.message}`;
+  const skipped: Outcome = { kind: 'skipped' };
+  await session.tell(plan, object, skipped);
+  session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
+}

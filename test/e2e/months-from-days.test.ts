@@ -1,0 +1,214 @@
+/** A monthly object that is broken or short, beside daily objects that are not. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeZip } from '../../scripts/make-zip.js';
+import { makeCsv } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines, parquetDigests } from '../helpers/lake.js';
+import { memberOf, publish, publishZip } from '../helpers/published.js';
+
+const scratch = scratchFolder();
+const folder = join(scratch, 'archive');
+const DAYS = Array.from({ length: 31 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
+let archive: TestArchive;
+
+function keyOf(symbol: string, period: string): string {
+  const cadence = period.length === 7 ? 'monthly' : 'daily';
+  return `data/futures/um/${cadence}/klines/${symbol}/1h/${symbol}-1h-${period}.zip`;
+}
+
+function csvOf(symbol: string, period: string): string {
+  return makeCsv({ market: 'um', dataset: 'klines', interval: '1h', symbol, period }).csv;
+}
+
+function publishDays(symbol: string, days: readonly string[] = DAYS): void {
+  for (const day of days) publish(folder, keyOf(symbol, day), csvOf(symbol, day));
+}
+
+/** A month of the rows of these days. */
+function publishMonth(symbol: string, days: readonly string[] = DAYS, month = '2024-01'): void {
+  const texts = days.map((day) => csvOf(symbol, day).trimEnd().split('\n'));
+  const rows = texts.flatMap((lines) => lines.slice(1));
+  publish(folder, keyOf(symbol, month), `${[texts[0]?.[0] ?? '', ...rows].join('\n')}\n`);
+}
+
+/** Its sidecar is right, its content is not what its CRC says. */
+function publishBroken(symbol: string, period: string): void {
+  const key = keyOf(symbol, period);
+  const zip = makeZip([{ name: memberOf(key), data: csvOf(symbol, DAYS[0] ?? '') }]);
+  zip[60] = (zip[60] ?? 0) ^ 0xff;
+  publishZip(folder, key, zip);
+}
+
+beforeAll(async () => {
+  publishBroken('BROKENUSDT', '2024-01');
+  publishDays('BROKENUSDT');
+  publishMonth('BROKENUSDT', ['2024-02-01'], '2024-02');
+  publishBroken('TWICEUSDT', '2024-01');
+  publishDays('TWICEUSDT');
+  publishBroken('TWICEUSDT', '2024-01-09');
+  publishBroken('ALONEUSDT', '2024-01');
+  publishMonth(
+    'SHORTUSDT',
+    DAYS.filter((day) => day !== DAYS[10] && day !== DAYS[11]),
+  );
+  publishDays('SHORTUSDT');
+  // The days lack what the month lacks, or more.
+  publishMonth(
+    'HOLEUSDT',
+    DAYS.filter((day) => day !== DAYS[10]),
+  );
+  publishDays(
+    'HOLEUSDT',
+    DAYS.filter((day) => day !== DAYS[10]),
+  );
+  publishMonth(
+    'LESSUSDT',
+    DAYS.filter((day) => day !== DAYS[10]),
+  );
+  publishDays(
+    'LESSUSDT',
+    DAYS.filter((day) => day !== DAYS[20]),
+  );
+  publishMonth('YOUNGUSDT', DAYS.slice(9));
+  publishDays('YOUNGUSDT', DAYS.slice(9));
+  archive = await startArchive(folder);
+});
+afterAll(() => archive.close());
+afterEach(() => {
+  archive.requests.length = 0;
+});
+
+function run(
+  verb: 'vision' | 'retry' | 'repair' | 'audit',
+  out: string,
+  ...args: string[]
+): Promise<CliResult> {
+  const fast = verb === 'audit' ? FAST.slice(0, -2) : FAST;
+  return cryptodl([verb, ...args, '--archive-url', archive.url, '--out', join(scratch, out), ...fast]);
+}
+
+function vision(out: string, symbol: string, ...args: string[]): Promise<CliResult> {
+  const month = ['--from', '2024-01-01', '--to', '2024-01-31'];
+  return run('vision', out, '--interval', '1h', '--symbols', symbol, ...month, '--json', ...args);
+}
+
+function dailyRequests(): string[] {
+  return archive.objectRequests().filter((path) => /\/daily\/.*\.zip$/.test(path));
+}
+
+async function isLikeItsDays(out: string, symbol: string): Promise<void> {
+  await vision('days', symbol, '--cadence', 'daily');
+  const days = (await parquetDigests(join(scratch, 'days'))).filter((line) => line.includes(symbol));
+  expect((await parquetDigests(join(scratch, out))).filter((line) => line.includes('2024-01.'))).toEqual(
+    days,
+  );
+}
+
+describe('a monthly object that is broken', () => {
+  it('gives way to its days in the same run, which is told and is no failure', async () => {
+    const { code, events, stderr } = await vision('broken', 'BROKENUSDT');
+    expect(events.at(-1)).toMatchObject({
+      outcomes: { ok: 31, skipped: 1, failed: 0, absent: 0 },
+      undone: 0,
+    });
+    expect(code).toBe(0);
+    expect(stderr).toContain('um klines 1h BROKENUSDT 2024-01 is taken from its daily objects: ');
+    expect(stderr).toContain(keyOf('BROKENUSDT', '2024-01'));
+    expect(dailyRequests()).toHaveLength(31);
+    expect(existsSync(join(scratch, 'broken/failures'))).toBe(false);
+    await isLikeItsDays('broken', 'BROKENUSDT');
+  });
+
+  it('is not asked for again', async () => {
+    const { events } = await vision('broken', 'BROKENUSDT');
+    expect(events.at(-1)).toMatchObject({ outcomes: { skipped: 31, failed: 0 }, exitCode: 0 });
+    expect(archive.objectRequests()).toEqual([]);
+  });
+
+  it('stays a failure where one of its days is broken as well', async () => {
+    const { code, events } = await vision('twice', 'TWICEUSDT');
+    expect(code).toBe(4);
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 30, failed: 2 } });
+    const failed = events.filter(({ outcome }) => outcome === 'failed').map(({ period }) => period);
+    expect(failed.sort()).toEqual(['2024-01', '2024-01-09']);
+  });
+
+  it('stays a failure where there are no days, and where --cadence monthly was asked for', async () => {
+    const alone = await vision('alone', 'ALONEUSDT');
+    expect(alone.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1, absent: 0 }, exitCode: 4 });
+    const monthly = await vision('monthly', 'BROKENUSDT', '--cadence', 'monthly');
+    expect(monthly.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1 }, exitCode: 4 });
+  });
+
+  it('is made good by retry once its days are there', async () => {
+    publishBroken('LATERUSDT', '2024-01');
+    const failed = await vision('later', 'LATERUSDT');
+    publishDays('LATERUSDT');
+    const report = String(failed.events.at(-1)?.['failures']);
+    const retried = await run('retry', 'later', report, '--json');
+    expect(retried.events.at(-1)).toMatchObject({ outcomes: { ok: 31, skipped: 1, failed: 0 }, exitCode: 0 });
+  });
+});
+
+describe('a monthly object without some of its days', () => {
+  it('gives way to its days in the same run', async () => {
+    const { code, events, stderr } = await vision('short', 'SHORTUSDT', '--strict');
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 31, skipped: 1, partial: 0, failed: 0 } });
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'um klines 1h SHORTUSDT 2024-01 is taken from its daily objects: its monthly object has no row of 2 days',
+    );
+    await isLikeItsDays('short', 'SHORTUSDT');
+  });
+
+  it('stays where its days lack the same day, or another one', async () => {
+    for (const symbol of ['HOLEUSDT', 'LESSUSDT']) {
+      const { events, stderr } = await vision('hole', symbol);
+      expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1, absent: 0 }, exitCode: 0 });
+      expect(stderr).toContain('720 of 744 rows; cryptodl audit compares it with its days');
+      expect(dailyRequests()).toEqual([]);
+    }
+  });
+
+  it('of a symbol that was listed in the middle of it costs no look at its days', async () => {
+    const { events } = await vision('young', 'YOUNGUSDT');
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1 } });
+    expect(archive.requests.filter((path) => path.includes('daily/klines/YOUNGUSDT'))).toEqual([]);
+  });
+
+  it('is repaired from its days when they were published later', async () => {
+    rmSync(join(folder, 'data/futures/um/daily/klines/SHORTUSDT'), { recursive: true });
+    await vision('repaired', 'SHORTUSDT');
+    publishDays('SHORTUSDT');
+    const repaired = await run('repair', 'repaired', '--json');
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('repaired', 'SHORTUSDT');
+  });
+});
+
+describe('audit --prefer daily', () => {
+  it('takes a month from its days whose monthly object is broken', async () => {
+    const february = ['--from', '2024-02-01', '--to', '2024-02-29'];
+    await run('vision', 'audited', '--interval', '1h', '--symbols', 'BROKENUSDT', ...february);
+    const months = ['--from', '2024-01-01', '--to', '2024-01-31', '--symbols', 'BROKENUSDT'];
+    const audited = await run(
+      'audit',
+      'audited',
+      '--interval',
+      '1h',
+      ...months,
+      '--prefer',
+      'daily',
+      '--json',
+    );
+    expect(audited.events.at(-1)).toMatchObject({ rebuilt: 1, failed: 1, exitCode: 0 });
+    const held = manifestLines(join(scratch, 'audited/binance/um/klines/interval=1h/symbol=BROKENUSDT'));
+    expect(held.filter(({ cadence }) => cadence === 'daily')).toHaveLength(31);
+  });
+});
