@@ -15,6 +15,8 @@ export interface AbsentLine {
   /** How often it was asked in vain, and when the last time, ISO. */
   readonly asked: number;
   readonly at: string;
+  /** The same of REST, which a run asks only when it is told to; also of held periods that lack rows. */
+  readonly rest?: { readonly asked: number; readonly at: string };
   readonly tool: string;
 }
 
@@ -23,6 +25,8 @@ export interface Absence {
   readonly asked: number;
   /** Milliseconds since 1970 of the last time that it was asked. */
   readonly atMs: number;
+  /** How often REST was asked in vain, and when the last time. */
+  readonly rest?: { readonly asked: number; readonly atMs: number };
 }
 
 /** The latest word on each period of a series, in whatever format its data is held. What is held is not absent, whatever is said here. */
@@ -36,7 +40,9 @@ export class Absences {
     const atMs = Date.parse(line.at);
     if (first === undefined || last === undefined || Number.isNaN(atMs) || !(line.asked >= 1))
       throw new CryptodlError('manifest-damaged', `"${line.first}" … "${line.last}" are no periods`);
-    const absence: Absence = { reason: line.reason, asked: line.asked, atMs };
+    const { reason, asked, rest } = line;
+    const ofRest = rest === undefined ? {} : { rest: { asked: rest.asked, atMs: Date.parse(rest.at) } };
+    const absence: Absence = { reason, asked, atMs, ...ofRest };
     if (line.cadence === 'daily')
       for (let day = first.from; day < last.to; day += 1) this.#daily.set(day, absence);
     else
@@ -72,8 +78,13 @@ const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
 const LATEST_MS = 30 * DAY_MS;
 
 /** Whether it is worth asking again: twice as late each time, a month at most. */
-export function isDue({ reason, asked, atMs }: Absence, nowMs: number): boolean {
+export function isDue({ reason, asked, atMs }: Omit<Absence, 'rest'>, nowMs: number): boolean {
   const waitMs = Math.min(SOONEST_MS[reason] * 2 ** Math.min(asked - 1, 30), LATEST_MS);
   // A clock that was set back must not keep anything from being asked.
   return nowMs < atMs || nowMs >= atMs + waitMs;
+}
+
+/** Whether it is worth asking REST: at once where that was not done yet. */
+export function isRestDue({ reason, rest }: Absence, nowMs: number): boolean {
+  return rest === undefined || isDue({ reason, ...rest }, nowMs);
 }

@@ -1,6 +1,6 @@
 /** One series, from listing and manifest to partition plans. */
 import { parsePeriod } from '../calendar.js';
-import { isDue } from '../lake/absences.js';
+import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -114,6 +114,12 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: str
     );
   const [first] = gone;
   if (first === undefined) return;
+  if (rest === undefined)
+    throw usage(
+      `${seriesName(series)} in ${folder} holds ${first.period} from REST, which this run does not ask: it cannot be rewritten`,
+      'add --fill rest, or choose another --out for other settings',
+      { flags: { fill: 'rest' } },
+    );
   throw usage(
     `${seriesName(series)} in ${folder} holds ${first.period} from REST, which has it no more: it cannot be rewritten`,
     'choose another --out for other settings',
@@ -128,10 +134,11 @@ async function chosenPeriods(
   ranges: readonly DayRange[],
   { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
-  // What nobody had a while ago is not asked for at each run.
+  // What REST had not a while ago is not asked for at each run; `retry` asks for what it was given.
+  const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isDoubtful = (period: Period): boolean => {
-    const absence = context.force || exact === true ? undefined : absences.of(period);
-    return absence !== undefined && !isDue(absence, context.nowMs);
+    const absence = isAsked ? undefined : absences.of(period);
+    return absence !== undefined && !isRestDue(absence, context.nowMs);
   };
   const fromRest =
     rest === undefined ? undefined : { series, offer: rest, partition: settings.partition, held, isDoubtful };

@@ -108,10 +108,14 @@ function fill(context: RestContext, choice: Choice): Choice[] {
 }
 
 /** Undefined when nothing is known to be missing in what is held, or REST has not got the period. */
-function standInOf({ series, offer }: RestContext, { period, held }: Choice): ArchiveObject | undefined {
+function standInOf(
+  { series, offer, isDoubtful }: RestContext,
+  { period, held }: Choice,
+): ArchiveObject | undefined {
   const { from, to } = period;
   if (held?.gaps === undefined || held.rows === undefined || isFromRest(held)) return undefined;
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
+  if (isDoubtful(period)) return undefined;
   const { rows, gaps } = held;
   // Where not all of them are known, nobody can tell whether REST has every row.
   if (gaps.length >= MOST_GAPS) return undefined;

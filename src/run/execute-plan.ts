@@ -248,11 +248,16 @@ async function recordSettled(
   plan: PartitionPlan,
   task: Task,
 ): Promise<void> {
-  if (task.action.kind !== 'absent') return session.tell(plan, task.object, { kind: 'skipped' });
+  const { rest } = task.object;
+  if (task.action.kind !== 'absent') {
+    if (rest?.keepsHeld === true) absences.noteKept(plan.series, task.object.period);
+    return session.tell(plan, task.object, { kind: 'skipped' });
+  }
   const { reason, since } = task.action;
   months.absent(plan, task.object.period, reason);
   // What is not over yet has nothing to be absent from.
-  if (task.object.rest?.open !== true) absences.note(plan.series, task.object.period, reason, since);
+  if (rest?.open !== true)
+    absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
   return session.tell(plan, task.object, { kind: 'absent', reason });
 }

@@ -1,8 +1,8 @@
 /** What a run was told to be absent goes into the manifests, so that it is known why, and not asked for each time. */
 import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../calendar.js';
-import { isDue } from '../lake/absences.js';
-import type { AbsentLine } from '../lake/absences.js';
+import { isDue, isRestDue } from '../lake/absences.js';
+import type { Absence, AbsentLine } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { MANIFEST, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
@@ -22,8 +22,17 @@ export interface AbsenceContext {
 interface Stretch {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
+  readonly hasAskedRest: boolean;
+  /** It is held, and lacks rows. */
+  readonly isKept: boolean;
   readonly from: number;
   to: number;
+}
+
+interface Found {
+  /** The first day for which the reason holds, which may not be among the periods that were asked for. */
+  readonly since?: number | undefined;
+  readonly hasAskedRest?: boolean;
 }
 
 export class AbsenceNotes {
@@ -34,19 +43,40 @@ export class AbsenceNotes {
     this.#context = context;
   }
 
-  /** `since`: the first day for which the reason holds, which may not be among the periods that were asked for. */
-  note(series: Series, { cadence, from }: Period, reason: AbsenceReason, since = from): void {
+  note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
+    const { since = period.from, hasAskedRest = false } = found;
+    const { cadence, from } = period;
+    const stretches = this.#stretchesOf(series);
+    for (const day of since < from ? [since, from] : [from]) {
+      const at = cadence === 'daily' ? day : monthOf(day);
+      const isOf = (stretch: Stretch): boolean =>
+        stretch.cadence === cadence && stretch.reason === reason && stretch.hasAskedRest === hasAskedRest;
+      const last = stretches.at(-1);
+      if (stretches.some((stretch) => isOf(stretch) && stretch.from <= at && at < stretch.to)) continue;
+      if (last !== undefined && isOf(last) && !last.isKept && last.to === at) last.to = at + 1;
+      else stretches.push({ cadence, reason, hasAskedRest, isKept: false, from: at, to: at + 1 });
+    }
+  }
+
+  /** Of a held period that lacks rows REST had no more than is held. */
+  noteKept(series: Series, { cadence, from }: Period): void {
+    const at = cadence === 'daily' ? from : monthOf(from);
+    const stretch = {
+      cadence,
+      reason: 'hole',
+      hasAskedRest: true,
+      isKept: true,
+      from: at,
+      to: at + 1,
+    } as const;
+    this.#stretchesOf(series).push(stretch);
+  }
+
+  #stretchesOf(series: Series): Stretch[] {
     const folder = seriesFolder(this.#context.venue, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
-    for (const day of since < from ? [since, from] : [from]) {
-      const at = cadence === 'daily' ? day : monthOf(day);
-      const isOf = (stretch: Stretch): boolean => stretch.cadence === cadence && stretch.reason === reason;
-      const last = stretches.at(-1);
-      if (stretches.some((stretch) => isOf(stretch) && stretch.from <= at && at < stretch.to)) continue;
-      if (last !== undefined && isOf(last) && last.to === at) last.to = at + 1;
-      else stretches.push({ cadence, reason, from: at, to: at + 1 });
-    }
+    return stretches;
   }
 
   /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */
@@ -62,33 +92,55 @@ export class AbsenceNotes {
   }
 
   /** Only what is news: another reason, or asked again when it was due. */
-  #linesOf(manifest: Manifest, { cadence, reason, from, to }: Stretch): AbsentLine[] {
+  #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
+    const { cadence, reason, isKept } = stretch;
     const { nowMs } = this.#context;
-    const lines: { first: string; last: string; asked: number; end: number }[] = [];
-    for (let at = from; at < to; at += 1) {
-      const period = cadence === 'daily' ? dayPeriod(at) : monthPeriod(at);
+    const at = new Date(nowMs).toISOString();
+    const lines: { line: AbsentLine; end: number }[] = [];
+    for (let number = stretch.from; number < stretch.to; number += 1) {
+      const period = cadence === 'daily' ? dayPeriod(number) : monthPeriod(number);
       const before = manifest.absences.of(period);
-      const isNews = before?.reason !== reason || isDue(before, nowMs);
-      if (!isNews || isHeld(manifest, period)) continue;
+      if (!isNews(before, stretch, nowMs) || isKept !== isHeld(manifest, period)) continue;
       const asked = before?.reason === reason ? before.asked + 1 : 1;
       const text = periodText(period);
+      const rest = restOf(before, stretch, at);
+      const facts = {
+        v: 1,
+        kind: 'absent',
+        cadence,
+        reason,
+        asked,
+        at,
+        ...rest,
+        tool: TOOL_VERSION,
+      } as const;
       const last = lines.at(-1);
-      if (last?.end === at && last.asked === asked) Object.assign(last, { last: text, end: at + 1 });
-      else lines.push({ first: text, last: text, asked, end: at + 1 });
+      if (last?.end === number && isSame(last.line, facts))
+        lines[lines.length - 1] = { line: { ...last.line, last: text }, end: number + 1 };
+      else lines.push({ line: { ...facts, first: text, last: text }, end: number + 1 });
     }
-    const at = new Date(nowMs).toISOString();
-    return lines.map(({ first, last, asked }) => ({
-      v: 1,
-      kind: 'absent',
-      cadence,
-      first,
-      last,
-      reason,
-      asked,
-      at,
-      tool: TOOL_VERSION,
-    }));
+    return lines.map(({ line }) => line);
   }
+}
+
+function isNews(before: Absence | undefined, { reason, hasAskedRest }: Stretch, nowMs: number): boolean {
+  if (before?.reason !== reason || isDue(before, nowMs)) return true;
+  return hasAskedRest && isRestDue(before, nowMs);
+}
+
+/** What is remembered of REST stays when only the archive was asked. */
+function restOf(
+  before: Absence | undefined,
+  { hasAskedRest }: Stretch,
+  at: string,
+): Pick<AbsentLine, 'rest'> {
+  const { rest } = before ?? {};
+  if (hasAskedRest) return { rest: { asked: (rest?.asked ?? 0) + 1, at } };
+  return rest === undefined ? {} : { rest: { asked: rest.asked, at: new Date(rest.atMs).toISOString() } };
+}
+
+function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
+  return a.asked === b.asked && a.rest?.asked === b.rest?.asked && a.rest?.at === b.rest?.at;
 }
 
 function isHeld(manifest: Manifest, { cadence, from }: Period): boolean {

@@ -190,3 +190,59 @@ describe('a month of the archive that lacks bars', () => {
     expect(await rowsOf(lake, SERIES)).toHaveLength(744 - 106);
   });
 });
+
+function klineRequests({ venue }: JoinedScene): number {
+  return venue.log.filter(({ path }) => path.endsWith('/klines')).length;
+}
+
+describe('what REST has not', () => {
+  it('is asked for once by repair, also of a held day, and again hours later', async () => {
+    const hours = Array.from({ length: 24 }, (_, hour) => hour);
+    const opened = await scene(hours);
+    const { run, folder, lake, setNow } = opened;
+    for (const day of ['2026-11-16', '2026-11-18'])
+      publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse(day), { lacks: day === '2026-11-16' ? [5] : [] });
+    await run(THREE_DAYS);
+    await run(['repair']);
+    const first = klineRequests(opened);
+    expect(first).toBeGreaterThan(0);
+    const again = await run(['repair', '--json']);
+    expect(again.events.at(-1)).toMatchObject({ outcomes: { skipped: 1, absent: 1 }, exitCode: 0 });
+    expect(klineRequests(opened)).toBe(first);
+    // What only the archive was asked for since is remembered of REST as well.
+    setNow('2026-11-21T20:00:00.000Z');
+    await run(THREE_DAYS);
+    await run(['repair']);
+    expect(klineRequests(opened)).toBeGreaterThan(first);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(47);
+  });
+});
+
+describe('vision --fill rest', () => {
+  async function hole(): Promise<JoinedScene> {
+    const opened = await scene();
+    for (const day of ['2026-11-16', '2026-11-18'])
+      publishKlines(opened.folder, BTC, '1h', HOUR_MS, Date.parse(day));
+    expect((await opened.run(THREE_DAYS)).stderr).toContain('1 absent, hole');
+    return opened;
+  }
+
+  it('asks REST for a hole that a run without it has just seen', async () => {
+    const { run, lake } = await hole();
+    const filled = await run([...THREE_DAYS, '--fill', 'rest', '--json']);
+    expect(filled.events.at(-1)).toMatchObject({ outcomes: { absent: 0 }, exitCode: 0 });
+    expect(await rowsOf(lake, SERIES)).toHaveLength(72);
+  });
+
+  it('is named where a series with rows of REST is to be rewritten, and rewrites it', async () => {
+    const { run, lake } = await hole();
+    await run(['repair']);
+    const rewrite = [...THREE_DAYS, '--cadence', 'daily', '--force'];
+    const refused = await run(rewrite);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('holds 2026-11-17 from REST, which this run does not ask');
+    expect(refused.stderr).toMatch(/\n {2}cryptodl vision .*--fill rest/);
+    expect((await run([...rewrite, '--fill', 'rest'])).code).toBe(0);
+    expect(await rowsOf(lake, SERIES)).toHaveLength(72);
+  });
+});
