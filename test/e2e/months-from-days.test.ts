@@ -136,7 +136,7 @@ describe('a monthly object that is broken', () => {
     expect(code).toBe(4);
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 30, failed: 2 } });
     const failed = events.filter(({ outcome }) => outcome === 'failed').map(({ period }) => period);
-    expect(failed.sort()).toEqual(['2024-01', '2024-01-09']);
+    expect(new Set(failed)).toEqual(new Set(['2024-01', '2024-01-09']));
   });
 
   it('stays a failure where there are no days, and where --cadence monthly was asked for', async () => {
