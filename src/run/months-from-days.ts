@@ -29,6 +29,7 @@ const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'zip-bomb',
   'header-unknown',
   'row-malformed',
+  'rows-outside-period',
   'symbol-mismatch',
   'file-empty',
 ]);
