@@ -79,8 +79,9 @@ export class MonthsFromDays {
     return true;
   }
 
-  /** Undefined when no month is in doubt. */
+  /** Undefined when no month is in doubt, and when nothing new may begin. */
   async plan(): Promise<Plan | undefined> {
+    if (this.#session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
     for (const month of this.#doubtful) {
       const attempt = await attemptOf(this.#session, month);
