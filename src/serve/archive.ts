@@ -12,6 +12,8 @@ import { INTERNAL_ERROR, METHOD_NOT_ALLOWED, noSuchKey, sendRefusal, sendXml } f
 import { readTarget } from './request-target.js';
 
 const KEEP_ALIVE_MS = 60_000;
+/** A reader that takes nothing for so long is dropped: what it is sent waits in memory. */
+const STALLED_MS = 30_000;
 
 /**
  * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
@@ -37,9 +39,11 @@ export async function serveArchive(options: {
   directory: string;
   host: string;
   port: number;
+  stalledMs?: number;
 }): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(archiveHandler(options.directory));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.timeout = options.stalledMs ?? STALLED_MS;
   await listen(server, options.host, options.port);
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;

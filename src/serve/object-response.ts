@@ -57,10 +57,13 @@ function slice(text: string, part: ByteRange): Buffer {
   return Buffer.from(text).subarray(part.first, part.last + 1);
 }
 
+/** What waits in memory for each reader is about two of them. */
+const CHUNK_BYTES = 64 * 1024;
+
 /** Streams a part of a file; a file cut short meanwhile cuts the connection, so that nobody takes it for whole. */
 async function stream(response: ServerResponse, object: StoredObject, part: ByteRange): Promise<void> {
   const opened = await openObject(object);
-  const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: 256 * 1024 });
+  const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: CHUNK_BYTES });
   await pipeline(file, response, { end: false });
   if (file.bytesRead === part.last - part.first + 1) response.end();
   else response.destroy();

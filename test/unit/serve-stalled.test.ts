@@ -1,0 +1,39 @@
+/** Readers that take nothing of what they asked for. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, expect, it } from 'vitest';
+import { serveArchive } from '../../src/serve/archive.js';
+import { folderWith, removeFolders } from '../helpers/served-folder.js';
+
+const BYTES = 32 * 1024 * 1024;
+const KEY = 'data/spot/daily/trades/A/1.zip';
+
+afterAll(removeFolders);
+
+it('drops a reader that takes nothing, and keeps one that goes on', async () => {
+  const directory = folderWith({ [KEY]: 'x'.repeat(BYTES) });
+  const server = await serveArchive({ directory, host: '127.0.0.1', port: 0, stalledMs: 300 });
+  const { port } = new URL(server.url);
+  const ask = (): ReturnType<typeof connect> => {
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(`GET /${KEY} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    return socket;
+  };
+  const stalled = ask();
+  await once(stalled, 'readable');
+  let taken = 0;
+  const steady = ask();
+  for await (const chunk of steady) {
+    taken += (chunk as Buffer).length;
+    if (taken > BYTES) break;
+  }
+  expect(taken).toBeGreaterThan(BYTES);
+  let got = 0;
+  const isClosed = once(stalled, 'close');
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  stalled.on('data', (chunk: Buffer) => (got += chunk.length));
+  await isClosed;
+  expect(got).toBeLessThan(BYTES);
+  await server.close();
+});
