@@ -136,6 +136,8 @@ export interface PlanTotals {
   /** Bytes to fetch for the largest partition: what the spool must hold at least. */
   largestBytes: number;
   readonly absentBy: Partial<Record<AbsenceReason, number>>;
+  /** What is to fetch, by market and dataset: `um klines`. */
+  readonly fetchBy: Record<string, { objects: number; bytes: number }>;
 }
 
 /** Readable name of a series: `um klines 1m BTCUSDT`. */

@@ -1,5 +1,5 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
-import { MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../venue/words.js';
+import { ALL, MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../venue/words.js';
 import { durationText } from '../units.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
@@ -118,11 +118,11 @@ const FLAGS = {
     value: 'LIST',
     list: 'comma',
     narrows: ['coverage', ...HELD],
-    doc: 'datasets, with commas; cryptodl list datasets shows them',
+    doc: 'datasets, with commas, or all of the market; cryptodl list datasets shows them',
     parse: parse.text,
     default: 'klines',
     defaultOf: { metrics: METRICS.join(',') },
-    choices: venue.datasets,
+    choices: [...venue.datasets, ALL],
     aka: ['data', 'data-type', 'kind'],
   }),
   interval: defaultedList({
@@ -131,11 +131,11 @@ const FLAGS = {
     value: 'LIST',
     list: 'comma',
     narrows: ['coverage', ...HELD],
-    doc: 'intervals of klines and of REST statistics, with commas',
+    doc: 'intervals of klines and of REST statistics, with commas, or all',
     parse: parse.text,
     default: '1m',
     defaultOf: { metrics: '5m' },
-    choices: venue.intervals,
+    choices: [...venue.intervals, ALL],
     aka: ['i', 't', 'timeframe', 'granularity', 'freq', 'resolution'],
   }),
   symbols: optionalList({

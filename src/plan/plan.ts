@@ -122,6 +122,10 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promis
       totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
   }
   totals.fetchBytes += bytes;
+  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch').length;
+  const of = (totals.fetchBy[datasetOf(partition.series)] ??= { objects: 0, bytes: 0 });
+  of.objects += fetched;
+  of.bytes += bytes;
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }
 
@@ -152,5 +156,6 @@ function emptyTotals(): PlanTotals {
     fetchRest: 0,
     requests: {},
     absentBy: {},
+    fetchBy: {},
   };
 }

@@ -24,6 +24,7 @@ export function planBlock({
     `${what}: ${totals.series === 0 ? idle : `${numberText(totals.series)} series, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     `  to fetch   ${fetch}`,
+    ...fetchLines(totals),
     ...(totals.wider > 0
       ? [
           `  whole      ${countText(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
@@ -32,4 +33,14 @@ export function planBlock({
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
     ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
   ];
+}
+
+/** Of several datasets a line each. */
+function fetchLines({ fetchBy }: Announcement['totals']): string[] {
+  const parts = Object.entries(fetchBy).filter(([, { objects }]) => objects > 0);
+  if (parts.length < 2) return [];
+  return parts.map(
+    ([name, { objects, bytes }]) =>
+      `             ${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`,
+  );
 }

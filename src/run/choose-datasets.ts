@@ -6,7 +6,7 @@ import type { Cadence, Market } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
 import { findDataset, intervalsOf, isArchived, isMetric } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
-import { MARKETS } from '../venue/words.js';
+import { ALL, MARKETS } from '../venue/words.js';
 
 export interface ChosenDataset {
   readonly market: Market;
@@ -21,23 +21,59 @@ type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 type Source = 'archive' | 'rest';
 const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
 
-/** Every dataset × interval. Throws usage errors for what the market does not have. */
+export function isAll(values: readonly string[]): boolean {
+  return values.includes(ALL);
+}
+
+/**
+ * Every dataset × interval. `all` leaves out combinations that do not exist; a usage error is thrown for one that is
+ * named.
+ */
 export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
+  const { market } = flags;
+  const specs = specsOf(venue, flags, source);
+  refuseUnknownIntervals(flags, specs);
+  return specs.flatMap((spec) =>
+    chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
+      const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
+      if (source === 'rest') return [{ ...dataset, cadences: spec.cadences }];
+      const mayLack = isAll(flags.dataset) || isAll(flags.interval);
+      const isThere = cadencesOf(spec, interval, flags.cadence).length > 0;
+      return !isThere && mayLack ? [] : [withCadences(flags, dataset)];
+    }),
+  );
+}
+
+function specsOf(venue: Venue, flags: Flags, source: Source): DatasetSpec[] {
   const has = HAS[source];
-  return flags.dataset.flatMap((name) => {
-    const spec = findDataset(venue, flags.market, name);
-    if (spec === undefined) return refuseDataset(venue, flags, name, source);
-    if (!has(spec)) return refuseSource(flags, spec, source);
-    const chosen = { market: flags.market, spec };
-    const complete = (dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset =>
-      source === 'archive' ? withCadences(flags, dataset) : { ...dataset, cadences: spec.cadences };
-    const intervals = intervalsOf(spec);
-    if (intervals === undefined) return [complete(chosen)];
-    return flags.interval.map((interval) => {
-      if (!intervals.includes(interval)) refuseInterval(flags, name, interval, intervals);
-      return complete({ ...chosen, interval });
+  const named = flags.dataset
+    .filter((name) => name !== ALL)
+    .map((name) => {
+      const spec = findDataset(venue, flags.market, name);
+      if (spec === undefined) return refuseDataset(venue, flags, name, source);
+      return has(spec) ? spec : refuseSource(flags, spec, source);
     });
-  });
+  if (!isAll(flags.dataset)) return named;
+  return Object.values(venue.markets[flags.market].datasets).filter((spec) => has(spec) && !spec.removed);
+}
+
+/** Those that the dataset has; undefined for one without intervals. */
+function chosenIntervals({ interval }: Flags, spec: DatasetSpec): readonly (string | undefined)[] {
+  const known = intervalsOf(spec);
+  if (known === undefined) return [undefined];
+  return isAll(interval) ? known : interval.filter((name) => known.includes(name));
+}
+
+/** With `--dataset all` one dataset that has an interval is enough. */
+function refuseUnknownIntervals(flags: Flags, specs: readonly DatasetSpec[]): void {
+  if (isAll(flags.interval)) return;
+  const grained = specs.filter((spec) => intervalsOf(spec) !== undefined);
+  for (const interval of flags.interval) {
+    const lacking = grained.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
+    const [first] = lacking;
+    if (first !== undefined && (!isAll(flags.dataset) || lacking.length === grained.length))
+      refuseInterval(flags, first.name, interval, intervalsOf(first) ?? []);
+  }
 }
 
 /** The other verb has it. */

@@ -83,6 +83,8 @@ export interface RunSummary {
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
   readonly elapsedMs: number;
+  /** Most memory that this process has held. */
+  readonly peakMemoryBytes: number;
   /** Failures that this process remembers the texts of, and those that only the report has. */
   readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** Path of the failure report. */
@@ -109,6 +111,8 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     elapsedMs: Math.round(end.elapsedMs),
+    // Node counts in KiB on every platform.
+    peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
     failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     failures: end.reportPath ?? null,
     exitCode: exitCode({ ...end.status, signal }),

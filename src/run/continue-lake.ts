@@ -17,6 +17,7 @@ import type { Series, Settings } from '../task.js';
 import { endedText, endOfDataset } from '../venue/ended.js';
 import { cadencesOf } from '../venue/keys.js';
 import { findDataset, isArchived, isMetric } from '../venue/venue.js';
+import { isAll } from './choose-datasets.js';
 import { settingsOf } from './settings-of.js';
 import { fillOf, offerOf } from './rest-offer.js';
 import type { Wanted } from './wanted.js';
@@ -82,9 +83,9 @@ export function isChosen(series: Series, session: Session, given: ReadonlySet<st
   const { options, venue } = session;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
   if (given.has('market') && series.market !== options.market) return false;
-  if (given.has('dataset') && !options.dataset.includes(series.dataset)) return false;
-  if (given.has('interval') && series.interval !== undefined && !options.interval.includes(series.interval))
-    return false;
+  const isMeant = (name: 'dataset' | 'interval', value: string | undefined): boolean =>
+    !given.has(name) || value === undefined || isAll(options[name]) || options[name].includes(value);
+  if (!isMeant('dataset', series.dataset) || !isMeant('interval', series.interval)) return false;
   return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 

@@ -21,13 +21,21 @@ export function describeWanted(
   const { options, paths, venue } = session;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
-  const what = [options.market, names.join(','), intervals.join(',')].filter((part) => part !== '').join(' ');
+  const what = [options.market, several(names), several(intervals)].filter((part) => part !== '').join(' ');
   if (options.format === 'zip')
     return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
   const market = join(paths.root, venue.name, options.market);
   const dataPath = names.length === 1 ? join(market, names[0] ?? '') : market;
   return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
+
+/** All of a few, else how many there are. */
+function several(names: readonly string[]): string {
+  const first = names.slice(0, MOST_NAMES).join(',');
+  return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
+}
+
+const MOST_NAMES = 6;
 
 function queryOf(format: Format, folder: string): string {
   const reader = format === 'csv' ? 'read_csv' : 'read_parquet';

@@ -6,6 +6,7 @@ import type { Resolved } from '../options/resolve.js';
 import { selectSymbols } from '../plan/symbols.js';
 import type { SymbolPatterns } from '../plan/symbols.js';
 import type { Series } from '../task.js';
+import { isAll } from './choose-datasets.js';
 
 /** Only what is given chooses; throws usage errors for what the lake does not hold. `patterns`: of --symbols. */
 export function narrowHeld(
@@ -17,7 +18,7 @@ export function narrowHeld(
   const isGiven = (name: FlagName): boolean => origins[name] !== 'default';
   let chosen = held;
   const narrow = (name: FlagName, values: readonly string[], of: (series: Series) => string | undefined) => {
-    if (!isGiven(name)) return;
+    if (!isGiven(name) || isAll(values)) return;
     refuseUnknown(name, values, chosen, of, options.out);
     chosen = chosen.filter((series) => {
       const value = of(series);

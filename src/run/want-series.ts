@@ -9,7 +9,7 @@ import type { Range } from '../plan/range.js';
 import { readPatterns, symbolLike } from '../plan/symbols.js';
 import type { ReadList, Selection, SymbolPatterns } from '../plan/symbols.js';
 import { endOfDataset } from '../venue/ended.js';
-import { chooseDatasets } from './choose-datasets.js';
+import { chooseDatasets, isAll } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import { chooseSymbols } from './choose-symbols.js';
 import type { ChosenSymbols } from './choose-symbols.js';
@@ -35,7 +35,8 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec.name);
     const symbols = selection.symbols.filter(
-      (symbol) => has === undefined || has.has(symbol) || patterns.names.includes(symbol),
+      (symbol) =>
+        has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !isAll(options.dataset)),
     );
     return symbols.map((symbol) => requestOf(session, dataset, symbol, range));
   });
@@ -48,7 +49,7 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
-      ...lackingNotes(patterns, datasets, available),
+      ...(isAll(options.dataset) ? [] : lackingNotes(patterns, datasets, available)),
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
@@ -58,7 +59,10 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
 /** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
 export function askSeries({ options, venue, nowMs }: Asking): Asked {
   const range = resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0);
-  const datasets = chooseDatasets(venue, options);
+  const chosen = chooseDatasets(venue, options);
+  // Of all datasets, those that ended before the range are not meant.
+  const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
+  const datasets = isAll(options.dataset) && going.length > 0 ? going : chosen;
   refuseVainFill(options, datasets);
   return { range, datasets };
 }

@@ -5,6 +5,9 @@
 import { readFileSync } from 'node:fs';
 import type { Cadence, Market } from '../task.js';
 
+/** Stands for every dataset or interval. */
+export const ALL = 'all';
+
 export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
 
 /** As `retry/backoff.ts` knows them. */
