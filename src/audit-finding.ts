@@ -6,7 +6,7 @@ import type { Series } from './task.js';
  * - `rows-missing`, `rows-extra`: rows that only the daily objects have, that only the monthly object has.
  * - `rows-differ`: the same row with other values.
  * - `labels-shift`: the same rows under labels that are an interval later or earlier.
- * - `ids-disordered`, `ids-missing`: of trades.
+ * - `ids-disordered`, `ids-missing`, `ids-conflicting` (one id with different values): of trades.
  * - `columns-constant`: what varies otherwise does not within this object.
  */
 type FindingKind =
@@ -17,6 +17,7 @@ type FindingKind =
   | 'labels-shift'
   | 'ids-disordered'
   | 'ids-missing'
+  | 'ids-conflicting'
   | 'columns-constant';
 
 export interface Finding {

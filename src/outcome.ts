@@ -12,6 +12,8 @@ interface Written {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
+  /** Rows with the id of another row of the object and other values. */
+  readonly idConflicts?: number;
   /** Of the zip. */
   readonly bytes: number;
   /** No digest was published: only the zip itself vouches for its content. */

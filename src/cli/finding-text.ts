@@ -25,6 +25,8 @@ export function findingText(finding: Finding): string {
       return `${rowsText} with an id below that of the row before${firstText(example)}`;
     case 'ids-missing':
       return `${numberText(rows)} ids missing${firstText(example)}`;
+    case 'ids-conflicting':
+      return `${rowsText} with the id of another row and other values${firstText(example)}`;
     case 'columns-constant':
       return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}`;
   }

@@ -42,6 +42,8 @@ export interface ObjectLine {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
+  /** Rows with the id of another row of the object and other values: all of them are in the file. */
+  readonly idConflicts?: number;
   /** Where rows of a regular grain are missing: ISO instants `[from, to)`, ascending, the first `MOST_GAPS` of them. */
   readonly gaps?: readonly (readonly [string, string])[];
   /** Relative to the series' folder; for zip to the lake's root. */

@@ -98,6 +98,17 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     tally.staleSidecars > 0
       ? [named(tally, 'stale checksum, taken by size and ETag', 'staleSidecar', tally.staleSidecars)]
       : [];
+  const conflicts =
+    tally.conflictingObjects > 0
+      ? [
+          named(
+            tally,
+            'with rows of the same id and different values',
+            'idConflicts',
+            tally.conflictingObjects,
+          ),
+        ]
+      : [];
   const changed =
     tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
   return [
@@ -105,6 +116,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     ...changed.flat(),
     ...partialLines(tally),
     ...absentLines(tally, () => true),
+    ...conflicts.flat(),
     ...unverified.flat(),
     ...stale.flat(),
     ...failedLines(tally),

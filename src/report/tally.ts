@@ -27,6 +27,9 @@ export class Tally {
   changed = 0;
   duplicates = 0;
   duplicatesAcross = 0;
+  /** Rows with the id of another row of their object and other values, and the objects. */
+  idConflicts = 0;
+  conflictingObjects = 0;
   rows = 0;
   /** Bytes of the zips that became part of the lake. */
   bytes = 0;
@@ -44,6 +47,11 @@ export class Tally {
         this.rows += outcome.rows ?? 0;
         this.bytes += outcome.bytes;
         this.duplicates += outcome.duplicates ?? 0;
+        if (outcome.idConflicts !== undefined) {
+          this.idConflicts += outcome.idConflicts;
+          this.conflictingObjects += 1;
+          this.#example('idConflicts', `${key}: ${outcome.idConflicts} rows`);
+        }
         if (outcome.unverified) {
           this.unverified += 1;
           this.#example('unverified', key);

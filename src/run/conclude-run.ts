@@ -82,6 +82,8 @@ export interface RunSummary {
   readonly changed: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
+  /** Rows with the id of another row of their object and other values. */
+  readonly idConflicts: number;
   readonly elapsedMs: number;
   /** Most memory that this process has held. */
   readonly peakMemoryBytes: number;
@@ -110,6 +112,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     changed: tally.changed,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
+    idConflicts: tally.idConflicts,
     elapsedMs: Math.round(end.elapsedMs),
     // Node counts in KiB on every platform.
     peakMemoryBytes: process.resourceUsage().maxRSS * 1024,

@@ -20,6 +20,8 @@ export interface ObjectFacts {
   readonly last: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates: number;
+  /** Rows with the id of another row and other values; absent: none. */
+  readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
 }
 
@@ -78,13 +80,16 @@ async function writeRows(
   const written = new Map<string, ObjectFacts>();
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
-    const rows = counts.rowsOf(Number(row['ord'])) ?? Number(row['rows']);
+    const ordinal = Number(row['ord']);
+    const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
+    const idConflicts = counts.conflictsOf(ordinal);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),
       last: isoInstant(row, 'last'),
       duplicates: Number(row['rows']) - rows,
-      ...gapsFact(gaps.get(Number(row['ord'])) ?? []),
+      ...(idConflicts === 0 ? {} : { idConflicts }),
+      ...gapsFact(gaps.get(ordinal) ?? []),
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);

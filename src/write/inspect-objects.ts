@@ -5,9 +5,11 @@ import type { Finding } from '../audit-finding.js';
 import { quoteName } from '../sql.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import { archivedColumns, rowSeconds } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import { MONTHLY } from './compare-cadences.js';
 import { instantOf } from './columns.js';
 import type { Conversion } from './conversion.js';
+import { conflictsQuery } from './statements.js';
 
 type Declared = Pick<Conversion, 'spec' | 'series'>;
 type KeyOf = (ordinal: number) => string;
@@ -32,7 +34,25 @@ export async function inspectIds(session: Session, { spec }: Declared, keyOf: Ke
     const example = { previous: row['previous'], [column.name]: row['id'] };
     return { kind: 'ids-disordered', key: keyOf(Number(row['ord'])), rows: Number(row['n']), example };
   });
-  return UNBROKEN_IDS.has(spec.name) ? [...findings, ...(await missingIds(session, id, keyOf))] : findings;
+  const conflicting = await conflictingIds(session, spec, column.name, keyOf);
+  const missing = UNBROKEN_IDS.has(spec.name) ? await missingIds(session, id, keyOf) : [];
+  return [...findings, ...conflicting, ...missing];
+}
+
+/** Of one cadence: what the other says of them is compared elsewhere. */
+async function conflictingIds(
+  session: Session,
+  spec: DatasetSpec,
+  name: string,
+  keyOf: KeyOf,
+): Promise<Finding[]> {
+  const rows = await session.rows(conflictsQuery({ spec }));
+  return rows.map((row) => ({
+    kind: 'ids-conflicting',
+    key: keyOf(Number(row['ord'])),
+    rows: Number(row['ids']),
+    example: { [name]: row['id'] },
+  }));
 }
 
 /** Within objects, and from a day to the next one. */

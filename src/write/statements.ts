@@ -166,6 +166,18 @@ function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
   });
 }
 
+/** Whether a row is named by an id of the exchange: two rows with one id should be the same. */
+export function hasIds({ columns, sort }: DatasetSpec): boolean {
+  return columns.find(({ name }) => name === sort[0])?.type === 'integer';
+}
+
+/** Rows of each new object that have the id of another one and other values, beyond the first of each id. */
+export function conflictsQuery({ spec }: Pick<Declared, 'spec'>): string {
+  return `SELECT ord, sum(n - 1) AS ids, min(id) AS id FROM (
+      SELECT ord, id, count(*) AS n FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord, ${sortKey(spec)} AS id FROM rows)
+      GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
+}
+
 /** Rows of each new object after exact duplicates are dropped. */
 export function distinctQuery({ spec }: Declared): string {
   return `SELECT ord, count(*) AS rows FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord FROM rows) GROUP BY ord`;
@@ -227,10 +239,15 @@ function sameAsBefore(columns: string): string {
   return `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
 }
 
-/** What `sortIntoFile` wrote: rows of each object, and how many equal the row before them. */
+/**
+ * What `sortIntoFile` wrote: rows of each object, how many equal the row before them, and how many have its sort key, but
+ * other values.
+ */
 export function sortedCounts({ spec }: Declared, path: string): string {
-  return `SELECT ord, count(*) AS rows, count_if(same) AS across
-    FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same
+  const key = `row(${sortKey(spec)}, ${ORDINAL})`;
+  return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
+    FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
+            ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_id
           FROM ${sortedFile(path)} WHERE NOT ${DOUBLE})
     GROUP BY ord`;
 }

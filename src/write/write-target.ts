@@ -2,11 +2,13 @@
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Conversion } from './conversion.js';
-import type { Session } from '../duckdb.js';
+import type { Row, Session } from '../duckdb.js';
 import {
+  conflictsQuery,
   copySorted,
   copyStatement,
   distinctQuery,
+  hasIds,
   keysQuery,
   sortedCounts,
   sortIntoFile,
@@ -24,13 +26,15 @@ export interface Target {
 export interface Counts {
   /** Rows of an object by its ordinal, after duplicates are dropped; undefined: all of them. */
   readonly rowsOf: (ordinal: number) => number | undefined;
+  /** Rows of an object, by its ordinal, with the id of another row and other values; 0 for datasets without ids. */
+  readonly conflictsOf: (ordinal: number) => number;
   /** Of the file; undefined: those of the new objects. */
   readonly rows: number | undefined;
   /** Exact duplicates across objects, which are kept. */
   readonly across: number;
 }
 
-const ALL_ROWS: Counts = { rowsOf: () => undefined, rows: undefined, across: 0 };
+const ALL_ROWS: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
 
 /** A file that is added to, above which everything is sorted on disk. */
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
@@ -66,11 +70,19 @@ async function sortInMemory(session: Session, conversion: Conversion, provenance
   }
   const unique = settings.asPublished ? [] : await session.rows(distinctQuery(conversion));
   await session.run(copyStatement(conversion, { order: 'total', provenance }));
-  const rows = new Map(unique.map((row) => [Number(row['ord']), Number(row['rows'])]));
+  const rows = byOrdinal(unique, 'rows');
+  const conflicts = hasIds(conversion.spec)
+    ? byOrdinal(await session.rows(conflictsQuery(conversion)), 'ids')
+    : new Map<number, number>();
   const rowsOf = (ordinal: number): number | undefined => rows.get(ordinal);
-  if (kept === undefined && conversion.received.length === 1) return { ...ALL_ROWS, rowsOf };
+  const conflictsOf = (ordinal: number): number => conflicts.get(ordinal) ?? 0;
+  if (kept === undefined && conversion.received.length === 1) return { ...ALL_ROWS, rowsOf, conflictsOf };
   const [totals] = await session.rows(totalsQuery(conversion));
-  return { rowsOf, rows: Number(totals?.['rows']), across: Number(totals?.['across']) };
+  return { rowsOf, conflictsOf, rows: Number(totals?.['rows']), across: Number(totals?.['across']) };
+}
+
+function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, number> {
+  return new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
 }
 
 /** One sort that spills, then only passes from file to file. */
@@ -92,10 +104,11 @@ async function sortThrough(
   await session.run(sortIntoFile(conversion, path));
   await session.run(copySorted(conversion, path, provenance));
   const counts = await session.rows(sortedCounts(conversion, path));
-  const rows = new Map(counts.map((row) => [Number(row['ord']), Number(row['rows'])]));
+  const [rows, conflicts] = [byOrdinal(counts, 'rows'), byOrdinal(counts, 'ids')];
   const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
   return {
     rowsOf: (ordinal) => rows.get(ordinal),
+    conflictsOf: (ordinal) => (hasIds(conversion.spec) ? (conflicts.get(ordinal) ?? 0) : 0),
     rows: sum('rows'),
     across: conversion.settings.asPublished ? 0 : sum('across'),
   };

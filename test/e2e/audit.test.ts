@@ -219,6 +219,36 @@ describe('objects by themselves', () => {
     ]);
   });
 
+  it('ids that come with different values, though in order, are counted by the audit and at the write', async () => {
+    daily('spot', 'aggTrades', (rows, day) => {
+      if (day !== days[1]) return rows;
+      const other = (row = ''): string => row.replace(/^(\d+),[^,]+/, '$1,77.7');
+      // One is repeated as it is, which is no conflict.
+      return rows.flatMap((row, at) =>
+        at === 3 || at === 5 ? [row, other(row)] : at === 7 ? [row, row] : [row],
+      );
+    });
+    const what = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', 'BTCUSDT', ...march, '--json'];
+    const audited = await run('audit', 'none', ...what);
+    expect(audited.code).toBe(4);
+    const found = {
+      kind: 'ids-conflicting',
+      key: expect.stringContaining(days[1] ?? '') as unknown,
+      rows: 2,
+    };
+    expect(audited.events.slice(0, -1)).toMatchObject([found]);
+    for (const format of ['parquet', 'csv']) {
+      const out = `conflicts-${format}`;
+      const written = await run('vision', out, ...what, '--format', format, '--cadence', 'daily');
+      expect(written.events.at(-1)).toMatchObject({ idConflicts: 2, duplicatesDropped: 1, exitCode: 0 });
+      expect(written.stderr).toContain('1 with rows of the same id and different values');
+      const lines = manifestLines(join(scratch, out, 'binance/spot/aggTrades/symbol=BTCUSDT'));
+      expect(lines.map((line) => line['idConflicts'] ?? 0)).toEqual(
+        lines.map((line) => (line['period'] === days[1] ? 2 : 0)),
+      );
+    }
+  });
+
   it('a day on which what moves on other days stands still', async () => {
     daily('um', 'bookDepth', (rows, day) => {
       if (day !== days[1]) return rows;

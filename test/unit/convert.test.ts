@@ -382,6 +382,23 @@ describe.each([
     expect(made.failed.get('2024-01-16.zip')?.code).toBe('file-empty');
   });
 
+  it('ids that come with different values are counted within their object', async () => {
+    const other = (id: string): string => trade(id).replace(',1,2,', ',9,2,');
+    const made = await make(
+      {
+        '2024-01-15': trade('1') + trade('2') + other('2') + other('1') + trade('1'),
+        '2024-01-16': trade('3'),
+      },
+      {},
+      TRADES,
+    );
+    const facts = ['2024-01-15.zip', '2024-01-16.zip'].map((key) => made.written.get(key));
+    expect(facts.map((fact) => [fact?.rows, fact?.duplicates, fact?.idConflicts])).toEqual([
+      [4, 1, 2],
+      [1, 0, undefined],
+    ]);
+  });
+
   describe('the times of rows', () => {
     const WEEKLY: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'BTCUSDT' };
     const at = (text: string): number => Date.parse(`${text}Z`);
