@@ -67,7 +67,7 @@ const CATALOGUE = {
   'symbol-mismatch': PERMANENT,
   'file-empty': PERMANENT,
   'rows-outside-period': PERMANENT,
-  'partition-incomplete': { ...CONTENT, rounds: true },
+  'partition-incomplete': CONTENT,
   'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,
   // REST

@@ -24,10 +24,15 @@ interface Written {
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 
+type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
+  /** The archive has it no more; the held rows stay. */
+  readonly withdrawn?: true;
+};
+
 /** What happened to one task. */
 export type Outcome =
   | (Written & { readonly kind: 'ok' | 'partial' })
-  | { readonly kind: 'skipped' }
+  | Skipped<'kind'>
   | { readonly kind: 'absent'; readonly reason: AbsenceReason }
   | { readonly kind: 'failed'; readonly error: CryptodlError };
 
@@ -59,7 +64,7 @@ interface About {
 export type TaskOutcome = About &
   (
     | ({ readonly outcome: 'ok' | 'partial' } & Written)
-    | { readonly outcome: 'skipped' }
+    | Skipped<'outcome'>
     | { readonly outcome: 'absent'; readonly reason: AbsenceReason }
     | ({ readonly outcome: 'failed' } & Failure)
   );
@@ -71,7 +76,10 @@ export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outc
   }
   if (outcome.kind === 'absent')
     return Object.assign(about('absent', series, object), { reason: outcome.reason });
-  if (outcome.kind === 'skipped') return about('skipped', series, object);
+  if (outcome.kind === 'skipped') {
+    const skipped = about('skipped', series, object);
+    return outcome.withdrawn === true ? Object.assign(skipped, { withdrawn: true as const }) : skipped;
+  }
   const { kind, ...written } = outcome;
   return Object.assign(about(kind, series, object), written);
 }

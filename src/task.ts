@@ -72,7 +72,8 @@ export type AbsenceReason =
 
 type Action =
   | { readonly kind: 'fetch' }
-  | { readonly kind: 'skip' }
+  /** `isWithdrawn`: the archive has it no more, and what is held of it stays. */
+  | { readonly kind: 'skip'; readonly isWithdrawn?: true }
   /** `since`: the first day that is absent for this reason, where the listing tells it. */
   | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
 
@@ -97,7 +98,7 @@ export interface PartitionPlan {
   readonly label: string;
   readonly tasks: readonly Task[];
   /** Why the file is made from all its objects instead of added to; undefined: it is new or added to. */
-  readonly rebuild?: 'revised' | 'damaged' | 'forced';
+  readonly rebuild?: 'damaged' | 'forced';
   /** --force: what the series holds is replaced, whatever its settings. */
   readonly force?: true;
   /** Every object goes into a day file of its own, all in one commit: they replace a month file together. */

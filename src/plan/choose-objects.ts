@@ -16,6 +16,8 @@ export interface Choice {
   readonly absent: AbsenceReason;
   /** First day behind the end of a delisted series. */
   readonly since?: number;
+  /** The listing has its neighbours, and it no more. */
+  readonly isWithdrawn?: true;
   /** What it is called when nobody has it, where that is no key of the archive. */
   readonly key?: string;
   /** A whole month for a part of it: the month has no days. */
@@ -122,7 +124,13 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const absent = absenceReason(listing, period, { today: context.today, span });
   if (listed === undefined) {
     const since = absent === 'delisted' && listing.last !== undefined ? { since: listing.last.to } : {};
-    return { period, absent, ...since, ...(held === undefined ? {} : { held }) };
+    if (held === undefined) return { period, absent, ...since };
+    const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
+    return { period, absent, ...since, held, ...withdrawn };
   }
   return held === undefined ? { period, absent, listed } : { period, absent, listed, held };
+}
+
+function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReason): boolean {
+  return absent === 'hole' && copiedAt === undefined && isProbed !== true;
 }

@@ -32,23 +32,8 @@ export async function decidePartition(
   const inFile = settings.format === 'zip' ? [] : held.inFile(file);
   const intact = await intactFiles(context, [...choices.flatMap((choice) => choice.held ?? []), ...inFile]);
   const damaged = inFile.some((line) => !intact.has(line.file));
-  const revised = choices.some(
-    ({ held: line, listed }) =>
-      line?.file === file &&
-      !isFromRest(line) &&
-      listed !== undefined &&
-      !isSameRevision(context, line, listed),
-  );
-  const rebuild =
-    inFile.length === 0
-      ? undefined
-      : damaged
-        ? 'damaged'
-        : context.force
-          ? 'forced'
-          : revised
-            ? 'revised'
-            : undefined;
+  const why = damaged ? 'damaged' : context.force ? 'forced' : undefined;
+  const rebuild = inFile.length === 0 ? undefined : why;
   const tasks = choices.map((choice): Task => {
     const action = decide(context, choice, intact, rebuild !== undefined);
     // A file that is made anew is made of what it was made of.
@@ -78,7 +63,10 @@ function decide(
 ): Task['action'] {
   const { held: line, listed } = choice;
   const isHeld = line !== undefined && intact.has(line.file) && standsFor(context, line, choice);
-  if (isHeld && !rebuild && !context.force) return { kind: 'skip' };
+  if (isHeld && !rebuild && !context.force)
+    return choice.isWithdrawn === true && !isFromRest(line)
+      ? { kind: 'skip', isWithdrawn: true }
+      : { kind: 'skip' };
   if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
   return {
     kind: 'absent',

@@ -44,7 +44,7 @@ export async function probeSeries(
     last = object.period;
     objects.set(object.period.from, object);
   }
-  return { objects, first, last, more: false };
+  return { objects, first, last, more: false, isProbed: true };
 }
 
 function periods(cadence: Cadence, from: number, to: number): Period[] {

@@ -16,6 +16,8 @@ export interface SeriesListing {
   readonly more: boolean;
   /** Epoch milliseconds: a copy of then stood in for the listing. */
   readonly copiedAt?: number;
+  /** Sidecars were asked for one by one: a missing one says little of its object. */
+  readonly isProbed?: true;
 }
 
 /** Enough to pass over stray keys and sidecars at the start of a series. */

@@ -12,11 +12,14 @@ export interface QueueWork<Received> {
   readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
   /** Tasks of a plan with the same word here go together and take one place; undefined: it takes its own. */
   readonly together: (task: Task) => string | undefined;
-  /** Keys that are not written, with why; `held`: nobody has it any more, and what is held of it stays. */
+  /**
+   * `missing`: keys that were not received, with why. Resolves with keys that are not written, with why; `held`: the archive
+   * has it no more, and what is held of it stays.
+   */
   readonly write: (
     plan: PartitionPlan,
     received: readonly Received[],
-    absent: ReadonlySet<string>,
+    missing: ReadonlyMap<string, CryptodlError | 'absent'>,
   ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
   readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
   /** Memory that the object will take while its partition is under way. */
@@ -221,6 +224,7 @@ export class RunQueue<Received> {
     const received: Received[] = [];
     const gone = new Map<Task, AbsenceReason>();
     const held = new Set<Task>();
+    const withdrawn = new Set<Task>();
     for (const { task, end } of arrivals) {
       if ('received' in end) received.push(end.received);
       else if ('absent' in end) gone.set(task, end.absent);
@@ -229,18 +233,24 @@ export class RunQueue<Received> {
     }
     // A file is not made anew from what happened to arrive before the run was stopped.
     const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
-    if (received.length > 0 && !isCutShort) {
-      const absent = new Set([...gone.keys()].map((task) => task.object.key));
-      const refused = await this.#writers.add(() => this.#work.write(plan, received, absent));
+    if ((received.length > 0 || gone.size > 0) && !isCutShort) {
+      const missing = new Map<string, CryptodlError | 'absent'>();
+      for (const { object } of gone.keys()) missing.set(object.key, 'absent');
+      for (const [{ object }, error] of failures) missing.set(object.key, error);
+      const refused = await this.#writers.add(() => this.#work.write(plan, received, missing));
       for (const { task } of refused.size === 0 ? [] : arrivals) {
         const why = refused.get(task.object.key);
-        if (why === 'held') held.add(task);
-        else if (why !== undefined) failures.set(task, why);
+        if (why === undefined) continue;
+        if (why === 'held') withdrawn.add(task);
+        else failures.set(task, why);
+        gone.delete(task);
       }
     }
     for (const [task, reason] of gone)
-      if (!held.has(task)) await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
     for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
+    for (const task of withdrawn)
+      await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', isWithdrawn: true } });
     await this.#settleFailures(plan, failures, mayDefer);
   }
 
@@ -250,9 +260,12 @@ export class RunQueue<Received> {
     mayDefer: boolean,
   ): Promise<void> {
     const again = new Map<Task, CryptodlError>();
+    const mayHelp = [...failures.values()].some((error) => error.rounds);
     for (const [task, error] of failures) {
       if (error.fatal) continue;
-      if (mayDefer && error.rounds) again.set(task, error);
+      // What was refused because of another object may be written when that one is had.
+      if (mayDefer && (error.rounds || (mayHelp && error.code === 'partition-incomplete')))
+        again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
     if (again.size > 0) await this.#deferrals?.add(plan, again);

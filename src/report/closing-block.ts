@@ -111,9 +111,14 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
       : [];
   const changed =
     tally.changed > 0 ? [named(tally, 'changed upstream, fetched again', 'changed', tally.changed)] : [];
+  const withdrawn =
+    tally.withdrawn > 0
+      ? [named(tally, 'withdrawn upstream, the held rows stay', 'withdrawn', tally.withdrawn)]
+      : [];
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
     ...changed.flat(),
+    ...withdrawn.flat(),
     ...partialLines(tally),
     ...absentLines(tally, () => true),
     ...conflicts.flat(),

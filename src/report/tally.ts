@@ -25,6 +25,8 @@ export class Tally {
   staleSidecars = 0;
   /** Objects that were held and have changed upstream. */
   changed = 0;
+  /** Held objects that the archive has no more. */
+  withdrawn = 0;
   duplicates = 0;
   duplicatesAcross = 0;
   /** Rows with the id of another row of their object and other values, and the objects. */
@@ -78,6 +80,9 @@ export class Tally {
         this.records.add(symbol, key, outcome.error);
         return;
       case 'skipped':
+        if (outcome.withdrawn !== true) return;
+        this.withdrawn += 1;
+        this.#example('withdrawn', key);
     }
   }
 

@@ -80,6 +80,8 @@ export interface RunSummary {
   readonly staleSidecars: number;
   /** Held objects that had changed upstream. */
   readonly changed: number;
+  /** Held objects that the archive has no more. */
+  readonly withdrawn: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
   /** Rows with the id of another row of their object and other values. */
@@ -110,6 +112,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     unverified: tally.unverified,
     staleSidecars: tally.staleSidecars,
     changed: tally.changed,
+    withdrawn: tally.withdrawn,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     idConflicts: tally.idConflicts,

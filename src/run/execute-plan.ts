@@ -97,8 +97,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
-      write: (plan, received, absent) =>
-        writeObjects(session, { writer: writers.of(plan), months }, plan, received, absent),
+      write: (plan, received, missing) =>
+        writeObjects(session, { writer: writers.of(plan), months }, plan, received, missing),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, notes, plan, task),
     },
@@ -248,13 +248,15 @@ async function recordSettled(
   plan: PartitionPlan,
   task: Task,
 ): Promise<void> {
-  const { rest } = task.object;
-  if (task.action.kind !== 'absent') {
-    if (rest?.keepsHeld === true) absences.noteKept(plan.series, task.object.period);
-    return session.tell(plan, task.object, { kind: 'skipped' });
+  const { action, object } = task;
+  const { rest } = object;
+  if (action.kind !== 'absent') {
+    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period);
+    const isWithdrawn = action.kind === 'skip' && action.isWithdrawn === true;
+    return session.tell(plan, object, { kind: 'skipped', ...(isWithdrawn ? { withdrawn: true } : {}) });
   }
-  const { reason, since } = task.action;
-  months.absent(plan, task.object.period, reason);
+  const { reason, since } = action;
+  months.absent(plan, object.period, reason);
   // What is not over yet has nothing to be absent from.
   if (rest?.open !== true)
     absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });

@@ -7,21 +7,22 @@ import type { MonthsFromDays } from './months-from-days.js';
 import type { Session } from './session.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from '../write/csv-input.js';
-import type { PartitionWriter, WriteResult } from '../write/writer.js';
+import type { Missing, PartitionWriter, WriteResult } from '../write/writer.js';
 
-/** Keys that are not written, with why; `held`: nobody has it any more, and what is held of it stays. */
+/** Keys that are not written, with why; `held`: the archive has it no more, and what is held of it stays. */
 export async function writeObjects(
   session: Session,
   { writer, months }: { readonly writer: PartitionWriter; readonly months: MonthsFromDays },
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
-  absent: ReadonlySet<string>,
+  missing: Missing,
 ): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
-  const result = await writer.write(plan, received, absent);
+  const result = await writer.write(plan, received, missing);
   const { observer, tally } = session;
   tally.files += result.files;
   tally.fileBytes += result.bytes;
   tally.duplicatesAcross += result.duplicatesAcross;
+  tally.quarantined += result.quarantined ?? 0;
   tellOverlaps(session, plan, result);
   if (result.files > 0)
     observer.event('partition', {

@@ -1,13 +1,13 @@
 /** A finished file becomes part of the lake: published, then remembered. */
-import { join, relative, sep } from 'node:path';
+import { join } from 'node:path';
 import { monthOf, periodText } from '../calendar.js';
+import { setAside } from '../lake/aside.js';
 import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
-import type { Held, ManifestLine, ObjectLine } from '../lake/manifest.js';
-import { fileSize, publishAll, removeStaged } from '../lake/publish.js';
-import { quarantine } from '../lake/quarantine.js';
+import type { DroppedLine, Held, ManifestLine, ObjectLine } from '../lake/manifest.js';
+import { publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithRedo } from '../lake/redo.js';
-import type { PartitionPlan, Revision } from '../task.js';
+import type { Format, PartitionPlan, Revision } from '../task.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { HeldFile } from './held-file.js';
@@ -33,12 +33,19 @@ export interface Commit {
   readonly lost: readonly ObjectLine[];
 }
 
-/** The manifest comes last: nothing is held without being there. Answers for the staged files from here on. */
-export async function commit(context: WriterContext, plan: PartitionPlan, commitment: Commit): Promise<void> {
+/**
+ * The manifest comes last: nothing is held without being there. Answers for the staged files from here on. Resolves with
+ * the place of a damaged file whose rows were not all written again.
+ */
+export async function commit(
+  context: WriterContext,
+  plan: PartitionPlan,
+  commitment: Commit,
+): Promise<string | undefined> {
   const { held, made, dead } = commitment;
   const files = made.map(({ file }) => file);
   const unknown = await keepUnknown(context, plan, held, { received: commitment.received, files });
-  await keepLost(context, commitment);
+  const aside = await keepLost(context, commitment);
   const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
   const lines = [...unknown, ...linesOf(context, plan, commitment)];
   // A file that is not what its manifest says is made anew from its objects: what REST had may be gone by then.
@@ -51,38 +58,27 @@ export async function commit(context: WriterContext, plan: PartitionPlan, commit
       await removeStaged(publications);
     }
     await appendManifest(held.folder, lines);
-    return;
+    return aside;
   }
   const deadPaths = dead.map((file) => join(held.folder, file));
   await commitWithRedo(context.paths, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
+  return aside;
 }
 
-/** A damaged file may still have what REST has no more: it is kept beside the lake, for whoever can read it. */
-async function keepLost({ paths, clock }: WriterContext, { held, lost }: Commit): Promise<void> {
-  const size = await fileSize(held.path);
-  if (size === undefined || !lost.some(isFromRest)) return;
-  const stamp = new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  const place = relative(paths.root, held.folder).replaceAll(sep, '/');
+/** A damaged file may still have rows that cannot be had again: it is kept beside the lake. */
+async function keepLost(
+  { paths, clock }: WriterContext,
+  { held, lost }: Commit,
+): Promise<string | undefined> {
+  if (lost.length === 0) return undefined;
   const periods = lost.map(({ period }) => period).join(', ');
-  const cause = `REST has ${periods} no more, and this file is not what its manifest says`;
-  const [name = '', ending = ''] = held.file.split('.');
-  await quarantine(
-    paths,
-    `${place}/${name}-${stamp}.${ending}`,
-    { kind: 'file', path: held.path, size },
-    cause,
-  );
+  const cause = `${periods} could not be had again, and this file is not what its manifest says`;
+  return setAside(paths, held.path, cause, clock.now());
 }
 
 function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();
-  const lines: ManifestLine[] = commitment.lost.map((line) => ({
-    v: 1,
-    kind: 'dropped',
-    key: line.key,
-    format: plan.settings.format,
-    at,
-  }));
+  const lines: ManifestLine[] = commitment.lost.map((line) => droppedLine(line, plan.settings.format, at));
   for (const { file, facts, result } of commitment.made) {
     for (const received of commitment.received) {
       const written = result.written.get(received.object.key);
@@ -98,6 +94,10 @@ function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit
     }
   }
   return lines;
+}
+
+export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {
+  return { v: 1, kind: 'dropped', key, format, at };
 }
 
 /** What is held of the same object with other bytes. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { heldObject, isFromRest, readManifest } from '../lake/manifest.js';
+import { heldObject, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -47,10 +47,10 @@ export async function heldFile(
 }
 
 /**
- * A plan that would add to a file which is not what was committed, or replace objects in it, becomes one that makes
- * the file anew from all its objects.
+ * A plan that would add to a file which is not what was committed becomes one that makes the file anew from all its
+ * objects. A plan that replaces objects of a sound file also fetches the objects whose rows lie among theirs.
  */
-export async function withRebuild(
+export async function completePlan(
   context: Pick<WriterContext, 'paths' | 'venue'>,
   plan: PartitionPlan,
 ): Promise<PartitionPlan> {
@@ -60,24 +60,43 @@ export async function withRebuild(
   if (file.inFile.length === 0) return plan;
   if (plan.force === true) return rebuilt(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuilt(plan, file.inFile, 'damaged');
-  return file.replaced.length === 0 || canTakeOut(plan, file) ? plan : rebuilt(plan, file.inFile, 'revised');
+  return file.replaced.length === 0 ? plan : withInterleaved(plan, file);
 }
 
-function isApart(a: ObjectLine, b: ObjectLine): boolean {
+/** Rows leave a file by their time: only objects whose rows lie apart from all others are replaced alone. */
+function withInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: HeldFile): PartitionPlan {
+  if (replaced.every((line) => kept.every((other) => isApart(line, other)))) return plan;
+  // REST's rows for the gaps of an object are worth no fetch of other objects.
+  const tasks = plan.tasks.map((task): Task => {
+    if (!mayStandIn(task)) return task;
+    const own = inFile.filter((line) => overlaps(line, task.object.period));
+    const others = inFile.filter((line) => !own.includes(line));
+    return interleaved(own, others).length === 0 ? task : { ...task, action: { kind: 'skip' } };
+  });
+  const periods = fetchedPeriods({ ...plan, tasks });
+  const isReplaced = (line: ObjectLine): boolean => periods.some((period) => overlaps(line, period));
+  const staying = inFile.filter((line) => !isReplaced(line));
+  return { ...plan, tasks: withLines(plan, tasks, interleaved(inFile.filter(isReplaced), staying)) };
+}
+
+/** Those of the lines whose rows lie among the rows of the others, directly or through each other. */
+function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]): ObjectLine[] {
+  const found = lines.filter((line) => others.some((other) => !isApart(line, other)));
+  if (found.length === 0) return [];
+  return [
+    ...found,
+    ...interleaved(
+      found,
+      lines.filter((line) => !found.includes(line)),
+    ),
+  ];
+}
+
+/** By what the manifest says of first and last rows. */
+export function isApart(a: ObjectLine, b: ObjectLine): boolean {
   if (a.first === undefined || a.last === undefined || b.first === undefined || b.last === undefined)
     return false;
   return a.last < b.first || b.last < a.first;
-}
-
-/**
- * Rows of REST leave a file, or take the place of others, without the rest being made anew: that may be older than what REST
- * still has. By what the manifest says of first and last rows, they must not lie among the others.
- */
-function canTakeOut(plan: PartitionPlan, { replaced, kept }: HeldFile): boolean {
-  const standIns = plan.tasks.filter(mayStandIn).map(({ object }) => object.period);
-  const isOfRest = (line: ObjectLine): boolean =>
-    isFromRest(line) || standIns.some((period) => overlaps(line, period));
-  return replaced.every((line) => isOfRest(line) && kept.every((other) => isApart(line, other)));
 }
 
 /** In place of what is held, if it turns out to be more. */
@@ -105,19 +124,27 @@ async function isSound({ path, file, inFile, held }: HeldFile): Promise<boolean>
 function rebuilt(
   plan: PartitionPlan,
   inFile: readonly ObjectLine[],
-  rebuild: 'damaged' | 'revised' | 'forced',
+  rebuild: 'damaged' | 'forced',
 ): PartitionPlan {
   // A file that is made anew is made of what it was made of.
   const planned = plan.tasks.filter((task) => !mayStandIn(task));
   const fetched = planned.filter((task) => task.action.kind === 'fetch');
-  const others = inFile.flatMap((line): Task[] => {
+  const others = inFile.filter((line) => !fetched.some(({ object }) => overlaps(line, object.period)));
+  return { ...plan, rebuild, tasks: withLines(plan, planned, others) };
+}
+
+/** The tasks, with the objects of these lines to be fetched, in period order. */
+function withLines({ series }: PartitionPlan, tasks: readonly Task[], lines: readonly ObjectLine[]): Task[] {
+  const added = lines.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);
-    if (period === undefined || fetched.some(({ object }) => overlaps(line, object.period))) return [];
-    return [{ series: plan.series, object: heldObject(line, period), action: { kind: 'fetch' } }];
+    if (period === undefined) return [];
+    // The listing knows more of an object than its line.
+    const listed = tasks.find(({ object }) => object.key === line.key && object.rest === undefined);
+    return [{ series, object: listed?.object ?? heldObject(line, period), action: { kind: 'fetch' } }];
   });
-  const isOther = new Set(others.map((task) => task.object.key));
-  const tasks = [...planned.filter((task) => !isOther.has(task.object.key)), ...others];
-  return { ...plan, rebuild, tasks: tasks.sort((a, b) => a.object.period.from - b.object.period.from) };
+  const isAdded = new Set(added.map((task) => task.object.key));
+  const all = [...tasks.filter((task) => !isAdded.has(task.object.key)), ...added];
+  return all.sort((a, b) => a.object.period.from - b.object.period.from);
 }
 
 function fetchedPeriods(plan: PartitionPlan): Period[] {

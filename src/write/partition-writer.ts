@@ -19,23 +19,23 @@ import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Session } from '../duckdb.js';
 import { expectedRows } from './gaps.js';
-import { heldFile, overlaps, withRebuild } from './held-file.js';
+import { completePlan, heldFile, overlaps } from './held-file.js';
 import type { HeldFile } from './held-file.js';
 import { isLarge } from './load-rows.js';
 import { provenance } from './provenance.js';
-import { nothing, refusal, refuseAll, superseded } from './refusal.js';
+import { heldBack, lostError, nothing, refusal, refuseAll, superseded } from './refusal.js';
 import { rowsInParquet } from './statements.js';
 import { isLargeFile } from './write-target.js';
-import type { PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
+import type { Missing, PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
-    prepare: (plan) => withRebuild(context, plan),
+    prepare: (plan) => completePlan(context, plan),
     close: () => Promise.resolve(),
     // One at a time into a file: what it holds is read before, and replaced as a whole.
-    write: (plan, received, absent) =>
+    write: (plan, received, missing) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
-        writeInto(context, plan, received, absent),
+        writeInto(context, plan, received, missing),
       ),
   };
 }
@@ -44,19 +44,16 @@ async function writeInto(
   context: WriterContext,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
-  absent: ReadonlySet<string>,
+  missing: Missing,
 ): Promise<WriteResult> {
-  const held = await heldFile(
-    context,
-    plan,
-    received.map(({ object }) => object.period),
-  );
-  const before = refusal(plan, held, received, absent);
-  const stillHeld = new Set(held.inFile.map(({ key }) => key).filter((key) => absent.has(key)));
-  if (before !== undefined) {
-    const result = isWithdrawn(plan, before) ? await addNew(context, plan, held, received, before) : before;
-    return { ...result, stillHeld };
-  }
+  const periods = received.map(({ object }) => object.period);
+  const held = await heldFile(context, plan, periods);
+  if (received.length === 0) return writeNothing(context, plan, held, missing);
+  const stillHeld = keysStillHeld(held, missing);
+  const back = heldBack(held, received, missing);
+  if (back.size > 0) return writeOthers(context, plan, { held, received, missing }, back);
+  const before = refusal(plan, held, received, missing);
+  if (before !== undefined) return { ...before, stillHeld };
   const session = await context.engine.session(workOf(received, held));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
@@ -67,53 +64,93 @@ async function writeInto(
       if (file.result.rows > 0) made.push(file);
     }
     const sound = received.filter(({ object }) => !failed.has(object.key));
-    const after = refusal(plan, held, sound, absent, failed);
-    if (after !== undefined) return { ...after, stillHeld };
+    const wrong = [...failed].filter(([key]) => replacedBy(held, received, key).length > 0);
+    if (wrong.length > 0)
+      return await writeOthers(context, plan, { held, received, missing }, new Map(wrong));
+    const after = refusal(plan, held, sound, new Map([...missing, ...failed]));
+    if (after !== undefined) return { ...after, failed: new Map([...after.failed, ...failed]), stillHeld };
     if (made.length === 0) return nothing(failed);
     const files = made.splice(0);
-    await context.serialize(held.folder, () =>
-      commit(context, plan, { held, made: files, received, ...superseded(plan, held, sound) }),
+    const gone = superseded(plan, held, sound);
+    const aside = await context.serialize(held.folder, () =>
+      commit(context, plan, { held, made: files, received, ...gone }),
     );
-    return summary(plan, specOf(context, plan), { held, received, made: files, failed });
+    const result = summary(plan, specOf(context, plan), { held, received, made: files, failed });
+    if (plan.rebuild === undefined) return { ...result, stillHeld };
+    return withLost(result, { lost: gone.lost, missing, aside });
   } catch (error) {
-    // One partition is too large for the memory; the others need not be.
+    // One partition is too large for the memory, or not what its manifest says; the others need not be.
     const known = toCryptodlError(error);
-    if (known.code !== 'out-of-memory') throw error;
-    return refuseAll(received, known, failed);
+    if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
+    return nothing(new Map([...refuseAll(received, known).failed, ...failed]));
   } finally {
     session.close();
     await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
   }
 }
 
-function isWithdrawn(plan: PartitionPlan, { failed }: WriteResult): boolean {
-  return (
-    plan.rebuild === 'revised' && [...failed.values()].some((error) => error.code === 'object-withdrawn')
-  );
+function keysStillHeld({ inFile }: HeldFile, missing: Missing): ReadonlySet<string> {
+  return new Set(inFile.map(({ key }) => key).filter((key) => missing.get(key) === 'absent'));
 }
 
-/** A revision that cannot be taken in keeps no new day from its file: those are added, and the rest is told apart. */
-async function addNew(
+function replacedBy(
+  { replaced }: HeldFile,
+  received: readonly ReceivedObject[],
+  key: string,
+): readonly ObjectLine[] {
+  const own = received.filter(({ object }) => object.key === key);
+  return replaced.filter((line) => own.some(({ object }) => overlaps(line, object.period)));
+}
+
+interface Arrived {
+  readonly held: HeldFile;
+  readonly received: readonly ReceivedObject[];
+  readonly missing: Missing;
+}
+
+/** What is held of some objects stays; the others are written. An unchanged object that stays is no failure. */
+async function writeOthers(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { held, received, missing }: Arrived,
+  left: ReadonlyMap<string, CryptodlError>,
+): Promise<WriteResult> {
+  const others = received.filter(({ object }) => !left.has(object.key));
+  const result = await writeInto(context, plan, others, new Map([...missing, ...left]));
+  const failed = [...left].filter(([key]) => {
+    const digest = received.find(({ object }) => object.key === key)?.sha256;
+    return replacedBy(held, received, key).some((line) => line.sha256 !== digest);
+  });
+  return { ...result, failed: new Map([...failed, ...result.failed]) };
+}
+
+/** A damaged file of which the archive has nothing any more is put aside as well. */
+async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
   held: HeldFile,
-  received: readonly ReceivedObject[],
-  refused: WriteResult,
+  missing: Missing,
 ): Promise<WriteResult> {
-  const lineOf = (key: string): ObjectLine | undefined => held.inFile.find((line) => line.key === key);
-  const added = received.filter(({ object }) => lineOf(object.key) === undefined);
-  const isRevised = ({ object, sha256 }: ReceivedObject): boolean => {
-    const line = lineOf(object.key);
-    return line !== undefined && line.sha256 !== sha256;
-  };
-  const revised = new Set(received.filter(isRevised).map(({ object }) => object.key));
-  const failed = new Map([...refused.failed].filter(([key]) => revised.has(key)));
-  if (added.length === 0) return { ...refused, failed };
-  const { rebuild: _, ...addition } = plan;
-  const keys = new Set(added.map(({ object }) => object.key));
-  const tasks = plan.tasks.filter((task) => keys.has(task.object.key));
-  const result = await writeInto(context, { ...addition, tasks }, added, new Set());
-  return { ...result, failed: new Map([...failed, ...result.failed]) };
+  const none = nothing(new Map());
+  const stillHeld = keysStillHeld(held, missing);
+  if (plan.rebuild !== 'damaged') return { ...none, stillHeld };
+  const lost = held.inFile;
+  if (lost.length === 0 || stillHeld.size < lost.length) return none;
+  const aside = await context.serialize(held.folder, () =>
+    commit(context, plan, { held, made: [], received: [], dead: [], lost }),
+  );
+  return withLost(none, { lost, missing, aside });
+}
+
+/** The loss of what the archive has no more is told; a later run may fetch the others. */
+function withLost(
+  result: WriteResult,
+  { lost, missing, aside }: { lost: readonly ObjectLine[]; missing: Missing; aside: string | undefined },
+): WriteResult {
+  const failed = new Map(result.failed);
+  for (const { key, file } of lost)
+    if (missing.get(key) === 'absent') failed.set(key, lostError(file, key, aside));
+  return { ...result, failed, quarantined: aside === undefined ? 0 : 1 };
 }
 
 interface Part {

@@ -5,9 +5,9 @@ import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from './csv-input.js';
-import { deadFiles, lostLines, overlappedFiles } from './held-file.js';
+import { deadFiles, isApart, lostLines, overlappedFiles, overlaps } from './held-file.js';
 import type { HeldFile } from './held-file.js';
-import type { WriteResult } from './writer.js';
+import type { Missing, WriteResult } from './writer.js';
 
 /** Files and objects that are not there any more once these are written. */
 export function superseded(
@@ -28,13 +28,11 @@ export function refusal(
   plan: PartitionPlan,
   held: HeldFile,
   received: readonly ReceivedObject[],
-  absent: ReadonlySet<string>,
-  failed: ReadonlyMap<string, CryptodlError> = new Map(),
+  missing: Missing,
 ): WriteResult | undefined {
   const periods = received.map(({ object }) => object.period);
   const { dead, lost } = superseded(plan, held, received);
-  if (lost.length > 0 && plan.rebuild !== 'damaged')
-    return refuseAll(received, incomplete(lost, absent), failed);
+  if (lost.length > 0 && plan.rebuild !== 'damaged') return refuseAll(received, incomplete(lost, missing));
   const doubled = overlappedFiles(held, periods).filter((file) => !dead.includes(file));
   if (doubled.length === 0) return undefined;
   const error = new CryptodlError(
@@ -44,12 +42,36 @@ export function refusal(
       hint: 'run the whole range with cryptodl vision --force',
     },
   );
-  return refuseAll(received, error, failed);
+  return refuseAll(received, error);
 }
 
-function incomplete(lost: readonly ObjectLine[], absent: ReadonlySet<string>): CryptodlError {
+/** Received objects that cannot take the place of what is held of them: rows of an object that stays lie among theirs. */
+export function heldBack(
+  held: HeldFile,
+  received: readonly ReceivedObject[],
+  missing: Missing,
+): Map<string, CryptodlError> {
+  const back = new Map<string, CryptodlError>();
+  for (const { object } of received) {
+    const own = held.replaced.filter((line) => overlaps(line, object.period));
+    const others = held.kept.filter((line) => own.some((each) => !isApart(line, each)));
+    if (others.length > 0) back.set(object.key, incomplete(others, missing));
+  }
+  return back;
+}
+
+/** A sound file keeps rows that are not there to be written again; the error has the code of the reason. */
+function incomplete(lost: readonly ObjectLine[], missing: Missing): CryptodlError {
   const keys = lost.map((line) => line.key).join(', ');
   const file = lost[0]?.file ?? '';
+  const causes = lost.map((line) => missing.get(line.key));
+  const errors = causes.filter((cause) => cause instanceof CryptodlError);
+  const cause = errors.find((error) => error.retryable) ?? errors[0];
+  if (cause !== undefined || causes.includes(undefined)) {
+    const code = cause === undefined || cause.retryable ? 'partition-incomplete' : cause.code;
+    const text = `${file} stays as it is: ${keys} could not be had again`;
+    return new CryptodlError(code, text, cause === undefined ? {} : { cause });
+  }
   if (lost.every(isFromRest)) {
     return new CryptodlError(
       'object-withdrawn',
@@ -57,27 +79,25 @@ function incomplete(lost: readonly ObjectLine[], absent: ReadonlySet<string>): C
       { hint: 'leave --force out, or download into another --out' },
     );
   }
-  if (!lost.every((line) => absent.has(line.key))) {
-    return new CryptodlError(
-      'partition-incomplete',
-      `${file} stays as it is: ${keys} could not be had again`,
-    );
-  }
   return new CryptodlError(
     'object-withdrawn',
     `${file} stays as it is: the archive has ${keys} no more, and only this file holds its rows`,
-    {
-      hint: 'download into another --out for the archive as it is now',
-    },
+    { hint: 'download into another --out for the archive as it is now' },
   );
 }
 
-export function refuseAll(
-  received: readonly ReceivedObject[],
-  error: CryptodlError,
-  failed: ReadonlyMap<string, CryptodlError>,
-): WriteResult {
-  return nothing(new Map([...received.map(({ object }) => [object.key, error] as const), ...failed]));
+/** Of an object that only a damaged or missing file held. */
+export function lostError(file: string, key: string, aside: string | undefined): CryptodlError {
+  const what = aside === undefined ? `${file} was missing` : `${file} was damaged`;
+  return new CryptodlError(
+    'object-withdrawn',
+    `${what}, and ${key} cannot be had again: its rows are lost`,
+    aside === undefined ? {} : { hint: `the damaged file is ${aside}` },
+  );
+}
+
+export function refuseAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
+  return nothing(new Map(received.map(({ object }) => [object.key, error])));
 }
 
 export function nothing(failed: ReadonlyMap<string, CryptodlError>): WriteResult {

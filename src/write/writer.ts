@@ -10,6 +10,9 @@ import type { ReceivedObject } from './csv-input.js';
 import type { Engine } from '../duckdb.js';
 import type { Overlap } from './overlap.js';
 
+/** Keys of a plan that were not received: the archive does not have them, or the error. */
+export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
+
 export interface WriterContext {
   readonly venue: Venue;
   readonly paths: LakePaths;
@@ -35,20 +38,18 @@ export interface WriteResult {
   readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
+  /** Damaged files that were put aside. */
+  readonly quarantined?: number;
   readonly duplicatesAcross: number;
   /** Of what came from REST and what the archive has published since. */
   readonly overlaps: readonly Overlap[];
 }
 
 export interface PartitionWriter {
-  /** Called before anything is fetched; may turn an addition into a rebuild. */
+  /** Called before anything is fetched; may add objects that must be fetched as well. */
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
   /** Ends what was begun for all of them; nothing is written after it. */
   close(): Promise<void>;
-  /** `absent` are keys of the plan that the archive does not have. Rejects only on disk errors and bugs. */
-  write(
-    plan: PartitionPlan,
-    received: readonly ReceivedObject[],
-    absent: ReadonlySet<string>,
-  ): Promise<WriteResult>;
+  /** Rejects only on disk errors and bugs. */
+  write(plan: PartitionPlan, received: readonly ReceivedObject[], missing: Missing): Promise<WriteResult>;
 }

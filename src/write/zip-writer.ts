@@ -3,33 +3,41 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../fetch.js';
+import type { CryptodlError } from '../errors.js';
+import { setAside } from '../lake/aside.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
 import { FileWriter } from '../lake/write-files.js';
 import type { FileToWrite } from '../lake/write-files.js';
 import type { PartitionPlan } from '../task.js';
 import { SIDECAR, sidecarText } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
-import { objectLine, replacedRevision } from './commit.js';
-import type { PartitionWriter, WriterContext } from './writer.js';
+import { droppedLine, objectLine, replacedRevision } from './commit.js';
+import { lostError } from './refusal.js';
+import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
   const files = new FileWriter();
   return {
     prepare: (plan) => Promise.resolve(plan),
     close: () => files.close(),
-    write: async (plan, received) => {
+    write: async (plan, received, missing) => {
       await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-      await mkdir(folder, { recursive: true });
+      if (received.length > 0) await mkdir(folder, { recursive: true });
       const { zip: held } = await readManifest(folder);
       const lines = received.map((object) => lineOf(context, plan, { received: object, held }, at));
-      await context.serialize(folder, () => appendManifest(folder, lines));
+      const lost = await lostZips(context, held, missing);
+      const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
+      if (all.length > 0) await context.serialize(folder, () => appendManifest(folder, all));
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
-        failed: new Map(),
+        failed: lost.failed,
+        stillHeld: lost.stillHeld,
+        quarantined: lost.quarantined,
         files: received.length,
         bytes: received.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
         duplicatesAcross: 0,
@@ -37,6 +45,35 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       };
     },
   };
+}
+
+/** Of zips that the archive has no more, sound ones stay; damaged ones are put aside, and their loss is told. */
+async function lostZips({ paths, clock }: WriterContext, held: Held, missing: Missing): Promise<LostZips> {
+  const lost = { stillHeld: new Set<string>(), failed: new Map<string, CryptodlError>() };
+  const lines: ObjectLine[] = [];
+  let quarantined = 0;
+  for (const line of missing.size === 0 ? [] : held.lines()) {
+    if (missing.get(line.key) !== 'absent') continue;
+    const path = join(await paths.folder(dirname(line.file)), basename(line.file));
+    const isThere = (await fileSize(path)) !== undefined;
+    if (isThere && (await fileFacts(path)).sha256 === line.fileSha256) {
+      lost.stillHeld.add(line.key);
+      continue;
+    }
+    const cause = 'it is not what its manifest says, and the archive has it no more';
+    const aside = await setAside(paths, path, cause, clock.now());
+    await setAside(paths, `${path}${SIDECAR}`, cause, clock.now());
+    quarantined += aside === undefined ? 0 : 1;
+    lost.failed.set(line.key, lostError(line.file, line.key, aside));
+    lines.push(line);
+  }
+  return { ...lost, lines, quarantined };
+}
+
+interface LostZips extends Pick<WriteResult, 'failed'> {
+  readonly lines: readonly ObjectLine[];
+  readonly stillHeld: ReadonlySet<string>;
+  readonly quarantined: number;
 }
 
 /** The sidecar first: a zip is never seen without the digest that vouches for it. */

@@ -49,7 +49,7 @@ describe('rows that REST has no more', () => {
     writeFileSync(manifest, before);
     setNow('2026-12-15T08:00:00Z');
     const result = await run(['metrics']);
-    expect(result.code).toBe(0);
+    expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('its rows are lost')]);
     const [kept = ''] = filesBelow(join(lake, 'quarantine'), '.parquet');
     expect(await readParquet(join(lake, 'quarantine', kept))).toHaveLength(21 * 288);
   });

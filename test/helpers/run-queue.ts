@@ -77,8 +77,9 @@ export function queueOf(
     },
     together: () => undefined,
     bytesOf: () => 1,
-    write: (written, received, absent) => {
-      writes.push({ label: written.label, received, absent: [...absent], rebuild: written.rebuild });
+    write: (written, received, missing) => {
+      const absent = [...missing].filter(([, why]) => why === 'absent').map(([key]) => key);
+      writes.push({ label: written.label, received, absent, rebuild: written.rebuild });
       return Promise.resolve(new Map());
     },
     onFailed: (_, { object }, error) => {

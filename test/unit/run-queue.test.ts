@@ -25,11 +25,23 @@ describe('RunQueue', () => {
     ]);
   });
 
-  it('writes nothing when nothing came', async () => {
-    const { run, writes, settled } = queueOf({ download: () => Promise.resolve(undefined) });
-    await run([plan('2024-01', [task('a'), task('b')]), plan('2024-02', [task('c', 'skip')])]);
-    expect(writes).toEqual([]);
-    expect(settled.map(([key]) => key).sort()).toEqual(['a', 'b', 'c']);
+  it('asks the writer what is held of objects that nobody has, and writes nothing where nothing was asked for', async () => {
+    const { run, settled, failed } = queueOf({
+      download: () => Promise.resolve(undefined),
+      write: (_, received, missing) => {
+        expect([received, [...missing]]).toEqual([
+          [],
+          ['lost', 'kept', 'gone'].map((key) => [key, 'absent']),
+        ]);
+        const why = new Map<string, CryptodlError | 'held'>([['kept', 'held']]);
+        return Promise.resolve(why.set('lost', fails('object-withdrawn')));
+      },
+    });
+    const asked = ['lost', 'kept', 'gone'].map((key) => task(key));
+    await run([plan('2024-01', asked), plan('2024-02', [task('c', 'skip')])]);
+    expect(Object.fromEntries(settled)).toEqual({ c: 'skip', gone: 'absent', kept: 'skip' });
+    expect(settled).toHaveLength(3);
+    expect(failed).toEqual([['lost', 'object-withdrawn']]);
   });
 
   it('does what the writer prepared, and prepares only what needs fetching', async () => {
@@ -86,23 +98,33 @@ describe('RunQueue', () => {
     },
   );
 
-  it('calls failed what the write refused, or tries it again when that may help', async () => {
-    let writes = 0;
-    const { run, failed, rounds } = queueOf({
-      write: () => {
-        writes += 1;
-        const broken: [string, CryptodlError][] = [
-          ['broken', fails('row-malformed')],
-          ['lonely', fails('partition-incomplete')],
-        ];
-        return Promise.resolve(new Map(writes === 1 ? broken : []));
-      },
-    });
-    await run([plan('2024-01', [task('broken'), task('lonely'), task('good')])]);
-    expect(failed).toEqual([['broken', 'row-malformed']]);
-    expect(rounds).toEqual([1]);
-    expect(writes).toBe(2);
-  });
+  it.each([
+    ['no other object may still come', 'zip-broken', [], 1],
+    ['another object may still come', 'http-server-error', [1], 2],
+  ] as const)(
+    'tries what the write refused as incomplete again only if %s',
+    async (_, code, further, times) => {
+      let writes = 0;
+      const { run, failed, rounds } = queueOf({
+        download: (_plan, { object: { key } }) =>
+          key === 'late' && writes === 0 ? Promise.reject(fails(code)) : Promise.resolve(key),
+        write: () => {
+          writes += 1;
+          const broken: [string, CryptodlError][] = [
+            ['broken', fails('row-malformed')],
+            ['lonely', fails('partition-incomplete')],
+          ];
+          return Promise.resolve(new Map(writes === 1 ? broken : []));
+        },
+      });
+      await run([plan('2024-01', [task('broken'), task('lonely'), task('late')])]);
+      const final = times === 1 ? { lonely: 'partition-incomplete', late: code } : {};
+      expect(Object.fromEntries(failed)).toEqual({ broken: 'row-malformed', ...final });
+      expect(failed).toHaveLength(times === 1 ? 3 : 1);
+      expect(rounds).toEqual(further);
+      expect(writes).toBe(times);
+    },
+  );
 
   it('ends the run with a fatal error and asks for nothing more', async () => {
     const asked: string[] = [];

@@ -1,0 +1,270 @@
+/** A revision that cannot be taken, a day that is withdrawn, a day that shrinks: what the lake holds stays, and the run says so. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeZip } from '../../scripts/make-zip.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
+import { publishMetrics } from '../helpers/metrics-archive.js';
+import { memberOf, publish, publishZip } from '../helpers/published.js';
+
+const HOUR_MS = 3_600_000;
+const HEADER =
+  'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n';
+const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+
+const dayOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
+const keyOf = (day: number): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(day)}.zip`;
+
+/** Hourly bars of a day; `hours`: as many, from its start. */
+function csvOf(day: number, price = 100 + day, hours = 24): string {
+  const start = Date.parse(`${dayOf(day)}T00:00:00Z`);
+  const rows = Array.from({ length: hours }, (_, hour) => {
+    const open = start + hour * HOUR_MS;
+    return `${open},${price},${price},${price},${price},1,${open + HOUR_MS - 1},1,1,1,1,0\n`;
+  });
+  return HEADER + rows.join('');
+}
+
+describe('what a lake holds', () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  let archive: TestArchive;
+  let out = '';
+  let runs = 0;
+  beforeAll(async () => {
+    mkdirSync(folder);
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  beforeEach(() => {
+    runs += 1;
+    out = join(scratch, `lake-${runs}`);
+    rmSync(join(folder, 'data'), { recursive: true, force: true });
+    for (let day = 1; day <= 20; day += 1) put(day);
+  });
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+
+  function put(day: number, price?: number, hours?: number): void {
+    publish(folder, keyOf(day), csvOf(day, price, hours));
+  }
+
+  function withdraw(day: number): void {
+    for (const ending of ['', '.CHECKSUM']) rmSync(join(folder, keyOf(day) + ending));
+  }
+
+  /** A run of cron on that day of November, for the days before it. */
+  async function run(today: number, flags: readonly string[] = [], days = 1): Promise<CliResult> {
+    archive.requests.length = 0;
+    const what = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', String(days)];
+    const places = ['--archive-url', archive.url, '--out', out, '--json', ...FAST];
+    return cryptodl(['vision', ...what, '--now', `${dayOf(today)}T08:00:00Z`, ...places, ...flags]);
+  }
+
+  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  const objects = (result: CliResult): Record<string, unknown>[] =>
+    result.events.filter(({ event }) => event === 'object');
+  const outcomeOf = (result: CliResult, day: number): Record<string, unknown>[] =>
+    objects(result).filter(({ key }) => key === keyOf(day));
+  const summaryOf = (result: CliResult): Record<string, unknown> | undefined => result.events.at(-1);
+
+  /** Of each held day its rows and their price: `24 of 108`. */
+  async function held(): Promise<Record<number, string>> {
+    const days: Record<number, { rows: number; price: number }> = {};
+    for (const file of filesBelow(join(out, SERIES))) {
+      const path = join(out, SERIES, file);
+      const rows = file.endsWith('.parquet')
+        ? await readParquet(path)
+        : file.endsWith('.csv')
+          ? readCsv(path)
+          : [];
+      for (const row of rows) {
+        const time = row['open_time'];
+        const day = (time instanceof Date ? time : new Date(Number(time) / 1000)).getUTCDate();
+        days[day] = { rows: (days[day]?.rows ?? 0) + 1, price: Number(row['open']) };
+      }
+    }
+    return Object.fromEntries(
+      Object.entries(days).map(([day, { rows, price }]) => [Number(day), `${rows} of ${price}`]),
+    );
+  }
+  const usual = (from: number, to: number): Record<number, string> =>
+    Object.fromEntries(
+      Array.from({ length: to - from + 1 }, (_, index) => [from + index, `24 of ${100 + from + index}`]),
+    );
+
+  const FORMS = [
+    ['a month file', []],
+    ['a CSV', ['--format', 'csv']],
+    ['day files', ['--partition', 'day']],
+    ['rows as published', ['--as-published']],
+  ] as const;
+
+  describe.each(FORMS)('in %s', (_, form) => {
+    /** What the revision of the 8th is, its outcome and the exit code. */
+    const BROKEN: readonly (readonly [string, () => void, string, number])[] = [
+      [
+        'a stale sidecar',
+        () => {
+          publish(folder, keyOf(8), csvOf(8, 999), (_digest, name) => `${'0'.repeat(64)}  ${name}\n`);
+        },
+        'sidecar-stale',
+        3,
+      ],
+      [
+        'a broken zip',
+        () => {
+          const zip = makeZip([{ name: memberOf(keyOf(8)), data: csvOf(8, 999) }]);
+          zip.fill(0, zip.length - 22, zip.length - 18);
+          publishZip(folder, keyOf(8), zip);
+        },
+        'zip-broken',
+        4,
+      ],
+      [
+        'a malformed row',
+        () => {
+          publish(folder, keyOf(8), csvOf(8, 999).replace(/999,999/, '999,many'));
+        },
+        'row-malformed',
+        4,
+      ],
+    ];
+
+    it.each(BROKEN)(
+      'a revision with %s leaves the old one in place, and keeps no new day out',
+      async (_what, revise, code, exitCode) => {
+        expect((await run(11, form, 10)).code).toBe(0);
+        revise();
+        for (const today of [12, 14]) {
+          const result = await run(today, form, 13);
+          expect([result.code, summaryOf(result)?.['failed']]).toEqual([exitCode, { [code]: 1 }]);
+          expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'failed', code }]);
+          const ends = objects(result).map(({ key }) => key);
+          expect(ends).toHaveLength(new Set(ends).size);
+          expect(await held()).toEqual(usual(1, today - 1));
+          expect([...new Set(zips())].sort()).toEqual(
+            [8, ...(today === 12 ? [11] : [12, 13])].map((day) => `/${keyOf(day)}`),
+          );
+        }
+      },
+    );
+
+    it('a revision is taken beside a withdrawn day with one request, and the rows of that day stay', async () => {
+      expect((await run(11, form, 10)).code).toBe(0);
+      withdraw(6);
+      put(8, 999);
+      const result = await run(12, form);
+      expect(result.code).toBe(0);
+      expect(zips().sort()).toEqual([8, 11].map((day) => `/${keyOf(day)}`));
+      expect(await held()).toEqual({ ...usual(1, 11), 8: '24 of 999' });
+      expect(outcomeOf(result, 6)).toMatchObject([{ outcome: 'skipped', withdrawn: true }]);
+      expect(summaryOf(result)).toMatchObject({ changed: 1, withdrawn: 1 });
+      expect(result.stderr).toContain('1 changed upstream');
+      expect(result.stderr).toContain(`1 withdrawn upstream, the held rows stay\n      ${keyOf(6)}`);
+      expect((await run(13, form)).code).toBe(0);
+      expect(await held()).toEqual({ ...usual(1, 12), 8: '24 of 999' });
+    });
+  });
+
+  /** Changes one byte of the only data file that holds the 6th. */
+  function damage(ending: string): void {
+    const files = filesBelow(out, ending).filter((file) => !file.startsWith('quarantine'));
+    const file = join(out, files.find((name) => name.includes(dayOf(6))) ?? files[0] ?? '');
+    writeFileSync(file, readFileSync(file).subarray(0, -1));
+  }
+
+  it.each([
+    ['a month file', '.parquet', []],
+    ['a CSV', '.csv', ['--format', 'csv']],
+    ['a day file', '.parquet', ['--partition', 'day']],
+    ['a zip', '.zip', ['--format', 'zip']],
+  ] as const)(
+    '%s that is damaged and holds a withdrawn day goes to the quarantine, and the loss is told',
+    async (_, ending, form) => {
+      expect((await run(11, form, 10)).code).toBe(0);
+      withdraw(6);
+      damage(ending);
+      const result = await run(12, form);
+      expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'object-withdrawn': 1 }]);
+      expect(outcomeOf(result, 6)).toMatchObject([{ outcome: 'failed' }]);
+      expect(result.stderr).toContain(`${keyOf(6)} cannot be had again: its rows are lost`);
+      expect(result.stderr).toMatch(/quarantine +\S+/);
+      const aside = filesBelow(join(out, 'quarantine'), ending);
+      expect(aside).toHaveLength(1);
+      if (ending !== '.zip') {
+        const { 6: _lost, ...others } = usual(1, 11);
+        expect(await held()).toEqual(others);
+      }
+      const next = await run(13, form);
+      expect([next.code, summaryOf(next)?.['failed']]).toEqual([0, {}]);
+      expect(filesBelow(join(out, 'quarantine'), ending)).toEqual(aside);
+    },
+  );
+});
+
+describe('a revision whose rows share a time with those of the next day', () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
+  const BTC = { symbol: 'BTCUSDT', host: 'fapi' } as const;
+  const metricsKey = (day: number): string =>
+    `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${dayOf(day)}.zip`;
+  /** The labels of the first days are those of the end of the interval: the last one is midnight of the next day. */
+  const put = (day: number, differing = 0): void => {
+    const options = { shiftMs: day <= 3 ? 300_000 : 0, differing };
+    publishMetrics(folder, BTC, Date.parse(`${dayOf(day)}T00:00:00Z`), options);
+  };
+  let archive: TestArchive;
+  beforeAll(async () => {
+    mkdirSync(folder);
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+
+  it.each([
+    ['can be had: both are taken', 200, 0, {}, 2],
+    ['is withdrawn: both stay', 404, 4, { 'object-withdrawn': 1 }, 0],
+    ['is refused: both stay', 400, 4, { 'http-refused': 2 }, 0],
+    ['cannot be had now: both stay', 500, 3, { 'http-server-error': 1, 'partition-incomplete': 1 }, 0],
+  ] as const)('and the next day %s, while a new day is added', async (_, status, code, failed, taken) => {
+    const out = join(scratch, String(status));
+    for (let day = 1; day <= 7; day += 1) put(day);
+    const run = (to: number): Promise<CliResult> => {
+      const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--from', dayOf(1), '--to', dayOf(to)];
+      return cryptodl([
+        'vision',
+        ...what,
+        '--archive-url',
+        archive.url,
+        '--out',
+        out,
+        '--json',
+        ...FAST,
+        '--retries',
+        '0',
+      ]);
+    };
+    expect((await run(6)).code).toBe(0);
+    put(3, 10);
+    archive.requests.length = 0;
+    archive.fault = (path, _request, response) => {
+      if (status === 200 || !path.startsWith(`/${metricsKey(4)}`)) return false;
+      response.writeHead(status).end();
+      return true;
+    };
+    const result = await run(7);
+    archive.fault = undefined;
+    expect([result.code, result.events.at(-1)?.['failed']]).toEqual([code, failed]);
+    const zips = archive.objectRequests().filter((path) => path.endsWith('.zip'));
+    if (status !== 500) expect(zips.sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
+    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 1 + taken } });
+    const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
+    expect(rows).toHaveLength(7 * 288);
+  });
+});
