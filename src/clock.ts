@@ -6,10 +6,14 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
-  /** Calls back once after `delayMs`, counted anew from every `restart`. */
-  timer(delayMs: number, callback: () => void): Timer;
+  /** Calls back once after `delayMs`, counted anew from every `restart`. With `keepsAlive: false` the process may end before. */
+  timer(delayMs: number, callback: () => void, options?: TimerOptions): Timer;
   /** Uniform in [0, 1). */
   random(): number;
+}
+
+export interface TimerOptions {
+  readonly keepsAlive?: boolean;
 }
 
 export interface Timer {
@@ -23,7 +27,11 @@ const LONGEST_MS = 2 ** 31 - 1;
 const LATE_MS = 500;
 const GRACE_MS = 50;
 
-function lateTimer(delayMs: number, callback: () => void): Timer {
+function lateTimer(delayMs: number, callback: () => void, { keepsAlive = true }: TimerOptions = {}): Timer {
+  const start = (ms: number): NodeJS.Timeout => {
+    const started = setTimeout(fire, ms);
+    return keepsAlive ? started : started.unref();
+  };
   let dueAt = performance.now() + delayMs;
   let isGraced = false;
   const fire = (): void => {
@@ -32,9 +40,9 @@ function lateTimer(delayMs: number, callback: () => void): Timer {
       return;
     }
     isGraced = true;
-    timer = setTimeout(fire, GRACE_MS);
+    timer = start(GRACE_MS);
   };
-  let timer = setTimeout(fire, delayMs);
+  let timer = start(delayMs);
   return {
     restart: () => {
       dueAt = performance.now() + delayMs;
@@ -44,7 +52,7 @@ function lateTimer(delayMs: number, callback: () => void): Timer {
       }
       isGraced = false;
       clearTimeout(timer);
-      timer = setTimeout(fire, delayMs);
+      timer = start(delayMs);
     },
     cancel: () => {
       clearTimeout(timer);
@@ -56,7 +64,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: () => Math.random(),
-  timer: (delayMs, callback) => lateTimer(Math.min(delayMs, LONGEST_MS), callback),
+  timer: (delayMs, callback, options) => lateTimer(Math.min(delayMs, LONGEST_MS), callback, options),
   sleep: (delayMs, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) {

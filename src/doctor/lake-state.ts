@@ -10,9 +10,8 @@ import { finding } from './finding.js';
 import type { Finding } from './finding.js';
 import { PROBE_PREFIX } from './folders.js';
 
-/** `now` in epoch milliseconds. */
-export async function checkLock({ own }: LakePaths, now: number): Promise<Finding> {
-  const lock = await readLock(own, now);
+export async function checkLock({ own }: LakePaths): Promise<Finding> {
+  const lock = await readLock(own);
   if (lock === undefined) return finding('lock', 'ok', 'nobody writes this lake');
   const { path, holder } = lock;
   if (holder === undefined)
@@ -22,6 +21,10 @@ export async function checkLock({ own }: LakePaths, now: number): Promise<Findin
   const who = holderText(holder);
   if (lock.state === 'gone')
     return finding('lock', 'ok', `nobody writes this lake; it was left by ${who}, which is gone`);
+  if (lock.state === 'expired') {
+    const found = `nobody writes this lake; the next run takes it over from ${who}, which has no heartbeat`;
+    return finding('lock', 'ok', found);
+  }
   const figures = {
     pid: holder.pid,
     host: holder.host,
@@ -35,7 +38,10 @@ export async function checkLock({ own }: LakePaths, now: number): Promise<Findin
     });
   return finding('lock', 'warn', `a run on another host or in another container holds it: ${who}`, {
     figures,
-    next: `if that run is surely gone, remove ${path}`,
+    next:
+      holder.heartbeatMs === undefined
+        ? `if that run is surely gone, remove ${path}`
+        : 'wait for it to end; if it was killed, the next run takes the lake over within a minute or two',
   });
 }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, readlink } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { errnoOf } from '../errors.js';
 
 /** Who holds a lock, as its file tells it. Fields that a platform does not know are empty. */
 export interface LockHolder {
@@ -17,6 +19,35 @@ export interface LockHolder {
   readonly pidNamespace: string;
   /** New for every lock. */
   readonly nonce: string;
+  /** How often the holder renews its file; absent in files of versions that renew none. */
+  readonly heartbeatMs?: number;
+}
+
+/** A lock file or a claim as it lies there. */
+export interface HolderFile {
+  /** Undefined for a torn text, and for anything that is not a file. */
+  readonly holder: LockHolder | undefined;
+  /** By the clock of the file system. */
+  readonly mtimeMs: number;
+}
+
+/** Undefined when there is none. Waits for no pipe, follows no link. */
+export async function readHolderFile(path: string): Promise<HolderFile | undefined> {
+  try {
+    const there = await lstat(path);
+    if (!there.isFile()) return { holder: undefined, mtimeMs: there.mtimeMs };
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      // Of the open file: NFS answers lstat(2) from a cache, and asks its server when a file is opened.
+      const { mtimeMs } = await file.stat();
+      return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** This process as a holder; `now` in epoch milliseconds. */
@@ -101,5 +132,7 @@ function isHolder(value: unknown): value is LockHolder {
   const fields = new Map<string, unknown>(Object.entries(value));
   const pid = fields.get('pid');
   if (!Number.isSafeInteger(pid) || Number(pid) <= 0) return false;
+  const heartbeatMs = fields.get('heartbeatMs');
+  if (heartbeatMs !== undefined && typeof heartbeatMs !== 'number') return false;
   return TEXTS.every((name) => typeof fields.get(name) === 'string');
 }

@@ -33,11 +33,19 @@ export async function isSocketTaken(directory: string): Promise<boolean> {
   });
 }
 
-/** By identity, so that a symlink or a second spelling of the path is the same lake. */
+/** What the name of the socket begins with, as ss(8) shows it. */
+export async function socketWord(directory: string): Promise<string> {
+  return (await nameOf(directory)).slice(0, 24);
+}
+
 async function socketName(directory: string): Promise<string> {
+  return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
+}
+
+/** By identity, so that a symlink or a second spelling of the path is the same lake. */
+async function nameOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
-  const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
-  return `\0${`cryptodl-${digest}`.padEnd(NAME_BYTES, '-')}`;
+  return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;
 }
 
 function listenOn(path: string): Promise<SocketLock> {

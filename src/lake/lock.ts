@@ -1,53 +1,75 @@
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../clock.js';
 import { CryptodlError, errnoOf } from '../errors.js';
 import { withClaim } from './lock-claim.js';
 import {
   describeThisProcess,
-  parseHolder,
+  readHolderFile,
   stateOf,
+  type HolderFile,
   type HolderState,
   type LockHolder,
 } from './lock-holder.js';
-import { bindSocket, isSocketTaken, type SocketLock } from './lock-socket.js';
+import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
+import { bindSocket, isSocketTaken, socketWord, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
+  /** The holder on another host or in another container whose lock was not renewed any more; undefined: the lake was free. */
+  readonly takenFrom: LockHolder | undefined;
+  /** To be called before every commit. Rejects with `locked` when another run has taken the lake over. */
+  confirm(): Promise<void>;
+  /** Whether another run has taken the lake over, as far as this one has noticed. */
+  readonly isLost: boolean;
   /** Frees the lake; a second call does nothing. */
   release(): Promise<void>;
+}
+
+export interface LockRequest {
+  readonly command: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
+  /** Called once, with `locked`, when another run has taken the lake over. */
+  readonly onLost: (error: CryptodlError) => void;
 }
 
 const HOLDER_POLL_MS = 20;
 const HOLDER_POLLS = 15;
 
 /**
- * The right to write the lake of `directory` (`<out>/.cryptodl`, created if missing); `now` in epoch milliseconds.
+ * The right to write the lake of `directory` (`<out>/.cryptodl`, created if missing).
  * Between the processes of one machine the kernel decides, so a killed holder never blocks the next run.
- * `lock.json` tells people who it is, and holds off other hosts, containers and platforms.
+ * `lock.json` tells people who it is, and holds off other hosts, containers and platforms as long as it is renewed.
  *
  * Rejects with `locked`, naming the holder, also when this process holds the lock already.
  */
-export async function acquireLock(
-  directory: string,
-  holder: { readonly command: string; readonly now: number },
-): Promise<Lock> {
+export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await mkdir(directory, { recursive: true });
   const path = join(directory, 'lock.json');
-  const me = await describeThisProcess(holder.command, holder.now);
+  const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);
-  if (socket === 'taken') throw heldBy(await waitForHolder(path));
+  if (socket === 'taken') throw await heldInKernel(directory, path);
+  let taken: Taken;
   try {
-    const done = await withClaim(directory, me, (claim) => takeFile(path, claim, me, socket !== 'unknown'));
-    if (done === undefined) throw heldBy(undefined);
+    taken = await withClaim(directory, me, (claim, nowMs) =>
+      takeFile(path, { claim, nowMs, me, kernelDecides: socket !== 'unknown' }),
+    );
   } catch (error) {
     await releaseSocket(socket);
     throw error;
   }
+  const lease = new Lease({ path, nonce: me.nonce, clock, onLost });
   return {
+    takenFrom: taken.from,
+    confirm: () => lease.confirm(),
+    get isLost() {
+      return lease.isLost;
+    },
     release: async () => {
+      lease.end();
       try {
-        const current = await readHolder(path);
-        if (typeof current === 'object' && current.nonce === me.nonce) await rm(path, { force: true });
+        const current = await readHolderFile(path);
+        if (current?.holder?.nonce === me.nonce) await rm(path, { force: true });
       } finally {
         // Last: whoever gets the socket next must not find our file.
         await releaseSocket(socket);
@@ -57,79 +79,98 @@ export async function acquireLock(
 }
 
 /**
- * Rejects with `locked`, as `acquireLock` would, while another run writes the lake of `directory`. Takes nothing and writes
- * nothing; a directory that is not there is not locked.
+ * Rejects with `locked`, as `acquireLock` would, while another run writes the lake of `directory`. Takes nothing; a directory
+ * that is not there is not locked.
  */
 export async function refuseWriter(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
   try {
-    if (await isSocketTaken(directory)) throw heldBy(await waitForHolder(path));
+    if (await isSocketTaken(directory)) throw await heldInKernel(directory, path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
   }
-  const holder = await readHolder(path);
-  if (typeof holder !== 'object') return;
-  const state = await stateOf(holder, await describeThisProcess('', 0));
-  if (state === 'here') throw heldBy(holder);
-  if (state === 'elsewhere') throw heldElsewhere(holder, path);
+  const lock = await readLock(directory);
+  if (lock?.holder === undefined) return;
+  if (lock.state === 'here') throw heldBy(lock.holder);
+  if (lock.state === 'elsewhere') throw heldElsewhere(lock.holder, path);
 }
 
-/** Makes the claim the lock, unless the lock belongs to somebody who may be alive. Only under a claim. */
-async function takeFile(path: string, claim: string, me: LockHolder, kernelDecides: boolean): Promise<true> {
-  const current = await readHolder(path);
-  if (current === 'torn' && !kernelDecides) throw unreadable(path);
-  if (typeof current === 'object') {
-    const state = await stateOf(current, me);
-    if (state === 'here') throw heldBy(current);
-    if (state === 'elsewhere') throw heldElsewhere(current, path);
+interface Taken {
+  readonly from: LockHolder | undefined;
+}
+
+interface Taking {
+  readonly claim: string;
+  /** By the clock of the file system. */
+  readonly nowMs: number;
+  readonly me: LockHolder;
+  readonly kernelDecides: boolean;
+}
+
+/** Makes the claim the lock, unless the lock belongs to a process that may be alive. Only under a claim. */
+async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Taking): Promise<Taken> {
+  const current = await readHolderFile(path);
+  if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadable(path);
+  const state = current?.holder && (await lockState(current, me, nowMs));
+  if (current?.holder !== undefined) {
+    if (state === 'here') throw heldBy(current.holder);
+    if (state === 'elsewhere') throw heldElsewhere(current.holder, path);
   }
   await rename(claim, path);
-  return true;
+  return { from: state === 'expired' ? current?.holder : undefined };
 }
 
-async function readHolder(path: string): Promise<LockHolder | 'torn' | undefined> {
-  try {
-    return parseHolder(await readFile(path, 'utf8')) ?? 'torn';
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+/** `expired`: on another host or in another container, and not renewed any more. */
+export type LockState = HolderState | 'expired';
+
+async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undefined): Promise<LockState> {
+  const state = file.holder === undefined ? 'gone' : await stateOf(file.holder, me);
+  return state === 'elsewhere' && isExpired(file, nowMs) ? 'expired' : state;
 }
 
 /** A lock file as it lies there; `holder` is undefined when it cannot be read. */
 export interface LockFile {
   readonly path: string;
   readonly holder: LockHolder | undefined;
-  readonly state: HolderState | undefined;
+  readonly state: LockState | undefined;
 }
 
-/** Who holds the lock of `directory`, without taking it; undefined when there is no lock. `now` in epoch milliseconds. */
-export async function readLock(directory: string, now: number): Promise<LockFile | undefined> {
+/** Who holds the lock of `directory`, without taking it; undefined when there is no lock. */
+export async function readLock(directory: string): Promise<LockFile | undefined> {
   const path = join(directory, 'lock.json');
-  const holder = await readHolder(path);
-  if (holder === undefined) return undefined;
-  if (holder === 'torn') return { path, holder: undefined, state: undefined };
-  return { path, holder, state: await stateOf(holder, await describeThisProcess('', now)) };
+  const file = await readHolderFile(path);
+  if (file === undefined) return undefined;
+  const { holder } = file;
+  if (holder === undefined) return { path, holder, state: undefined };
+  const me = await describeThisProcess('', 0);
+  const state = await stateOf(holder, me);
+  if (state !== 'elsewhere') return { path, holder, state };
+  return { path, holder, state: await lockState(file, me, await fileSystemNow(directory)) };
 }
 
 /** The holder binds its socket a moment before it writes its file. */
-async function waitForHolder(path: string): Promise<LockHolder | undefined> {
+async function heldInKernel(directory: string, path: string): Promise<CryptodlError> {
+  const me = await describeThisProcess('', 0);
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
-    const holder = await readHolder(path);
-    if (typeof holder === 'object') return holder;
+    const holder = (await readHolderFile(path))?.holder;
+    if (holder !== undefined && (await stateOf(holder, me)) !== 'gone') return heldBy(holder);
     await sleep(HOLDER_POLL_MS);
   }
-  return undefined;
+  const word = await socketWord(directory);
+  return new CryptodlError(
+    'locked',
+    `a process on this machine holds the lock socket of this lake, and ${path} does not name it`,
+    { hint: `find that process, as root: ss --unix --listening --processes | grep ${word}` },
+  );
 }
 
 async function releaseSocket(socket: SocketLock): Promise<void> {
   if (typeof socket === 'object') await socket.release();
 }
 
-function heldBy(holder: LockHolder | undefined): CryptodlError {
-  const who = holder === undefined ? '' : `: ${holderText(holder)}`;
-  return new CryptodlError('locked', `another run is writing this lake${who}`, {
+function heldBy(holder: LockHolder): CryptodlError {
+  return new CryptodlError('locked', `another run is writing this lake: ${holderText(holder)}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
   });
 }
@@ -139,7 +180,10 @@ function heldElsewhere(holder: LockHolder, path: string): CryptodlError {
     'locked',
     `a run on another host or container holds this lake: ${holderText(holder)}`,
     {
-      hint: `if that run is surely gone, remove ${path}`,
+      hint:
+        holder.heartbeatMs === undefined
+          ? `if that run is surely gone, remove ${path}`
+          : `wait for it to end (--wait-lock); if it was killed, its lock is free ${LEASE_MS / 1000} s after its last heartbeat`,
     },
   );
 }

@@ -134,6 +134,7 @@ async function seriesChecked(
   const how = { paths, reader, nowMs: session.clock.now() };
   const lost = lostContext(session, folder);
   if (isFixed) {
+    await session.lock?.confirm();
     const { findings, dropped } = await fixSeries(how, lost, check);
     return { check, dropped, findings: [...findings, ...upstream.map(withRemedy)] };
   }
@@ -151,13 +152,14 @@ function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, '
 }
 
 async function looseChecked(
-  { paths, clock }: Session,
+  { paths, clock, lock }: Session,
   { mode }: CheckRequest,
   { kind, path }: LoosePath,
 ): Promise<Checked> {
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
   const finding: Finding = { kind: 'stranger', path, text: 'it is nothing of a lake' };
   if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
+  await lock?.confirm();
   const kept = await setAside(paths, join(paths.root, path), `stranger: ${finding.text}`, clock.now());
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }], dropped: [] };
   return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }], dropped: [] };

@@ -145,7 +145,7 @@ function hostsOf(options: Options, venue: Venue): HostPlace[] {
 
 /** All checks under way, in the order of their lines. */
 function begin(scene: Scene): Promise<Finding>[] {
-  const { clock, signal, paths, options } = scene;
+  const { signal, paths, options } = scene;
   const listing = listingOf(scene);
   const archive = archiveOf(scene, listing);
   const rest = (['fapi', 'dapi', 'spot'] as const).map((role) => restOf(scene, role));
@@ -153,7 +153,7 @@ function begin(scene: Scene): Promise<Finding>[] {
   const answers = heard.map(async (hearing) => (await hearing).finding);
   const time = Promise.all(heard).then((all) => checkClock(all.flatMap(({ told }) => told)));
   const inside = refuseLinkedOwn(paths);
-  const lock = inside.then(() => checkLock(paths, clock.now()));
+  const lock = inside.then(() => checkLock(paths));
   const disks = folders(scene, stateFolder(options, scene.surroundings), inside);
   // What the disks are tried with must be gone before anything is counted as left.
   const leftovers = Promise.allSettled(disks.map(([, check]) => check)).then(async () =>

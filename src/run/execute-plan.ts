@@ -1,4 +1,5 @@
 /** From a plan to its end: queue, downloads, writes, outcomes, report. */
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -107,7 +108,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       writers: Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
       stop: session.stop,
       refusal: session.deadline.refusal,
-      createSpool: deferredSpools(folder),
+      createSpool: () => new PlanSpool(join(folder, `deferred-${randomUUID()}.jsonl`)),
       beforeRound: (round) => beforeRound(session, round),
     },
   );
@@ -124,13 +125,15 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     } finally {
       await months.tell();
     }
+    await session.lock?.confirm();
     await absences.write();
   } finally {
     figures.cancel();
     release();
     engine.close();
     await writers.close();
-    await rm(folder, { recursive: true, force: true });
+    // The run that has the lake now has a spool of this name.
+    if (session.lock?.isLost !== true) await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -184,7 +187,7 @@ function createWriters(
   engine: Engine,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
-  const { venue, paths, clock } = session;
+  const { venue, paths, clock, lock } = session;
   const context: WriterContext = {
     venue,
     paths,
@@ -193,6 +196,7 @@ function createWriters(
     clock,
     tool: TOOL_VERSION,
     serialize: createSerializer(),
+    ...(lock === undefined ? {} : { lock }),
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);
@@ -201,14 +205,6 @@ function createWriters(
     close: async () => {
       await Promise.all([keeping.close(), converting.close()]);
     },
-  };
-}
-
-function deferredSpools(folder: string): () => PlanSpool {
-  let spools = 0;
-  return () => {
-    spools += 1;
-    return new PlanSpool(join(folder, `deferred-${spools}.jsonl`));
   };
 }
 

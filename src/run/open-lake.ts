@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { CryptodlError, errnoOf } from '../errors.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
-import { acquireLock } from '../lake/lock.js';
+import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { finishCommits } from '../lake/redo.js';
 import type { RefusedCommit } from '../lake/redo.js';
@@ -9,7 +9,8 @@ import type { Session } from './session.js';
 import { shownPath } from '../shown-path.js';
 import { durationText } from '../units.js';
 
-interface OpenLake extends Lock {
+interface OpenLake {
+  readonly lock: Lock;
   /** Commits that an earlier run had begun, and that cannot be finished here. */
   readonly refused: readonly RefusedCommit[];
 }
@@ -31,7 +32,7 @@ export async function openLake(session: Session, command: string): Promise<OpenL
     await writable(session.runFolder, '--temp-dir', () =>
       rm(session.runFolder, { recursive: true, force: true }),
     );
-    return { release: () => lock.release(), refused };
+    return { lock, refused };
   } catch (error) {
     await lock.release();
     throw error;
@@ -47,13 +48,17 @@ const POLL_MS = 1000;
 
 /** Waits as long as --wait-lock allows. */
 async function takeLock(session: Session, command: string): Promise<Lock> {
-  const { clock, options, observer, paths } = session;
+  const { clock, options, observer, paths, stop } = session;
   const allowedMs = options['wait-lock'];
   const begunAt = clock.monotonic();
   let told: string | undefined;
   for (;;) {
     try {
-      return await acquireLock(paths.own, { command, now: clock.now() });
+      const lock = await acquireLock(paths.own, { command, clock, onLost: (lost) => stop.abort(lost) });
+      const { takenFrom } = lock;
+      if (takenFrom !== undefined)
+        observer.warn(`took the lake over from a run without a heartbeat: ${holderText(takenFrom)}`);
+      return lock;
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'locked' || allowedMs === undefined)
         throw error;

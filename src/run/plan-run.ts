@@ -1,4 +1,5 @@
 /** What every run does before it begins: plan, refuse, remember the options. */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DAY_MS } from '../calendar.js';
 import { usage } from '../errors.js';
@@ -26,7 +27,7 @@ export function planRun(
       recheckDays: options['recheck-days'],
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
-      spoolPath: join(session.runFolder, name),
+      spoolPath: join(session.runFolder, `${randomUUID()}-${name}`),
       warn: (message) => {
         observer.warn(message);
       },

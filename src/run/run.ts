@@ -119,18 +119,22 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // What is wrong with a lake can only be told while nobody else writes it.
     await refuseBadReport(session.options.failures, undefined);
-    return locked(session, 'repair', async () => execute(session, request, await want(session, request)));
+    return locked(session, 'repair', async (open) => execute(open, request, await want(open, request)));
   }
   const wanted = await want(session, request);
   await refuseBadReport(session.options.failures, request.failures?.file);
   await waitUntilPublished(session, wanted);
-  return locked(session, wanted.verb, () => execute(session, request, wanted));
+  return locked(session, wanted.verb, (open) => execute(open, request, wanted));
 }
 
-async function locked<T>(session: Session, verb: Wanted['verb'], act: () => Promise<T>): Promise<T> {
-  const lock = await openLake(session, `cryptodl ${verb}`);
+async function locked<T>(
+  session: Session,
+  verb: Wanted['verb'],
+  act: (session: Session) => Promise<T>,
+): Promise<T> {
+  const { lock } = await openLake(session, `cryptodl ${verb}`);
   try {
-    return await act();
+    return await act({ ...session, lock });
   } finally {
     await lock.release();
   }

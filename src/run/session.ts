@@ -6,6 +6,7 @@ import { CryptodlError } from '../errors.js';
 import type { Fetch } from '../fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths } from '../lake/layout.js';
+import type { Lock } from '../lake/lock.js';
 import type { Observer } from '../observer.js';
 import type { Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -59,6 +60,8 @@ export interface Session {
   readonly refuseBanned: (verb: Verb) => Promise<void>;
   readonly concurrency: Concurrency;
   readonly stop: AbortController;
+  /** The right to write the lake; absent while it is only read. */
+  readonly lock?: Lock;
   /** From when on nothing new is begun. */
   readonly deadline: Deadline;
   /** `nowMs`, and what has passed since the run began. */

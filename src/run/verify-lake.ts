@@ -47,13 +47,14 @@ export async function verifyLake(
   await refuseLinkedOwn(session.paths);
   await refuseWriter(session.paths.own);
   const left = selection.isWhole ? await leftovers(session.paths) : [];
-  const lock = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
+  const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
-    const refused = new Map(lock?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
+    const refused = new Map(opened?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
     const found = left.map((path) => leftoverAt(path, fix, refused.get(path)));
-    return await verifyIn(session, { selection, fix, left: found }, tell);
+    const open = opened === undefined ? session : { ...session, lock: opened.lock };
+    return await verifyIn(open, { selection, fix, left: found }, tell);
   } finally {
-    await lock?.release();
+    await opened?.lock.release();
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.js';
 import type { CryptodlError } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
+import type { Lock } from '../lake/lock.js';
 import type { Serialize } from '../lake/serialize.js';
 import type { PartitionPlan, Revision } from '../task.js';
 import type { Venue } from '../venue/venue.js';
@@ -20,6 +21,8 @@ export interface WriterContext {
   readonly tempFolder: string;
   readonly engine: Engine;
   readonly serialize: Serialize;
+  /** Asked before every commit. */
+  readonly lock?: Pick<Lock, 'confirm'>;
   readonly clock: Clock;
   readonly tool: string;
 }

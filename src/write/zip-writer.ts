@@ -24,6 +24,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     prepare: (plan) => Promise.resolve(plan),
     close: () => files.close(),
     write: async (plan, received, missing) => {
+      await context.lock?.confirm();
       await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));

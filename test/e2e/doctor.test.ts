@@ -1,5 +1,14 @@
 /** `cryptodl doctor`: what it finds when all is well, and each thing that can be wrong with its name and next step. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
@@ -345,8 +354,10 @@ describe('the lake', () => {
       pidNamespace: '',
       nonce: 'n',
     };
-    const run = async (more: object): Promise<Line | undefined> => {
+    const run = async (more: object, secondsAgo = 0): Promise<Line | undefined> => {
       writeFileSync(join(own, 'lock.json'), JSON.stringify({ ...holder, ...more }));
+      const at = Date.now() / 1000 - secondsAgo;
+      utimesSync(join(own, 'lock.json'), at, at);
       return (await doctor(['--out', join(scratch, 'locked')])).of('lock')[0];
     };
     expect(await run({})).toMatchObject({
@@ -357,6 +368,12 @@ describe('the lake', () => {
     expect(await run({ host: 'elsewhere' })).toMatchObject({
       status: 'warn',
       next: expect.stringContaining('lock.json') as string,
+    });
+    const renewed = { host: 'elsewhere', heartbeatMs: 15_000 };
+    expect(await run(renewed)).toMatchObject({ status: 'warn' });
+    expect(await run(renewed, 61)).toMatchObject({
+      status: 'ok',
+      found: expect.stringContaining('the next run takes it over') as string,
     });
     expect(await run({ processStart: 'another' })).toMatchObject({ status: 'ok' });
     rmSync(join(own, 'lock.json'));

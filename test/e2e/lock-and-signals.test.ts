@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -52,6 +52,8 @@ describe('one lake, several runs', () => {
   /** Starts a run that stands still with one zip unanswered. */
   async function stalledRun(
     out: string,
+    flags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
   ): Promise<{ child: ChildProcess; ended: Promise<CliResult>; release: () => void }> {
     const held: ServerResponse[] = [];
     let child: ChildProcess | undefined;
@@ -63,7 +65,7 @@ describe('one lake, several runs', () => {
         return true;
       };
     });
-    const ended = cryptodl(command(out), { onSpawn: (spawned) => (child = spawned) });
+    const ended = cryptodl([...command(out), ...flags], { env, onSpawn: (spawned) => (child = spawned) });
     await stalled;
     if (child === undefined) throw new Error('nothing was spawned');
     return {
@@ -97,6 +99,62 @@ describe('one lake, several runs', () => {
       first.release();
     }
     await cryptodlOk(command(out));
+  });
+
+  /** The lock of a run in another container, renewed so long ago. */
+  function foreignLock(out: string, secondsAgo: number): void {
+    const file = join(out, '.cryptodl/lock.json');
+    mkdirSync(join(out, '.cryptodl'), { recursive: true });
+    const nowhere = { bootId: '', processStart: '', pidNamespace: '' };
+    const holder = { pid: 1, host: 'container-7', command: 'cryptodl vision', startedAt: 'then', nonce: 'n' };
+    writeFileSync(file, JSON.stringify({ ...holder, ...nowhere, heartbeatMs: 15_000 }));
+    const at = Date.now() / 1000 - secondsAgo;
+    utimesSync(file, at, at);
+  }
+
+  it('takes over the lock of a container that was killed, with a warning; verify reads its lake', async () => {
+    const out = join(scratch, 'container');
+    await cryptodlOk(command(out));
+    foreignLock(out, 45);
+    const early = await cryptodl(command(out));
+    expect([early.code, early.stderr]).toEqual([6, expect.stringContaining('--wait-lock') as unknown]);
+    expect((await cryptodl(['verify', '--out', out])).code).toBe(6);
+    foreignLock(out, 61);
+    await cryptodlOk(['verify', '--out', out]);
+    const later = await cryptodlOk(command(out));
+    expect(later.stderr).toMatch(/^warning: took the lake over .*: pid 1 on container-7 /m);
+    expect(existsSync(join(out, '.cryptodl/lock.json'))).toBe(false);
+  });
+
+  it.each([
+    ['a conversion', []],
+    ['--format zip', ['--format', 'zip']],
+  ])('a run that was suspended and lost its lock commits nothing more: %s', async (name, flags) => {
+    const out = join(scratch, `suspended ${name}`);
+    const sleptMs = join(scratch, 'slept');
+    writeFileSync(sleptMs, '0');
+    const preload = join(scratch, 'wall-clock.cjs');
+    writeFileSync(
+      preload,
+      `const { readFileSync } = require('node:fs');
+      const { now } = Date;
+      Date.now = () => now() + Number(readFileSync(${JSON.stringify(sleptMs)}, 'utf8'));`,
+    );
+    const run = await stalledRun(out, flags, { NODE_OPTIONS: `--require=${preload}` });
+    run.child.kill('SIGSTOP');
+    const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
+    foreignLock(out, 0);
+    const spool = join(out, '.cryptodl/tmp/of the new holder');
+    writeFileSync(spool, '');
+    writeFileSync(sleptMs, '300000');
+    run.child.kill('SIGCONT');
+    run.release();
+    const result = await run.ended;
+    expect(result.code).toBe(6);
+    expect(result.stderr).toContain('has lost the lock of its lake: pid 1 on container-7 took it over');
+    expect(filesBelow(out).filter((path) => !/^(\.cryptodl|failures)\//.test(path))).toEqual(before);
+    expect(readFileSync(join(out, '.cryptodl/lock.json'), 'utf8')).toContain('container-7');
+    expect(existsSync(spool)).toBe(true);
   });
 
   it.each([

@@ -1,12 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
@@ -15,13 +18,28 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
+import { systemClock } from '../../src/clock.js';
 import { acquireLock } from '../../src/lake/lock.js';
+import { bindSocket } from '../../src/lake/lock-socket.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);
-const ME = { command: 'cryptodl vision', now: NOW };
+const ME = {
+  command: 'cryptodl vision',
+  clock: { ...systemClock, now: () => NOW },
+  onLost: (error: Error) => {
+    throw error;
+  },
+};
 const onLinux = process.platform === 'linux';
 /** `npm test` builds before it tests; alone, this file needs `npm run build` first. */
 const BUILT = new URL('../../dist/lake/lock.js', import.meta.url).href;
+const BUILT_CLOCK = new URL('../../dist/clock.js', import.meta.url).href;
+/** `acquireLock` and `me(command)` for its second argument. */
+const IMPORTS = `
+  const { acquireLock } = await import(${JSON.stringify(BUILT)});
+  const { systemClock } = await import(${JSON.stringify(BUILT_CLOCK)});
+  const me = (command) => ({ command, clock: { ...systemClock, now: () => ${NOW} }, onLost: () => process.exit(1) });`;
 
 let root: string;
 let directory: string;
@@ -38,11 +56,11 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** A process that runs `body` with `acquireLock` and `directory` in scope. `withoutSockets` plays another platform. */
+/** A process that runs `body` with `acquireLock`, `me` and `directory` in scope. `withoutSockets` plays another platform. */
 function startChild(body: string, withoutSockets = false): ChildProcess {
   const script = `
     ${withoutSockets ? "Object.defineProperty(process, 'platform', { value: 'elsewhere' });" : ''}
-    const { acquireLock } = await import(${JSON.stringify(BUILT)});
+    ${IMPORTS}
     const directory = ${JSON.stringify(directory)};
     ${body}`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -68,7 +86,7 @@ async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
-const HOLD = `await acquireLock(directory, { command: 'cryptodl held', now: ${NOW} });
+const HOLD = `await acquireLock(directory, me('cryptodl held'));
   console.log('held');
   setInterval(() => undefined, 1000);`;
 
@@ -173,19 +191,22 @@ describe('a file that was left behind', () => {
   });
 
   it.each([
-    ['another host', { host: 'elsewhere', pid: 2 ** 22 + 1 }],
-    ['another container', { pidNamespace: 'pid:[1]', pid: 2 ** 22 + 1 }],
-  ])('of %s is respected, and the way out is named', async (_what, changes) => {
-    await leaveFile(changes);
-    await expect(acquireLock(directory, ME)).rejects.toMatchObject({
-      code: 'locked',
-      message: expect.stringMatching(/another host or container .* pid 4194305/) as unknown,
-      hint: `if that run is surely gone, remove ${lockFile}`,
-    });
-    expect(readdirSync(directory)).toEqual(['lock.json']);
-    rmSync(lockFile);
-    expect(await takeAndRelease()).toEqual([]);
-  });
+    ['another host', { host: 'elsewhere', pid: 2 ** 22 + 1, heartbeatMs: undefined }],
+    ['another container', { pidNamespace: 'pid:[1]', pid: 2 ** 22 + 1, heartbeatMs: undefined }],
+  ])(
+    'of %s and of a version without heartbeats is respected, and the way out is named',
+    async (_what, changes) => {
+      await leaveFile(changes);
+      await expect(acquireLock(directory, ME)).rejects.toMatchObject({
+        code: 'locked',
+        message: expect.stringMatching(/another host or container .* pid 4194305/) as unknown,
+        hint: `if that run is surely gone, remove ${lockFile}`,
+      });
+      expect(readdirSync(directory)).toEqual(['lock.json']);
+      rmSync(lockFile);
+      expect(await takeAndRelease()).toEqual([]);
+    },
+  );
 
   it('cleans up the claim of a process that was killed while it took the lock', async () => {
     await leaveFile({ pid: 2 ** 22 + 1 });
@@ -195,6 +216,205 @@ describe('a file that was left behind', () => {
         readFileSync(lockFile),
       );
     }
+    expect(await takeAndRelease()).toEqual([]);
+  });
+});
+
+describe('a lock of another host or container', () => {
+  const FOREIGN = { host: 'elsewhere' };
+
+  /** As its file system stamped its last renewal. */
+  async function leaveRenewed(secondsAgo: number, changes: Record<string, unknown> = FOREIGN): Promise<void> {
+    await leaveFile(changes);
+    const at = Date.now() / 1000 - secondsAgo;
+    utimesSync(lockFile, at, at);
+  }
+
+  it.each([
+    ['another host', FOREIGN],
+    ['another container', { pidNamespace: 'pid:[1]', heartbeatMs: 15_000 }],
+  ])(
+    'of %s is taken over without a heartbeat for a minute, and its holder is named',
+    async (_what, changes) => {
+      await leaveRenewed(61, changes);
+      const lock = await acquireLock(directory, ME);
+      expect(lock.takenFrom).toMatchObject({ ...changes, command: 'cryptodl vision' });
+      expect(readLock()['pid']).toBe(process.pid);
+      await lock.release();
+      expect(readdirSync(directory)).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['that was renewed within a minute', 45, FOREIGN],
+    ['whose file system is ahead', -600, FOREIGN],
+    ['of a version without heartbeats', 86_400, { host: 'elsewhere', heartbeatMs: undefined }],
+    ['of a process that runs here', 86_400, {}],
+  ])('%s is respected', async (_what, secondsAgo, changes) => {
+    await leaveRenewed(secondsAgo, changes);
+    expect(await refusal()).toMatch(/holds this lake: pid|is writing this lake: pid/);
+    expect(readdirSync(directory)).toEqual(['lock.json']);
+  });
+
+  it.each([-600_000, 600_000])('is judged without the clock of this host (%d ms off)', async (offset) => {
+    const clock = { ...systemClock, now: () => Date.now() + offset };
+    await leaveRenewed(45);
+    await expect(acquireLock(directory, { ...ME, clock })).rejects.toMatchObject({ code: 'locked' });
+    const now = Date.now() / 1000;
+    utimesSync(lockFile, now - 61, now - 61);
+    await (await acquireLock(directory, { ...ME, clock })).release();
+  });
+
+  it('is taken over by exactly one of twenty hosts', async () => {
+    await leaveRenewed(61);
+    const go = join(root, 'go');
+    const racers = Array.from({ length: 20 }, (_, number) =>
+      startChild(
+        `import os from 'node:os';
+        import { syncBuiltinESMExports } from 'node:module';
+        import { existsSync } from 'node:fs';
+        os.hostname = () => 'host-${number}';
+        syncBuiltinESMExports();
+        while (!existsSync(${JSON.stringify(go)})) await new Promise((resolve) => setTimeout(resolve, 5));
+        console.log(await acquireLock(directory, me('race')).then(() => 'won', (error) => error.code));
+        setInterval(() => undefined, 1000);`,
+        true,
+      ),
+    );
+    await sleep(1500);
+    writeFileSync(go, '');
+    const results = await Promise.all(racers.map(firstLine));
+    expect(results.filter((result) => result === 'won')).toHaveLength(1);
+    expect(results.filter((result) => result === 'locked')).toHaveLength(19);
+  });
+});
+
+describe('a heartbeat', () => {
+  const age = (): number => Date.now() - statSync(lockFile).mtimeMs;
+  const old = (): void => {
+    utimesSync(lockFile, 1000, 1000);
+  };
+  /** Real files under virtual time: a renewal takes some turns of the disk. */
+  async function until(check: () => boolean): Promise<void> {
+    for (let turn = 0; turn < 400 && !check(); turn += 1) await sleep(5);
+    expect(check()).toBe(true);
+  }
+
+  it('renews the lock every 15 seconds, until it is released', async () => {
+    const clock = new VirtualClock();
+    const lock = await acquireLock(directory, { ...ME, clock });
+    const text = readFileSync(lockFile, 'utf8');
+    for (let beat = 0; beat < 3; beat += 1) {
+      old();
+      await clock.advance(15_000);
+      await until(() => age() < 60_000);
+      await until(() => clock.waiting === 1);
+    }
+    expect(readFileSync(lockFile, 'utf8')).toBe(text);
+    await lock.release();
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('finds out that another run has the lock, tells it once, and leaves its file alone', async () => {
+    const clock = new VirtualClock();
+    const lost: Error[] = [];
+    const lock = await acquireLock(directory, { ...ME, clock, onLost: (error) => lost.push(error) });
+    const theirs = JSON.stringify({ ...readLock(), nonce: 'theirs', pid: 7, host: 'elsewhere' });
+    writeFileSync(lockFile, theirs);
+    old();
+    await clock.advance(15_000);
+    await until(() => lost.length > 0);
+    await clock.advance(60_000);
+    await expect(lock.confirm()).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringContaining('pid 7 on elsewhere took it over') as unknown,
+    });
+    expect([lost.length, lock.isLost, statSync(lockFile).mtimeMs]).toEqual([1, true, 1_000_000]);
+    await lock.release();
+    expect(readFileSync(lockFile, 'utf8')).toBe(theirs);
+  });
+
+  it.each([
+    ['by the wall clock', { now: 31_000, monotonic: 0 }],
+    ['by a wall clock that was set back', { now: -1, monotonic: 0 }],
+    ['by the monotonic clock', { now: 0, monotonic: 31_000 }],
+  ])('that is late %s is looked at before a commit', async (_what, late) => {
+    const clock = new VirtualClock();
+    let isLate = false;
+    const lock = await acquireLock(directory, {
+      ...ME,
+      onLost: () => undefined,
+      clock: {
+        timer: (delayMs, callback) => clock.timer(delayMs, callback),
+        now: () => clock.now() + (isLate ? late.now : 0),
+        monotonic: () => clock.monotonic() + (isLate ? late.monotonic : 0),
+      },
+    });
+    writeFileSync(lockFile, JSON.stringify({ ...readLock(), nonce: 'theirs' }));
+    // Renewed a moment ago: nothing is read.
+    await lock.confirm();
+    isLate = true;
+    await expect(lock.confirm()).rejects.toMatchObject({ code: 'locked' });
+    await lock.release();
+  });
+
+  it('that the disk refuses is tried again, and a commit is told of it', async () => {
+    const clock = new VirtualClock();
+    const lock = await acquireLock(directory, { ...ME, clock });
+    const text = readFileSync(lockFile);
+    rmSync(lockFile);
+    mkdirSync(lockFile);
+    await clock.advance(45_000);
+    await expect(lock.confirm()).rejects.toMatchObject({ code: 'EISDIR' });
+    rmSync(lockFile, { recursive: true });
+    writeFileSync(lockFile, text);
+    await lock.confirm();
+    await lock.release();
+    expect(readdirSync(directory)).toEqual([]);
+  });
+});
+
+describe('what other users put in the way', () => {
+  it.skipIf(!onLinux)(
+    'a socket of the name of the lake is named, with the way to find its process',
+    async () => {
+      await (await acquireLock(directory, ME)).release();
+      const squatter = await bindSocket(directory);
+      await expect(acquireLock(directory, ME)).rejects.toMatchObject({
+        code: 'locked',
+        message: expect.stringContaining('holds the lock socket of this lake') as unknown,
+        hint: expect.stringMatching(/ss .*grep cryptodl-[0-9a-f]{15}$/) as unknown,
+      });
+      if (typeof squatter === 'object') await squatter.release();
+    },
+  );
+
+  const forged = (): string => join(directory, 'lock-00000000-0000-4000-8000-000000000000.claim');
+
+  it('a claim is named', async () => {
+    await leaveFile({});
+    renameSync(lockFile, forged());
+    await expect(acquireLock(directory, ME)).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringContaining(forged()) as unknown,
+      hint: expect.stringContaining('can be removed') as unknown,
+    });
+  });
+
+  it.each([
+    ['of a living process', {}],
+    ['of another host', { host: 'elsewhere' }],
+  ])('a claim %s that is older than any of a run is removed', async (_what, changes) => {
+    await leaveFile(changes);
+    renameSync(lockFile, forged());
+    utimesSync(forged(), 1000, 1000);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it.skipIf(!onLinux)('a pipe in the place of the lock or of a claim does not hold a run up', async () => {
+    mkdirSync(directory, { recursive: true });
+    execFileSync('mkfifo', [lockFile, forged()]);
+    utimesSync(forged(), 1000, 1000);
     expect(await takeAndRelease()).toEqual([]);
   });
 });
@@ -225,7 +445,7 @@ describe.each([
         let won = 0, refused = 0;
         for (let round = 0; round < 3; round += 1) {
           try {
-            const lock = await acquireLock(directory, { command: 'race', now: 0 });
+            const lock = await acquireLock(directory, me('race'));
             writeFileSync(${JSON.stringify(witness)}, '', { flag: 'wx' });
             await sleep(10);
             rmSync(${JSON.stringify(witness)});
@@ -257,7 +477,7 @@ describe.each([
   it('gives one winner among twenty that come at once and stay', async () => {
     const racers = Array.from({ length: 20 }, () =>
       startChild(
-        `const taken = await acquireLock(directory, { command: 'race', now: 0 }).then(() => 'won', (error) => error.code);
+        `const taken = await acquireLock(directory, me('race')).then(() => 'won', (error) => error.code);
         console.log(taken);
         setInterval(() => undefined, 1000);`,
         withoutSockets,
@@ -285,14 +505,14 @@ describe('the kernel lock', () => {
   it('is needed to call a torn file left behind; without it a person must decide', async () => {
     mkdirSync(directory, { recursive: true });
     writeFileSync(lockFile, '{');
-    const body = `await acquireLock(directory, { command: 'x', now: 0 }).catch((error) => console.log(error.code, error.hint));`;
+    const body = `await acquireLock(directory, me('x')).catch((error) => console.log(error.code, error.hint));`;
     const text = await outputOf(startChild(body, true));
     expect(text.trim()).toBe(`locked if no other run writes this lake, remove ${lockFile}`);
   });
 
   it.skipIf(!onLinux)('is freed by SIGKILL even when the killed process is still a zombie', async () => {
-    const script = `const { acquireLock } = await import(${JSON.stringify(BUILT)});
-      await acquireLock(process.argv[1], { command: 'x', now: 0 });
+    const script = `${IMPORTS}
+      await acquireLock(process.argv[1], me('x'));
       console.log(process.pid);
       setInterval(() => undefined, 1000);`;
     const node = [process.execPath, '--input-type=module', '-e', script, directory];
@@ -309,7 +529,7 @@ describe('the kernel lock', () => {
   });
 
   it('does not keep a process alive', async () => {
-    const child = startChild(`await acquireLock(directory, { command: 'x', now: 0 });`);
+    const child = startChild(`await acquireLock(directory, me('x'));`);
     await ended(child);
     expect(child.exitCode).toBe(0);
     expect(await takeAndRelease()).toEqual([]);
