@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -144,7 +144,8 @@ describe('one lake, several runs', () => {
     run.child.kill('SIGSTOP');
     const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
     foreignLock(out, 0);
-    const spool = join(out, '.cryptodl/tmp/of the new holder');
+    const [runFolder = ''] = readdirSync(join(out, '.cryptodl/tmp'));
+    const spool = join(out, '.cryptodl/tmp', runFolder, 'of the new holder');
     writeFileSync(spool, '');
     writeFileSync(sleptMs, '300000');
     run.child.kill('SIGCONT');
