@@ -12,7 +12,7 @@ export interface Clock {
   random(): number;
 }
 
-export interface TimerOptions {
+interface TimerOptions {
   readonly keepsAlive?: boolean;
 }
 

@@ -122,7 +122,7 @@ async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Takin
 }
 
 /** `expired`: on another host or in another container, and not renewed any more. */
-export type LockState = HolderState | 'expired';
+type LockState = HolderState | 'expired';
 
 async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undefined): Promise<LockState> {
   const state = file.holder === undefined ? 'gone' : await stateOf(file.holder, me);
