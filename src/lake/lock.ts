@@ -1,8 +1,9 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 import { CryptodlError, errnoOf } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 import { withClaim } from './lock-claim.js';
 import {
   describeThisProcess,
@@ -44,7 +45,7 @@ const HOLDER_POLLS = 15;
  * Rejects with `locked`, naming the holder, also when this process holds the lock already.
  */
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
-  await mkdir(directory, { recursive: true });
+  await makeFolder(directory);
   const path = join(directory, 'lock.json');
   const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);

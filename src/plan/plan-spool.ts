@@ -1,9 +1,10 @@
 /** The whole plan, in memory while it is small and in a file when it is not, read back lazily. */
-import { mkdir, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { wholeLines } from '../lake/whole-lines.js';
 import type { PartitionPlan, Task } from '../task.js';
+import { makeFolder } from '../make-folder.js';
 
 /** More of them would make the heap several times as large as they are: it grows by what stays (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;
@@ -29,7 +30,7 @@ export class PlanSpool {
       return;
     }
     if (this.#file === undefined) {
-      await mkdir(dirname(this.#path), { recursive: true });
+      await makeFolder(dirname(this.#path));
       this.#file = await open(this.#path, 'w');
     }
     this.#buffer += lineOf(plan);

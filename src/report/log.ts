@@ -1,9 +1,9 @@
 /** Owner of pino: the structured log, when somebody asked for one. */
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
 import { linesText } from '../printable.js';
+import { makeFolderSync } from '../make-folder.js';
 
 export interface Log {
   readonly logger: Logger;
@@ -14,7 +14,7 @@ export interface Log {
 export function openLog(options: { file: string | undefined; level: string; toStderr: boolean }): Log {
   if (options.file === undefined && !options.toStderr)
     return { logger: pino({ level: 'silent' }), close: () => undefined };
-  if (options.file !== undefined) mkdirSync(dirname(options.file), { recursive: true });
+  if (options.file !== undefined) makeFolderSync(dirname(options.file));
   const stream = destination({ dest: options.file ?? 2, sync: true, append: true });
   return {
     logger: pino(

@@ -1,10 +1,11 @@
 /** The file of a failure report: begun with its first line, under its own name when all is written. */
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../errors.js';
 import { jsonText } from '../printable.js';
+import { makeFolder } from '../make-folder.js';
 import type { ReportHeader } from './read-failure-report.js';
 import { copyName, reportPlace } from './report-place.js';
 
@@ -32,7 +33,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
     ({ path, isStream } = opened);
     const header = jsonText({ v: 1, kind: 'header', ...options.header });

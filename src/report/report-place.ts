@@ -1,9 +1,10 @@
 /** What lies where a failure report is to be written: only a report is ever replaced or removed. */
 import { constants } from 'node:fs';
-import { access, lstat, mkdir, open, stat } from 'node:fs/promises';
+import { access, lstat, open, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, usage } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 import { isHeader } from './read-failure-report.js';
 
 /**
@@ -32,7 +33,7 @@ export async function reportPlace(path: string): Promise<ReportPlace> {
 export async function refuseBadPlace(path: string): Promise<void> {
   const place = await reportPlace(path);
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await access(place === 'free' ? dirname(path) : path, constants.W_OK);
   } catch (error) {
     throw usage(

@@ -1,6 +1,6 @@
 /** `cryptodl audit`: both cadences of a month into a spool, looked at, and thrown away. Nothing goes into the lake. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DAY_MS, monthOf, monthStart, monthText } from '../calendar.js';
@@ -17,6 +17,7 @@ import { findDataset } from '../venue/venue.js';
 import { AUDITED, auditMonth } from '../write/audit-month.js';
 import type { DayLabels } from '../write/inspect-objects.js';
 import type { ReceivedObject } from '../write/csv-input.js';
+import { makeFolder } from '../make-folder.js';
 import { downloadContext, downloadObject, forget } from './download-object.js';
 import type { Session } from './session.js';
 import type { AuditedSeries } from './want-audit.js';
@@ -49,7 +50,7 @@ export async function* auditArchive(
   audited: readonly AuditedSeries[],
 ): AsyncGenerator<AuditedMonth> {
   const folder = spoolOf(session);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const engine = createEngine({
     threads: availableParallelism(),
     memoryBytes: ENGINE_MEMORY_BYTES,

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { CryptodlError, errnoOf } from '../errors.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
@@ -8,6 +8,7 @@ import type { RefusedCommit } from '../lake/redo.js';
 import type { Session } from './session.js';
 import { shownPath } from '../shown-path.js';
 import { durationText } from '../units.js';
+import { makeFolder } from '../make-folder.js';
 
 interface OpenLake {
   readonly lock: Lock;
@@ -22,13 +23,13 @@ interface OpenLake {
 export async function openLake(session: Session, command: string): Promise<OpenLake> {
   const { own, root, staging } = session.paths;
   await refuseLinkedOwn(session.paths);
-  await writable(root, '--out', () => mkdir(own, { recursive: true }));
+  await writable(root, '--out', () => makeFolder(own));
   const lock = await takeLock(session, command);
   try {
     const refused = await finishCommits(session.paths);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await rm(staging, { recursive: true, force: true });
-    await writable(root, '--out', () => mkdir(staging, { recursive: true }));
+    await writable(root, '--out', () => makeFolder(staging));
     await writable(session.runFolder, '--temp-dir', () =>
       rm(session.runFolder, { recursive: true, force: true }),
     );

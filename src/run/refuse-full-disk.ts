@@ -1,9 +1,10 @@
 /** What is to come must fit, in the lake and in the spool. */
-import { mkdir, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { CryptodlError } from '../errors.js';
 import type { PlanTotals } from '../task.js';
 import { bytesText } from '../units.js';
+import { makeFolder } from '../make-folder.js';
 import type { Session } from './session.js';
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
@@ -14,7 +15,7 @@ const SPOOL_GROWTH = 8;
 /** Rejects with `disk-full`. */
 export async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
-  await mkdir(session.runFolder, { recursive: true });
+  await makeFolder(session.runFolder);
   const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
   await refuseFull(session.paths.root, lakeBytes, '--out');

@@ -3,12 +3,13 @@
  * and a folder that cannot be written costs the copies, not the run. Runs share them: the last one to write is read.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -123,7 +124,7 @@ export class Copies {
     const path = this.#pathOf(name);
     const staged = `${path}.${randomUUID()}`;
     try {
-      await mkdir(this.#options.folder, { recursive: true });
+      await makeFolder(this.#options.folder);
       await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
       await rename(staged, path);
       this.#hasWritten = true;

@@ -3,10 +3,11 @@
  * warning, and a folder that cannot be written costs the sharing, not the run.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 
 export interface StateFileOptions {
   readonly folder: string;
@@ -55,7 +56,7 @@ export class StateFile<T> {
     const staged = `${this.#path}.${randomUUID()}`;
     const lock = `${this.#path}.lock`;
     try {
-      await mkdir(this.#options.folder, { recursive: true });
+      await makeFolder(this.#options.folder);
       if (!(await this.#lock(lock))) return;
       try {
         await writeFile(staged, `${JSON.stringify(change(await this.read()))}\n`);

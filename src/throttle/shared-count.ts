@@ -3,9 +3,10 @@
  * atomic, so that nobody needs a lock, and a file can hold nothing wrong (docs/adr/0009). What cannot be written costs the
  * sharing, not the run.
  */
-import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
+import { makeFolderSync } from '../make-folder.js';
 import { OwnCount } from './window-count.js';
 import type { WindowCount } from './window-count.js';
 
@@ -87,7 +88,7 @@ export class SharedCount implements WindowCount {
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;
-    mkdirSync(this.#folder, { recursive: true });
+    makeFolderSync(this.#folder);
     for (const name of readdirSync(this.#folder)) {
       const isOld = Number.parseInt(name, 10) < window - 1;
       if (isOld) rmSync(join(this.#folder, name), { force: true });

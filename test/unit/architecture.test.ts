@@ -11,10 +11,10 @@ const list = (names: string): string[] => names.split(' ');
 
 /** Root files that say what things are; everything may know them. */
 const NOUNS = list(
-  'audit-finding calendar clock did-you-mean errors exit-code fetch io observer outcome printable shell-word shown-path task units version',
+  'audit-finding calendar clock did-you-mean errors exit-code fetch io make-folder observer outcome printable shell-word shown-path task units version',
 );
 /** What one request needs to know: the inner ring knows no tasks, plans or days. */
-const REQUEST = list('clock errors fetch units');
+const REQUEST = list('clock errors fetch make-folder units');
 
 /**
  * A row per folder and per root file: what it may import besides its own folder. Stages do not import each other;
@@ -81,6 +81,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fetch: [],
   'audit-finding': ['task'],
   io: [],
+  'make-folder': ['errors'],
   observer: ['errors', 'fetch', 'task'],
   outcome: ['calendar', 'errors', 'task'],
   printable: [],

@@ -1,0 +1,56 @@
+/** The folder that the runs of a machine share is a help: without it a run goes on. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+let archive: TestArchive;
+beforeAll(async () => {
+  makeArchive(join(scratch, 'archive'), {
+    market: 'um',
+    dataset: 'metrics',
+    symbols: ['BTCUSDT'],
+    from: '2026-10-01',
+    to: '2026-10-02',
+    cadence: 'daily',
+  });
+  archive = await startArchive(join(scratch, 'archive'));
+});
+afterAll(() => archive.close());
+
+const command = (...flags: string[]): string[] => [
+  ...'vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02'.split(' '),
+  '--archive-url',
+  archive.url,
+  ...FAST,
+  ...flags,
+];
+
+/** Node's own `mkdir -p` never ends below /proc. */
+describe.skipIf(process.platform !== 'linux')(
+  'below /proc',
+  () => {
+    const wrap = ['timeout', '--signal=KILL', '50'];
+
+    it('a state folder costs one warning, not the run', async () => {
+      const out = join(scratch, 'state');
+      const result = await cryptodl(command('--out', out, '--state-dir', '/proc/.local/state'), { wrap });
+      expect([result.code, result.signal]).toEqual([0, null]);
+      expect(result.stderr.match(/^warning: .*\/proc\/.local\/state/gm)).toHaveLength(1);
+    });
+
+    it.each([
+      ['--out', ['--out', '/proc/lake/of/mine']],
+      ['mkdir', ['--out', join(scratch, 'temp'), '--temp-dir', '/proc/spool']],
+    ])('a folder for data is refused by its name: %s', async (flag, flags) => {
+      const result = await cryptodl(command(...flags), { wrap });
+      expect([result.code, result.signal]).toEqual([1, null]);
+      expect(result.stderr).toMatch(new RegExp(`${flag} '?/proc/`));
+    });
+  },
+  120_000,
+);
