@@ -7,6 +7,8 @@ interface Written {
   readonly rows?: number;
   /** Rows that the period must have, where that is known. */
   readonly expectedRows?: number;
+  /** Rows of the held revision, which stay: this one has fewer and was not taken. */
+  readonly keptRows?: number;
   /** ISO 8601, of the first and the last row. */
   readonly first?: string;
   readonly last?: string;

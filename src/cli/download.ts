@@ -117,7 +117,7 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
     reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : `cryptodl retry ${reportPath}`;
   const closing = { ...end, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
-  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 });
+  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
   reporter.event('summary', summary);
 }
 

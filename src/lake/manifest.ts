@@ -31,6 +31,8 @@ export interface ObjectLine {
   readonly open?: true;
   /** The revision of the same object that was held before. */
   readonly replaces?: Revision;
+  /** A later revision that has fewer rows than this one, and was not taken for that. */
+  readonly shorter?: Revision & { readonly rows: number };
   /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
   readonly staleSidecar?: string;
   /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */

@@ -433,8 +433,8 @@ const FLAGS = {
     group: 'Safety',
     verbs: ['vision'],
     value: 'HOW',
-    doc: 'check: what has changed upstream is fetched again; ignore: what is held stays; only: nothing else is fetched',
-    ...oneOf(['check', 'ignore', 'only']),
+    doc: 'check: what has changed upstream is fetched again, and taken unless it has fewer rows; take: taken all the same; ignore: what is held stays; only: nothing else is fetched',
+    ...oneOf(['check', 'take', 'ignore', 'only']),
     default: 'check',
   }),
   'recheck-days': defaulted({

@@ -14,7 +14,7 @@ export interface DecideContext {
   /** Folder that the files of manifest lines are relative to. */
   readonly folder: string;
   readonly force: boolean;
-  readonly revisions: 'check' | 'ignore' | 'only';
+  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** Files that are known not to be what was committed. */
   readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;
@@ -85,7 +85,8 @@ function standsFor(context: DecideContext, line: ObjectLine, { period, listed }:
     return line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
   }
   return (
-    line.key === context.keyOf(period) && (listed === undefined || isSameRevision(context, line, listed))
+    line.key === context.keyOf(period) &&
+    (listed === undefined || isSameRevision(context, line, listed) || isShorter(context, line, listed))
   );
 }
 
@@ -128,6 +129,11 @@ function isSameRevision(
     return line.etag === etag;
   if (bytes !== undefined && line.bytes !== bytes) return false;
   return isSameMoment(line.lastModified, lastModified);
+}
+
+/** The listed revision was looked at before, and had fewer rows. */
+function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean {
+  return context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
 }
 
 /** The listing writes ISO instants with fractions, answers have HTTP dates in seconds. */

@@ -54,7 +54,7 @@ export interface PlanContext {
   readonly today: number;
   readonly nowMs: number;
   readonly force: boolean;
-  readonly revisions: 'check' | 'ignore' | 'only';
+  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** Days before today in which what is held, or was late, is looked at again. */
   readonly recheckDays: number;
   readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;

@@ -10,7 +10,7 @@ import type { DayRange } from './choose-objects.js';
 export interface RecheckContext {
   readonly today: number;
   readonly nowMs: number;
-  readonly revisions: 'check' | 'ignore' | 'only';
+  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   readonly recheckDays: number;
 }
 

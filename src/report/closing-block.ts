@@ -119,6 +119,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     ...(nothingNew ? [NOTHING_NEW] : []),
     ...changed.flat(),
     ...withdrawn.flat(),
+    ...shorterLines(tally),
     ...partialLines(tally),
     ...absentLines(tally, () => true),
     ...conflicts.flat(),
@@ -132,14 +133,22 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
 function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): string[] {
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
+    ...shorterLines(tally),
     ...(strict ? partialLines(tally) : []),
     ...absentLines(tally, (reason) => nothingNew || (strict && reason === 'hole')),
     ...failedLines(tally),
   ];
 }
 
+/** For --quiet as well, however the run ends: rows have vanished upstream. */
+function shorterLines(tally: Tally): string[] {
+  const title =
+    'revised upstream with fewer rows, the held rows stay (--revisions take takes it all the same)';
+  return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
+}
+
 function partialLines(tally: Tally): string[] {
-  const { partial } = tally.outcomes;
+  const partial = tally.outcomes.partial - tally.shorter;
   return partial > 0 ? named(tally, 'partial, fewer rows than the period has', 'partial', partial) : [];
 }
 

@@ -25,6 +25,8 @@ export class Tally {
   staleSidecars = 0;
   /** Objects that were held and have changed upstream. */
   changed = 0;
+  /** Revisions that were not taken, because they have fewer rows than the held ones. */
+  shorter = 0;
   /** Held objects that the archive has no more. */
   withdrawn = 0;
   duplicates = 0;
@@ -46,6 +48,11 @@ export class Tally {
     switch (outcome.kind) {
       case 'ok':
       case 'partial':
+        if (outcome.keptRows !== undefined) {
+          this.shorter += 1;
+          this.#example('shorter', `${key}: ${outcome.rows ?? 0} rows, ${outcome.keptRows} are held`);
+          return;
+        }
         this.rows += outcome.rows ?? 0;
         this.bytes += outcome.bytes;
         this.duplicates += outcome.duplicates ?? 0;

@@ -68,8 +68,10 @@ async function findingOf(
 ): Promise<Finding | undefined> {
   const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
   if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive lists it no more' };
-  const revised = revisionText(line, listed);
+  const isKnown = line.shorter !== undefined && revisionText(line.shorter, listed) === undefined;
+  const revised = isKnown ? undefined : revisionText(line, listed);
   if (revised !== undefined) return { kind: 'revised', ...about, text: revised };
+  if (isKnown) return undefined;
   const digest = await sidecarDigest(session, line.key);
   if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
   return {
@@ -79,7 +81,7 @@ async function findingOf(
   };
 }
 
-function revisionText(line: ObjectLine, listed: ArchiveObject): string | undefined {
+function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
   const hasTags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
   if (hasTags && line.etag !== listed.etag)
     return `the archive has ETag ${listed.etag ?? ''}, the lake ${line.etag ?? ''}`;

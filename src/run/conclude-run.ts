@@ -47,7 +47,7 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
       holes: tally.absentBy.hole ?? 0,
       partial: tally.outcomes.partial,
       strict: options.strict === true,
-      written: tally.outcomes.ok + tally.outcomes.partial,
+      written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
       nothingIsError: options['error-on-nothing'] === true,
     },
     tally,
@@ -82,6 +82,8 @@ export interface RunSummary {
   readonly changed: number;
   /** Held objects that the archive has no more. */
   readonly withdrawn: number;
+  /** Revisions that were not taken, because they have fewer rows than the held ones. */
+  readonly shorter: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
   /** Rows with the id of another row of their object and other values. */
@@ -113,6 +115,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     staleSidecars: tally.staleSidecars,
     changed: tally.changed,
     withdrawn: tally.withdrawn,
+    shorter: tally.shorter,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     idConflicts: tally.idConflicts,

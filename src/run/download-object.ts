@@ -1,5 +1,6 @@
 /** One archive object from the wire to its CSV. Stages meet here and nowhere else. */
 import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError } from '../errors.js';
@@ -55,6 +56,7 @@ const CSV_MAX_RATIO = 100;
 const ZIP_MAX_BYTES = 8 * 2 ** 30;
 /** A revision may be larger than what was listed; one that is much larger is taken when it is listed. */
 const [LISTED_GROWTH, LISTED_MARGIN_BYTES] = [2, 1024 * 1024];
+const NEWLINE = 0x0a;
 const SIDECAR_MAX_BYTES = 64 * 1024;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 
@@ -161,6 +163,31 @@ async function unpack(
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });
+  }
+}
+
+/** Rows of an object of the archive, with a header as one; undefined when it cannot be read. */
+export async function rowsOfZip(
+  zip: Body,
+  key: string,
+  { tempFolder, signal }: Pick<DownloadContext, 'tempFolder' | 'signal'>,
+): Promise<number | undefined> {
+  const spoolPath = join(tempFolder, `${randomUUID()}.csv`);
+  const limits = { spoolPath, memoryBytes: BODY_MEMORY_BYTES, maxBytes: CSV_MAX_BYTES, signal };
+  try {
+    const csv = await unzip(zip, memberName(key), limits);
+    const chunks = csv.kind === 'file' ? createReadStream(csv.path) : [csv.bytes];
+    let rows = 0;
+    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) rows += 1;
+    }
+    return rows;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CryptodlError) return undefined;
+    throw error;
+  } finally {
+    await rm(spoolPath, { force: true });
   }
 }
 

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
-import { downloadContext, downloadObject, memoryOf } from './download-object.js';
+import { downloadContext, downloadObject, memoryOf, rowsOfZip } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
@@ -197,6 +197,8 @@ function createWriters(
     tool: TOOL_VERSION,
     serialize: createSerializer(),
     ...(lock === undefined ? {} : { lock }),
+    takesShorter: session.options.revisions === 'take',
+    rowsOf: (zip, key) => rowsOfZip(zip, key, { tempFolder, signal: session.stop.signal }),
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);

@@ -37,6 +37,13 @@ export async function writeObjects(
     if (error !== undefined && REFUSED_BYTES.has(error.code))
       await keepEvidence(session, object.object.key, object.zip, error);
     await forget(object);
+    const shorter = result.shorter?.get(object.object.key);
+    if (shorter !== undefined) {
+      const { rows, keptRows } = shorter;
+      const facts = { bytes: object.zipBytes, unverified: false, rows, expectedRows: keptRows, keptRows };
+      await session.tell(plan, object.object, { kind: 'partial', ...facts });
+      continue;
+    }
     if (written === undefined) {
       if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
       continue;

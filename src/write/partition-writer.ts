@@ -1,31 +1,21 @@
 /** One partition file from start to finish: convert, read back, publish, remember. */
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { periodText } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
-import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
-import { fileFacts } from '../lake/publish.js';
-import type { FileFacts } from '../lake/publish.js';
 import { seriesName } from '../task.js';
 import type { PartitionPlan } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { findDataset } from '../venue/venue.js';
 import { commit, replacedRevision } from './commit.js';
 import type { MadeFile } from './commit.js';
-import { convert } from './convert.js';
-import type { ConversionResult } from './convert.js';
+import type { ObjectFacts } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
-import type { Session } from '../duckdb.js';
 import { expectedRows } from './gaps.js';
 import { completePlan, heldFile, overlaps } from './held-file.js';
 import type { HeldFile } from './held-file.js';
-import { isLarge } from './load-rows.js';
-import { provenance } from './provenance.js';
+import { makeFile, partsOf, specOf, workOf } from './make-file.js';
 import { heldBack, lostError, nothing, refusal, refuseAll, superseded } from './refusal.js';
-import { rowsInParquet } from './statements.js';
-import { isLargeFile } from './write-target.js';
+import { rememberShorter, shorterThan } from './shorter.js';
+import type { Shorter } from './shorter.js';
 import type { Missing, PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
@@ -65,8 +55,9 @@ async function writeInto(
     }
     const sound = received.filter(({ object }) => !failed.has(object.key));
     const wrong = [...failed].filter(([key]) => replacedBy(held, received, key).length > 0);
-    if (wrong.length > 0)
-      return await writeOthers(context, plan, { held, received, missing }, new Map(wrong));
+    const shorter = context.takesShorter ? [] : shorterOf(held, sound, made);
+    if (wrong.length > 0 || shorter.length > 0)
+      return await writeOthers(context, plan, { held, received, missing }, new Map(wrong), shorter);
     const after = refusal(plan, held, sound, new Map([...missing, ...failed]));
     if (after !== undefined) return { ...after, failed: new Map([...after.failed, ...failed]), stillHeld };
     if (made.length === 0) return nothing(failed);
@@ -115,14 +106,39 @@ async function writeOthers(
   plan: PartitionPlan,
   { held, received, missing }: Arrived,
   left: ReadonlyMap<string, CryptodlError>,
+  shorter: readonly Shorter[] = [],
 ): Promise<WriteResult> {
-  const others = received.filter(({ object }) => !left.has(object.key));
+  const isShorter = new Set(shorter.map((each) => each.received));
+  const others = received.filter((each) => !left.has(each.object.key) && !isShorter.has(each));
   const result = await writeInto(context, plan, others, new Map([...missing, ...left]));
   const failed = [...left].filter(([key]) => {
     const digest = received.find(({ object }) => object.key === key)?.sha256;
     return replacedBy(held, received, key).some((line) => line.sha256 !== digest);
   });
-  return { ...result, failed: new Map([...failed, ...result.failed]) };
+  if (shorter.length > 0) await rememberShorter(context, held.folder, plan.settings.format, shorter);
+  const found = shorter.map((each) => [each.received.object.key, each] as const);
+  return {
+    ...result,
+    failed: new Map([...failed, ...result.failed]),
+    shorter: new Map([...found, ...(result.shorter ?? [])]),
+  };
+}
+
+function shorterOf(
+  held: HeldFile,
+  received: readonly ReceivedObject[],
+  made: readonly MadeFile[],
+): Shorter[] {
+  return received.flatMap((each) => {
+    const { key } = each.object;
+    const line = held.replaced.find((candidate) => candidate.key === key);
+    const rows = rowsIn(made, key)?.rows;
+    return shorterThan(line, each, { rows, keptRows: line?.rows }) ?? [];
+  });
+}
+
+function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
+  return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
 
 /** A damaged file of which the archive has nothing any more is put aside as well. */
@@ -154,107 +170,6 @@ function withLost(
   return { ...result, failed, quarantined: aside === undefined ? 0 : 1 };
 }
 
-interface Part {
-  readonly label: string;
-  readonly received: readonly ReceivedObject[];
-}
-
-function partsOf(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
-  if (plan.split !== true) return [{ label: plan.label, received }];
-  return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
-}
-
-async function makeFile(
-  session: Session,
-  context: WriterContext,
-  plan: PartitionPlan,
-  part: Part & { held: HeldFile },
-): Promise<MadeFile> {
-  const name = randomUUID();
-  const staged = join(context.paths.staging, `${name}.partial`);
-  const csvPath = join(context.tempFolder, `${name}.csv`);
-  try {
-    const result = await convertPart(session, context, plan, { ...part, staged, csvPath });
-    const empty = { bytes: 0, sha256: '', newlines: 0 };
-    const facts = result.rows === 0 ? empty : await readBack(session, plan, staged, result);
-    return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
-  } catch (error) {
-    await rm(staged, { force: true });
-    throw error;
-  }
-}
-
-function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
-  const spec = findDataset(context.venue, plan.series.market, plan.series.dataset);
-  if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
-  return spec;
-}
-
-/** About a month of 1m bars. */
-const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
-
-/** Large: parsed straight into a file, or sorted on disk. */
-function workOf(received: readonly ReceivedObject[], { kept }: HeldFile): 'small' | 'large' {
-  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
-}
-
-interface Inputs extends Part {
-  readonly held: HeldFile;
-  readonly staged: string;
-  readonly csvPath: string;
-}
-
-async function convertPart(
-  session: Session,
-  context: WriterContext,
-  plan: PartitionPlan,
-  inputs: Inputs,
-): Promise<ConversionResult> {
-  const { kept, replaced, path } = inputs.held;
-  const comparable = comparableLines(replaced, inputs.received);
-  const spec = specOf(context, plan);
-  return convert(session, {
-    spec,
-    settings: plan.settings,
-    series: plan.series,
-    received: inputs.received,
-    ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
-    ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
-    csvPath: inputs.csvPath,
-    targetPath: inputs.staged,
-    memoryCsvBytes: MEMORY_CSV_BYTES,
-    provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
-  });
-}
-
-/** What is replaced by the same period from the other source; of one source only. */
-function comparableLines(
-  replaced: readonly ObjectLine[],
-  received: readonly ReceivedObject[],
-): readonly ObjectLine[] {
-  const crossing = replaced.filter((line) =>
-    received.some(
-      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
-    ),
-  );
-  const fromRest = crossing.filter(isFromRest);
-  return fromRest.length > 0 ? fromRest : crossing;
-}
-
-/** A file is published only after it was read and holds the rows that went in. */
-async function readBack(
-  session: Session,
-  plan: PartitionPlan,
-  staged: string,
-  result: ConversionResult,
-): Promise<FileFacts> {
-  const facts = await fileFacts(staged);
-  const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv ? facts.newlines - 1 : Number((await session.rows(rowsInParquet(staged)))[0]?.['rows']);
-  if (rows === result.rows) return facts;
-  throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
-}
-
 interface Work {
   readonly held: HeldFile;
   readonly received: readonly ReceivedObject[];
@@ -270,9 +185,7 @@ function summary(
   const written = new Map<string, WrittenObject>();
   for (const each of received) {
     const { object } = each;
-    const rows = made
-      .map(({ result }) => result.written.get(object.key))
-      .find((facts) => facts !== undefined);
+    const rows = rowsIn(made, object.key);
     if (rows === undefined) continue;
     const expected = expectedRows(spec, plan.series, object);
     const replaces = replacedRevision(held.held, each);

@@ -1,12 +1,14 @@
 /** What the two kinds of writer have in common. */
 import type { Clock } from '../clock.js';
 import type { CryptodlError } from '../errors.js';
+import type { Body } from '../fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import type { Serialize } from '../lake/serialize.js';
 import type { PartitionPlan, Revision } from '../task.js';
 import type { Venue } from '../venue/venue.js';
 import type { ObjectFacts } from './convert.js';
+import type { Shorter } from './shorter.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { Engine } from '../duckdb.js';
 import type { Overlap } from './overlap.js';
@@ -25,6 +27,10 @@ export interface WriterContext {
   readonly lock?: Pick<Lock, 'confirm'>;
   readonly clock: Clock;
   readonly tool: string;
+  /** Revisions are taken also when they have fewer rows. */
+  readonly takesShorter: boolean;
+  /** Rows of a zip of the archive; undefined when it cannot be read. */
+  readonly rowsOf: (zip: Body, key: string) => Promise<number | undefined>;
 }
 
 export interface WrittenObject extends Partial<ObjectFacts> {
@@ -41,6 +47,8 @@ export interface WriteResult {
   readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
+  /** Revisions that were not taken, because the held ones have more rows. */
+  readonly shorter?: ReadonlyMap<string, Shorter>;
   /** Damaged files that were put aside. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;

@@ -16,6 +16,8 @@ import { SIDECAR, sidecarText } from '../venue/keys.js';
 import type { ReceivedObject } from './csv-input.js';
 import { droppedLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './refusal.js';
+import { rememberShorter, shorterThan } from './shorter.js';
+import type { Shorter } from './shorter.js';
 import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
@@ -25,22 +27,28 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     close: () => files.close(),
     write: async (plan, received, missing) => {
       await context.lock?.confirm();
-      await files.write((await Promise.all(received.map((object) => filesOf(context, object)))).flat());
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-      if (received.length > 0) await mkdir(folder, { recursive: true });
       const { zip: held } = await readManifest(folder);
-      const lines = received.map((object) => lineOf(context, plan, { received: object, held }, at));
+      const takesAll = plan.force === true || context.takesShorter;
+      const shorter = takesAll ? [] : await shorterZips(context, held, received);
+      const isShorter = new Set(shorter.map((each) => each.received));
+      const taken = received.filter((each) => !isShorter.has(each));
+      await files.write((await Promise.all(taken.map((object) => filesOf(context, object)))).flat());
+      if (taken.length > 0) await mkdir(folder, { recursive: true });
+      const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
       const lost = await lostZips(context, held, missing);
       const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
       if (all.length > 0) await context.serialize(folder, () => appendManifest(folder, all));
+      if (shorter.length > 0) await rememberShorter(context, folder, 'zip', shorter);
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
         failed: lost.failed,
         stillHeld: lost.stillHeld,
         quarantined: lost.quarantined,
-        files: received.length,
-        bytes: received.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
+        shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
+        files: taken.length,
+        bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
         duplicatesAcross: 0,
         overlaps: [],
       };
@@ -69,6 +77,28 @@ async function lostZips({ paths, clock }: WriterContext, held: Held, missing: Mi
     lines.push(line);
   }
   return { ...lost, lines, quarantined };
+}
+
+/** Revisions are rare: only they are unpacked, and what is held of them. */
+async function shorterZips(
+  context: WriterContext,
+  held: Held,
+  received: readonly ReceivedObject[],
+): Promise<Shorter[]> {
+  const found: Shorter[] = [];
+  for (const each of received) {
+    const { key } = each.object;
+    if (replacedRevision(held, each) === undefined) continue;
+    const line = held.lines().find((candidate) => candidate.key === key);
+    if (line === undefined) continue;
+    const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
+    const size = await fileSize(path);
+    if (size === undefined || size !== line.fileBytes) continue;
+    const keptRows = await context.rowsOf({ kind: 'file', path, size }, key);
+    const shorter = shorterThan(line, each, { rows: await context.rowsOf(each.zip, key), keptRows });
+    if (shorter !== undefined) found.push(shorter);
+  }
+  return found;
 }
 
 interface LostZips extends Pick<WriteResult, 'failed'> {

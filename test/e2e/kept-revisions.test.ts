@@ -173,6 +173,43 @@ describe('what a lake holds', () => {
     });
   });
 
+  describe.each([...FORMS, ['zips', ['--format', 'zip']] as const])('in %s', (_, form) => {
+    it('a revision with fewer rows is partial and named, and the held rows stay', async () => {
+      expect((await run(11, form, 10)).code).toBe(0);
+      put(8, 999, 5);
+      const result = await run(12, [...form, '--quiet']);
+      expect(result.code).toBe(0);
+      expect(zips().sort()).toEqual([8, 11].map((day) => `/${keyOf(day)}`));
+      expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'partial' }]);
+      expect(summaryOf(result)).toMatchObject({ outcomes: { ok: 1, partial: 1 }, changed: 0, shorter: 1 });
+      expect(result.stderr).toContain('1 revised upstream with fewer rows, the held rows stay');
+      expect(result.stderr).toContain(keyOf(8));
+      const isZip = form[1] === 'zip';
+      if (!isZip) expect(await held()).toEqual(usual(1, 11));
+      // The same revision is not fetched again.
+      expect((await run(13, form)).code).toBe(0);
+      expect(zips()).toEqual([`/${keyOf(12)}`]);
+      // Another revision is looked at: this one has all rows.
+      put(8, 998);
+      const fuller = await run(14, form);
+      expect(summaryOf(fuller)).toMatchObject({ changed: 1, shorter: 0 });
+      if (!isZip) expect(await held()).toEqual({ ...usual(1, 13), 8: '24 of 998' });
+      expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
+    });
+
+    it('--revisions take takes a revision with fewer rows, also one that was looked at before', async () => {
+      expect((await run(11, form, 10)).code).toBe(0);
+      put(8, 999, 5);
+      expect((await run(12, form)).code).toBe(0);
+      const result = await run(13, [...form, '--revisions', 'take']);
+      expect(zips().sort()).toEqual([8, 12].map((day) => `/${keyOf(day)}`));
+      expect(summaryOf(result)).toMatchObject({ changed: 1, shorter: 0 });
+      if (form[1] !== 'zip') expect(await held()).toEqual({ ...usual(1, 12), 8: '5 of 999' });
+      expect((await run(14, form)).code).toBe(0);
+      expect(zips()).toEqual([`/${keyOf(13)}`]);
+    });
+  });
+
   /** Changes one byte of the only data file that holds the 6th. */
   function damage(ending: string): void {
     const files = filesBelow(out, ending).filter((file) => !file.startsWith('quarantine'));

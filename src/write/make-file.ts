@@ -1,0 +1,126 @@
+/** The received objects of one file, and what stays in it → a staged file that was read back. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { periodText } from '../calendar.js';
+import type { Session } from '../duckdb.js';
+import { CryptodlError } from '../errors.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest.js';
+import { fileFacts } from '../lake/publish.js';
+import type { FileFacts } from '../lake/publish.js';
+import type { PartitionPlan } from '../task.js';
+import { findDataset } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import type { MadeFile } from './commit.js';
+import { convert } from './convert.js';
+import type { ConversionResult } from './convert.js';
+import type { ReceivedObject } from './csv-input.js';
+import { overlaps } from './held-file.js';
+import type { HeldFile } from './held-file.js';
+import { isLarge } from './load-rows.js';
+import { provenance } from './provenance.js';
+import { rowsInParquet } from './statements.js';
+import { isLargeFile } from './write-target.js';
+import type { WriterContext } from './writer.js';
+
+interface Part {
+  readonly label: string;
+  readonly received: readonly ReceivedObject[];
+}
+
+export function partsOf(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
+  if (plan.split !== true) return [{ label: plan.label, received }];
+  return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
+}
+
+export async function makeFile(
+  session: Session,
+  context: WriterContext,
+  plan: PartitionPlan,
+  part: Part & { held: HeldFile },
+): Promise<MadeFile> {
+  const name = randomUUID();
+  const staged = join(context.paths.staging, `${name}.partial`);
+  const csvPath = join(context.tempFolder, `${name}.csv`);
+  try {
+    const result = await convertPart(session, context, plan, { ...part, staged, csvPath });
+    const empty = { bytes: 0, sha256: '', newlines: 0 };
+    const facts = result.rows === 0 ? empty : await readBack(session, plan, staged, result);
+    return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  }
+}
+
+export function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
+  const spec = findDataset(context.venue, plan.series.market, plan.series.dataset);
+  if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
+  return spec;
+}
+
+/** About a month of 1m bars. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+/** Large: parsed straight into a file, or sorted on disk. */
+export function workOf(received: readonly ReceivedObject[], { kept }: HeldFile): 'small' | 'large' {
+  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
+}
+
+interface Inputs extends Part {
+  readonly held: HeldFile;
+  readonly staged: string;
+  readonly csvPath: string;
+}
+
+async function convertPart(
+  session: Session,
+  context: WriterContext,
+  plan: PartitionPlan,
+  inputs: Inputs,
+): Promise<ConversionResult> {
+  const { kept, replaced, path } = inputs.held;
+  const comparable = comparableLines(replaced, inputs.received);
+  const spec = specOf(context, plan);
+  return convert(session, {
+    spec,
+    settings: plan.settings,
+    series: plan.series,
+    received: inputs.received,
+    ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
+    ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
+    csvPath: inputs.csvPath,
+    targetPath: inputs.staged,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
+    provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
+  });
+}
+
+/** What is replaced by the same period from the other source; of one source only. */
+function comparableLines(
+  replaced: readonly ObjectLine[],
+  received: readonly ReceivedObject[],
+): readonly ObjectLine[] {
+  const crossing = replaced.filter((line) =>
+    received.some(
+      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
+    ),
+  );
+  const fromRest = crossing.filter(isFromRest);
+  return fromRest.length > 0 ? fromRest : crossing;
+}
+
+/** A file is published only after it was read and holds the rows that went in. */
+async function readBack(
+  session: Session,
+  plan: PartitionPlan,
+  staged: string,
+  result: ConversionResult,
+): Promise<FileFacts> {
+  const facts = await fileFacts(staged);
+  const isCsv = plan.settings.format === 'csv';
+  const rows = isCsv ? facts.newlines - 1 : Number((await session.rows(rowsInParquet(staged)))[0]?.['rows']);
+  if (rows === result.rows) return facts;
+  throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
+}

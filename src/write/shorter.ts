@@ -1,0 +1,66 @@
+/** A revision with fewer rows than the held one is not taken: the manifest remembers that it was looked at. */
+import type { Clock } from '../clock.js';
+import { appendManifest, isFromRest, readManifest } from '../lake/manifest.js';
+import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Serialize } from '../lake/serialize.js';
+import type { Format } from '../task.js';
+import type { ReceivedObject } from './csv-input.js';
+
+export interface Shorter {
+  readonly received: ReceivedObject;
+  /** Of the new revision. */
+  readonly rows: number;
+  /** Of the held one, which stay. */
+  readonly keptRows: number;
+}
+
+/** Undefined when the revision has as many rows as the held one, or is none. */
+export function shorterThan(
+  line: ObjectLine | undefined,
+  received: ReceivedObject,
+  { rows, keptRows }: { readonly rows: number | undefined; readonly keptRows: number | undefined },
+): Shorter | undefined {
+  if (line === undefined || isFromRest(line) || received.verified === 'rest') return undefined;
+  if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return undefined;
+  return rows < keptRows ? { received, rows, keptRows } : undefined;
+}
+
+/** Later runs leave these revisions alone. Rejects on disk errors. */
+export async function rememberShorter(
+  context: { readonly clock: Pick<Clock, 'now'>; readonly serialize: Serialize },
+  seriesFolder: string,
+  format: Format,
+  shorter: readonly Shorter[],
+): Promise<void> {
+  const at = new Date(context.clock.now()).toISOString();
+  await context.serialize(seriesFolder, async () => {
+    const { [format]: held } = await readManifest(seriesFolder);
+    const lines = held.lines();
+    const found = shorter.flatMap((each) => {
+      const line = lines.find(({ key }) => key === each.received.object.key);
+      return line === undefined ? [] : [lineOf(held, line, each, at)];
+    });
+    await appendManifest(seriesFolder, found);
+  });
+}
+
+/** The line of the held revision once more: its file may have been written since. */
+function lineOf(held: Held, before: ObjectLine, { received, rows }: Shorter, at: string): ObjectLine {
+  const { replaces: _, ...line } = before;
+  const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
+  const { etag, lastModified, zipBytes, sha256 } = received;
+  return {
+    ...line,
+    fileBytes,
+    fileSha256,
+    ...(fileRows === undefined ? {} : { fileRows }),
+    shorter: {
+      ...(etag === undefined ? {} : { etag }),
+      ...(lastModified === undefined ? {} : { lastModified }),
+      bytes: zipBytes,
+      sha256,
+      rows,
+      at,
+    },
+  };
+}
