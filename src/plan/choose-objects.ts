@@ -14,7 +14,7 @@ export interface Choice {
   /** What may have rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
   readonly absent: AbsenceReason;
-  /** First day behind the end of a delisted series. */
+  /** First day behind the last listed period, where the absent one lies behind it. */
   readonly since?: number;
   /** The listing has its neighbours, and it no more. */
   readonly isWithdrawn?: true;
@@ -123,7 +123,8 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const span = context.spans[period.cadence];
   const absent = absenceReason(listing, period, { today: context.today, span });
   if (listed === undefined) {
-    const since = absent === 'delisted' && listing.last !== undefined ? { since: listing.last.to } : {};
+    const isBehind = absent === 'delisted' || absent === 'not-published-yet';
+    const since = isBehind && listing.last !== undefined ? { since: listing.last.to } : {};
     if (held === undefined) return { period, absent, ...since };
     const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
     return { period, absent, ...since, held, ...withdrawn };

@@ -47,14 +47,21 @@ export class AbsenceNotes {
     const { since = period.from, hasAskedRest = false } = found;
     const { cadence, from } = period;
     const stretches = this.#stretchesOf(series);
-    for (const day of since < from ? [since, from] : [from]) {
-      const at = cadence === 'daily' ? day : monthOf(day);
-      const isOf = (stretch: Stretch): boolean =>
-        stretch.cadence === cadence && stretch.reason === reason && stretch.hasAskedRest === hasAskedRest;
+    const numberOf = (day: number): number => (cadence === 'daily' ? day : monthOf(day));
+    const [first, own] = [numberOf(Math.min(since, from)), numberOf(from)];
+    // Coverage takes a delisted series to be over from its first absent day on; what is late is remembered day by day.
+    const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
+    for (let at = first; at <= own; at += step) {
+      // REST is asked for the wanted period only.
+      const isAsked = hasAskedRest && at === own;
+      const isOf = (stretch: Stretch): boolean => stretch.cadence === cadence && stretch.reason === reason;
+      const isTold = (stretch: Stretch): boolean =>
+        isOf(stretch) && stretch.from <= at && at < stretch.to && (stretch.hasAskedRest || !isAsked);
       const last = stretches.at(-1);
-      if (stretches.some((stretch) => isOf(stretch) && stretch.from <= at && at < stretch.to)) continue;
-      if (last !== undefined && isOf(last) && !last.isKept && last.to === at) last.to = at + 1;
-      else stretches.push({ cadence, reason, hasAskedRest, isKept: false, from: at, to: at + 1 });
+      if (stretches.some(isTold)) continue;
+      const goesOn = last !== undefined && isOf(last) && last.hasAskedRest === isAsked;
+      if (goesOn && !last.isKept && last.to === at) last.to = at + 1;
+      else stretches.push({ cadence, reason, hasAskedRest: isAsked, isKept: false, from: at, to: at + 1 });
     }
   }
 

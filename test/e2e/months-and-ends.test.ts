@@ -112,4 +112,16 @@ describe('a symbol that was delisted', () => {
       })),
     );
   });
+
+  it('is not missing on the days before a run that asks for one day and finds it late', async () => {
+    const days = [1, 2, 5, 12, 15, 17];
+    const told = await runOnDays('late', days, ['--days', '1']);
+    expect(told).toEqual(
+      days.map((day) => ({
+        day,
+        percent: 100,
+        gaps: day === 1 ? [] : [['11-01', day < 16 ? 'not-published-yet' : 'delisted']],
+      })),
+    );
+  });
 });
