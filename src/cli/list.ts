@@ -6,7 +6,7 @@ import type { ExitCode } from '../exit-code.js';
 import type { Resolved } from '../options/resolve.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
-import { chooseDatasets } from '../run/choose-datasets.js';
+import { chooseDatasets, marketsOf } from '../run/choose-datasets.js';
 import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
 import type { Session } from '../run/session.js';
@@ -70,7 +70,7 @@ function* markets(): Generator<Item> {
 /** Of one market when somebody names it, else of all. */
 function* datasets({ options, origins }: Resolved): Generator<Item> {
   const venue = loadVenue();
-  for (const market of origins.market === 'default' ? MARKETS : [options.market]) {
+  for (const market of origins.market === 'default' ? MARKETS : marketsOf(options)) {
     for (const spec of Object.values(venue.markets[market].datasets)) {
       const intervals = intervalsOf(spec) ?? ['-'];
       const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');

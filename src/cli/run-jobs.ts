@@ -11,6 +11,7 @@ import type { JobsReport } from '../report/failure-report.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
 import type { EndedJob } from '../report/jobs-block.js';
 import type { Log } from '../report/log.js';
+import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { shownPath } from '../shown-path.js';
@@ -126,6 +127,7 @@ function conclude({ resolved, io }: JobsRun, { ended, reportPath, elapsedMs, log
     outcomes: sumOfOutcomes(jobs),
     failures: hasFailed ? (reportPath ?? null) : null,
     elapsedMs: Math.round(elapsedMs),
+    peakMemoryBytes: peakMemoryBytes(),
     exitCode,
   });
   return exitCode;

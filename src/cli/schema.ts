@@ -4,7 +4,7 @@ import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
 import { describeDataset } from '../venue/describe.js';
-import { datasetLike } from '../run/choose-datasets.js';
+import { datasetLike, oneMarket } from '../run/choose-datasets.js';
 import type { Market } from '../task.js';
 import { findDataset, loadVenue } from '../venue/venue.js';
 import type { DatasetSpec, Venue } from '../venue/venue.js';
@@ -25,7 +25,7 @@ function choose(
   word: string | undefined,
   { options, origins }: Resolved,
 ): { market: Market; spec: DatasetSpec } {
-  const { market } = options;
+  const market = oneMarket(options, 'schema');
   if (word === undefined) {
     throw usage('schema of which dataset?', `${market} has ${namesIn(venue, market)}`, {
       command: ['schema', Object.keys(venue.markets[market].datasets)[0] ?? 'klines', '--market', market],

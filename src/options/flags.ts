@@ -102,13 +102,14 @@ const FLAGS = {
     example: 'bars',
     aka: ['job', 'jobs', 'name', 'names'],
   }),
-  market: defaulted({
+  market: defaultedList({
     group: 'What',
     verbs: [...CHOOSING, 'schema', ...HELD],
-    value: 'MARKET',
+    value: 'LIST',
+    list: 'comma',
     narrows: ['coverage', ...HELD],
-    doc: 'spot, um, cm or option',
-    ...oneOf(MARKETS),
+    doc: 'spot, um, cm, option, with commas, or all; metrics and schema take one',
+    ...oneOf([...MARKETS, ALL]),
     default: 'um',
     aka: ['m', 'exchange', 'type', 'asset-class'],
   }),

@@ -1,7 +1,7 @@
 /** `--market`, `--dataset`, `--interval` and `--cadence` → the datasets that are meant. */
 import { didYouMean, nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
-import type { Options } from '../options/flags.js';
+import type { Options, Verb } from '../options/flags.js';
 import type { Cadence, Market } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
 import { findDataset, intervalsOf, isArchived, isMetric } from '../venue/venue.js';
@@ -18,6 +18,9 @@ export interface ChosenDataset {
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
+/** Flags, with one market of theirs. */
+type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly mayLack: boolean };
+
 type Source = 'archive' | 'rest';
 const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
 
@@ -25,11 +28,61 @@ export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);
 }
 
+/** The markets of `--market`, each once. */
+export function marketsOf({ market }: Pick<Options, 'market'>): readonly Market[] {
+  return MARKETS.filter((name) => isAll(market) || market.includes(name));
+}
+
+/** For verbs that take one market. Throws a usage error for several. */
+export function oneMarket(options: Pick<Options, 'market'>, verb: Verb): Market {
+  const [first, second] = marketsOf(options);
+  if (first !== undefined && second === undefined) return first;
+  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, '--market um', {
+    flags: { market: 'um' },
+  });
+}
+
 /**
- * Every dataset × interval. `all` leaves out combinations that do not exist; a usage error is thrown for one that is
- * named.
+ * Every market × dataset × interval. `all` leaves out combinations that do not exist; a usage error is thrown for one
+ * that is named, and for a name that no market has.
  */
 export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
+  const mayLack = isAll(flags.market);
+  const markets = marketsOf(flags);
+  if (mayLack) refuseUnknownDatasets(venue, flags, source);
+  const chosen = markets.flatMap((market) => chooseInMarket(venue, { ...flags, market, mayLack }, source));
+  const isThere = (interval: string): boolean =>
+    interval === ALL || chosen.some((dataset) => dataset.interval === interval);
+  const hasIntervals = chosen.some(({ interval }) => interval !== undefined);
+  if (!mayLack || (chosen.length > 0 && (!hasIntervals || flags.interval.every(isThere)))) return chosen;
+  return refuseEverywhere(venue, flags, source);
+}
+
+/** What no market has is refused in the words of the first market that has one of the datasets. */
+function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
+  const market =
+    MARKETS.find((one) => flags.dataset.some((name) => findDataset(venue, one, name) !== undefined)) ?? 'um';
+  const dataset = flags.dataset.filter(
+    (name) => name === ALL || findDataset(venue, market, name) !== undefined,
+  );
+  chooseInMarket(venue, { ...flags, dataset, market, mayLack: false }, source);
+  throw usage(
+    `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} so`,
+    'leave --cadence out',
+    { flags: { cadence: null } },
+  );
+}
+
+function refuseUnknownDatasets(venue: Venue, flags: Flags, source: Source): void {
+  for (const name of flags.dataset) {
+    const specs = MARKETS.flatMap((market) => findDataset(venue, market, name) ?? []);
+    if (name === ALL || specs.some(HAS[source])) continue;
+    const market = MARKETS.find((one) => findDataset(venue, one, name) !== undefined) ?? 'um';
+    refuseDataset(venue, { ...flags, market, mayLack: true }, name, source);
+  }
+}
+
+function chooseInMarket(venue: Venue, flags: MarketFlags, source: Source): ChosenDataset[] {
   const { market } = flags;
   const specs = specsOf(venue, flags, source);
   refuseUnknownIntervals(flags, specs);
@@ -37,36 +90,39 @@ export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'arc
     chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
       const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
       if (source === 'rest') return [{ ...dataset, cadences: spec.cadences }];
-      const mayLack = isAll(flags.dataset) || isAll(flags.interval);
+      const mayLack = flags.mayLack || isAll(flags.dataset) || isAll(flags.interval);
       const isThere = cadencesOf(spec, interval, flags.cadence).length > 0;
       return !isThere && mayLack ? [] : [withCadences(flags, dataset)];
     }),
   );
 }
 
-function specsOf(venue: Venue, flags: Flags, source: Source): DatasetSpec[] {
+function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[] {
   const has = HAS[source];
   const named = flags.dataset
     .filter((name) => name !== ALL)
-    .map((name) => {
+    .flatMap((name) => {
       const spec = findDataset(venue, flags.market, name);
-      if (spec === undefined) return refuseDataset(venue, flags, name, source);
-      return has(spec) ? spec : refuseSource(flags, spec, source);
+      if (spec !== undefined && has(spec)) return [spec];
+      if (flags.mayLack) return [];
+      return spec === undefined
+        ? refuseDataset(venue, flags, name, source)
+        : refuseSource(flags, spec, source);
     });
   if (!isAll(flags.dataset)) return named;
   return Object.values(venue.markets[flags.market].datasets).filter((spec) => has(spec) && !spec.removed);
 }
 
 /** Those that the dataset has; undefined for one without intervals. */
-function chosenIntervals({ interval }: Flags, spec: DatasetSpec): readonly (string | undefined)[] {
+function chosenIntervals({ interval }: MarketFlags, spec: DatasetSpec): readonly (string | undefined)[] {
   const known = intervalsOf(spec);
   if (known === undefined) return [undefined];
   return isAll(interval) ? known : interval.filter((name) => known.includes(name));
 }
 
 /** With `--dataset all` one dataset that has an interval is enough. */
-function refuseUnknownIntervals(flags: Flags, specs: readonly DatasetSpec[]): void {
-  if (isAll(flags.interval)) return;
+function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[]): void {
+  if (flags.mayLack || isAll(flags.interval)) return;
   const grained = specs.filter((spec) => intervalsOf(spec) !== undefined);
   for (const interval of flags.interval) {
     const lacking = grained.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
@@ -77,7 +133,7 @@ function refuseUnknownIntervals(flags: Flags, specs: readonly DatasetSpec[]): vo
 }
 
 /** The other verb has it. */
-function refuseSource({ market }: Pick<Flags, 'market'>, { name }: DatasetSpec, source: Source): never {
+function refuseSource({ market }: Pick<MarketFlags, 'market'>, { name }: DatasetSpec, source: Source): never {
   const verb = source === 'archive' ? 'metrics' : 'vision';
   const why = source === 'archive' ? 'only REST has it' : 'the archive has it';
   const symbol = market === 'cm' ? 'BTCUSD_PERP' : 'BTCUSDT';
@@ -91,7 +147,7 @@ export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cad
   return [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
 }
 
-function withCadences(flags: Flags, dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset {
+function withCadences(flags: MarketFlags, dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset {
   const cadences = cadencesOf(dataset.spec, dataset.interval, flags.cadence);
   if (cadences.length > 0) return { ...dataset, cadences };
   const exist = cadencesOf(dataset.spec, dataset.interval);
@@ -103,14 +159,16 @@ function withCadences(flags: Flags, dataset: Omit<ChosenDataset, 'cadences'>): C
   );
 }
 
-function refuseDataset(venue: Venue, flags: Flags, name: string, source: Source): never {
+function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: Source): never {
   const { market } = flags;
   const has = HAS[source];
   const known = Object.values(venue.markets[market].datasets).flatMap((spec) =>
     has(spec) ? [spec.name] : [],
   );
-  const message = `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
-  const near = datasetLike(venue, [market], name, has);
+  const message = flags.mayLack
+    ? `--dataset: no market has "${name}"`
+    : `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
+  const near = datasetLike(venue, flags.mayLack ? MARKETS : [market], name, has);
   if (near !== undefined)
     throw usage(message, `did you mean ${near}?`, {
       flags: { dataset: replaced(flags.dataset, name, near) },
@@ -163,7 +221,7 @@ const SAME_INTERVAL: Readonly<Record<string, string>> = {
   day: '1d',
 };
 
-function refuseInterval(flags: Flags, name: string, interval: string, known: readonly string[]): never {
+function refuseInterval(flags: MarketFlags, name: string, interval: string, known: readonly string[]): never {
   const same = SAME_INTERVAL[interval];
   const near = same !== undefined && known.includes(same) ? same : nearest(interval, known);
   throw usage(

@@ -5,6 +5,7 @@ import type { SymbolPatterns } from '../plan/symbols.js';
 import type { Market } from '../task.js';
 import { byKey } from '../venue/keys.js';
 import { findDataset, isArchived } from '../venue/venue.js';
+import { oneMarket } from './choose-datasets.js';
 import { listedSymbols } from './choose-symbols.js';
 import { mayDoWithout } from './rest-session.js';
 import type { Session } from './session.js';
@@ -20,7 +21,7 @@ export interface RestSymbols {
 
 /** Throws usage errors for names that neither the exchange nor the archive knows, with the nearest one. */
 export async function chooseRestSymbols(session: Session, patterns: SymbolPatterns): Promise<RestSymbols> {
-  const { market } = session.options;
+  const market = oneMarket(session.options, 'metrics');
   const traded = await tradedSymbols(session, market);
   const unknown = patterns.names.filter((name) => !traded.has(name));
   const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(session, market);

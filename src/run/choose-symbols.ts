@@ -4,6 +4,7 @@ import { isListingFault } from '../plan/listing.js';
 import { namesOnly, selectSymbols } from '../plan/symbols.js';
 import type { Selection, SymbolPatterns } from '../plan/symbols.js';
 import { byKey, datasetPrefix } from '../venue/keys.js';
+import type { DatasetSpec } from '../venue/venue.js';
 import { refuseEnded } from './refuse-ended.js';
 import { datasetName } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
@@ -12,7 +13,7 @@ import type { Session } from './session.js';
 export interface ChosenSymbols {
   readonly selection: Selection;
   /** Symbols of each dataset; undefined when the listing cannot be had. */
-  readonly available: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
 }
 
 /** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
@@ -22,7 +23,7 @@ export async function chooseSymbols(
   datasets: readonly ChosenDataset[],
 ): Promise<ChosenSymbols> {
   const quotes = session.options.quote ?? [];
-  let available: Map<string, ReadonlySet<string>>;
+  let available: Map<DatasetSpec, ReadonlySet<string>>;
   try {
     available = await listedSymbols(session, datasets);
   } catch (error) {
@@ -31,7 +32,7 @@ export async function chooseSymbols(
     return { selection: withoutListing(session, patterns, quotes, error), available: undefined };
   }
   for (const dataset of datasets) {
-    if (available.get(dataset.spec.name)?.size === 0) refuseRemoved(session, [dataset]);
+    if (available.get(dataset.spec)?.size === 0) refuseRemoved(session, [dataset]);
   }
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
@@ -69,14 +70,14 @@ function withoutListing(
   return selection;
 }
 
-/** By dataset; of every cadence that one of its intervals has, because some symbols have months only. */
+/** By market and dataset; of every cadence that one of its intervals has, because some symbols have months only. */
 export async function listedSymbols(
   session: Pick<Session, 'venue' | 'listing'>,
   datasets: readonly ChosenDataset[],
-): Promise<Map<string, ReadonlySet<string>>> {
-  const listed = new Map<string, ReadonlySet<string>>();
+): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
+  const listed = new Map<DatasetSpec, ReadonlySet<string>>();
   for (const { market, spec } of datasets) {
-    if (listed.has(spec.name)) continue;
+    if (listed.has(spec)) continue;
     const cadences = datasets
       .filter((dataset) => dataset.spec === spec)
       .flatMap((dataset) => dataset.cadences);
@@ -85,12 +86,12 @@ export async function listedSymbols(
       const prefix = datasetPrefix(session.venue, market, cadence, spec.name);
       for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
     }
-    listed.set(spec.name, symbols);
+    listed.set(spec, symbols);
   }
   return listed;
 }
 
 /** All of them, in key order. */
-export function inKeyOrderOf(listed: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
   return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
 }

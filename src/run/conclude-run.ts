@@ -98,6 +98,11 @@ export interface RunSummary {
   readonly exitCode: ExitCode;
 }
 
+/** Most memory that this process has held; Node counts it in KiB on every platform. */
+export function peakMemoryBytes(): number {
+  return process.resourceUsage().maxRSS * 1024;
+}
+
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
   return {
@@ -120,8 +125,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     duplicatesKept: tally.duplicatesAcross,
     idConflicts: tally.idConflicts,
     elapsedMs: Math.round(end.elapsedMs),
-    // Node counts in KiB on every platform.
-    peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+    peakMemoryBytes: peakMemoryBytes(),
     failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     failures: end.reportPath ?? null,
     exitCode: exitCode({ ...end.status, signal }),

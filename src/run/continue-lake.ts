@@ -82,10 +82,12 @@ function isOf(verb: 'vision' | 'metrics', { venue }: Session, { market, dataset 
 export function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
   const { options, venue } = session;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
-  if (given.has('market') && series.market !== options.market) return false;
-  const isMeant = (name: 'dataset' | 'interval', value: string | undefined): boolean =>
-    !given.has(name) || value === undefined || isAll(options[name]) || options[name].includes(value);
-  if (!isMeant('dataset', series.dataset) || !isMeant('interval', series.interval)) return false;
+  const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
+    const value = series[name];
+    const values: readonly string[] = options[name];
+    return !given.has(name) || value === undefined || isAll(values) || values.includes(value);
+  };
+  if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
   return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 

@@ -21,11 +21,19 @@ export function describeWanted(
   const { options, paths, venue } = session;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
-  const what = [options.market, several(names), several(intervals)].filter((part) => part !== '').join(' ');
+  const markets = [...new Set(datasets.map(({ market }) => market))];
+  const what = [markets.join(','), several(names), several(intervals)]
+    .filter((part) => part !== '')
+    .join(' ');
   if (options.format === 'zip')
     return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
-  const market = join(paths.root, venue.name, options.market);
-  const dataPath = names.length === 1 ? join(market, names[0] ?? '') : market;
+  const market = join(paths.root, venue.name, markets[0] ?? '');
+  const dataPath =
+    markets.length > 1
+      ? join(paths.root, venue.name)
+      : names.length === 1
+        ? join(market, names[0] ?? '')
+        : market;
   return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
 

@@ -63,8 +63,7 @@ async function symbolsIn(
 ): Promise<readonly string[]> {
   const listed = await listedSymbols(session, datasets);
   for (const dataset of datasets)
-    if (listed.get(dataset.spec.name)?.size === 0 && dataset.spec.removed)
-      refuseEnded(session.venue, dataset);
+    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
   const found = inKeyOrderOf(listed);
   const what = datasets.map(datasetName).join(', ');
   if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);

@@ -26,7 +26,7 @@ export function narrowHeld(
       return value === undefined || values.includes(value);
     });
   };
-  narrow('market', [options.market], ({ market }) => market);
+  narrow('market', options.market, ({ market }) => market);
   narrow('dataset', options.dataset, ({ dataset }) => dataset);
   narrow('interval', options.interval, ({ interval }) => interval);
   const quotes = options.quote ?? [];

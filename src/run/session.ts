@@ -30,6 +30,7 @@ import type { PoolUse } from '../transport/pool.js';
 import { openRest, restPlaces } from './rest-session.js';
 import type { Rest } from './rest-session.js';
 import { probeSidecar } from './ask-archive.js';
+import { marketsOf } from './choose-datasets.js';
 import { Deadline } from './deadline.js';
 import { openListing } from './listing-session.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
@@ -148,7 +149,7 @@ export function openSession(request: SessionRequest): Session {
     refuseBanned: (verb) =>
       wire.bans.refuse(
         verb === 'metrics'
-          ? restPlaces(options, options.market)
+          ? marketsOf(options).flatMap((market) => restPlaces(options, market))
           : [placeOf('archive', options['archive-url']), placeOf('listing', listing)],
       ),
     concurrency: wire.concurrency,

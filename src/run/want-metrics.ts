@@ -8,7 +8,7 @@ import type { Range } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import type { ReadList } from '../plan/symbols.js';
 import { pairOf, takesSymbol } from '../venue/routes.js';
-import { chooseDatasets } from './choose-datasets.js';
+import { chooseDatasets, oneMarket } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import { chooseRestSymbols } from './choose-rest-symbols.js';
 import type { RestSymbols } from './choose-rest-symbols.js';
@@ -63,8 +63,9 @@ export function askMetrics(asking: Asking): Asked {
 }
 
 function refuseMarket({ options }: Asking): void {
-  if (options.market === 'um' || options.market === 'cm') return;
-  throw usage(`--market: metrics has um and cm, not ${options.market}`, '--market um', {
+  const market = oneMarket(options, 'metrics');
+  if (market === 'um' || market === 'cm') return;
+  throw usage(`--market: metrics has um and cm, not ${market}`, '--market um', {
     flags: { market: 'um' },
   });
 }

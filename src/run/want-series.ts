@@ -25,6 +25,7 @@ import type { Asked, Asking, Wanted } from './wanted.js';
 export async function wantSeries(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
   const { options, venue } = session;
   const { range, datasets } = askSeries(session);
+  const mayLack = mayLackOf(options);
   if (options.symbols === undefined)
     return {
       verb: 'vision',
@@ -33,10 +34,9 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
   const patterns = await readPatterns(options.symbols, read);
   const { selection, available } = await chooseSymbols(session, patterns, datasets);
   const requests = datasets.flatMap((dataset) => {
-    const has = available?.get(dataset.spec.name);
+    const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
-      (symbol) =>
-        has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !isAll(options.dataset)),
+      (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !mayLack),
     );
     return symbols.map((symbol) => requestOf(session, dataset, symbol, range));
   });
@@ -49,11 +49,16 @@ export async function wantSeries(session: Session, resolved: Resolved, read: Rea
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
-      ...(isAll(options.dataset) ? [] : lackingNotes(patterns, datasets, available)),
+      ...(mayLack ? [] : lackingNotes(patterns, datasets, available)),
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
   };
+}
+
+/** Whether datasets and symbols that are not there are left out without a word. */
+function mayLackOf({ market, dataset }: Options): boolean {
+  return isAll(market) || isAll(dataset);
 }
 
 /** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
@@ -62,7 +67,7 @@ export function askSeries({ options, venue, nowMs }: Asking): Asked {
   const chosen = chooseDatasets(venue, options);
   // Of all datasets, those that ended before the range are not meant.
   const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
-  const datasets = isAll(options.dataset) && going.length > 0 ? going : chosen;
+  const datasets = mayLackOf(options) && going.length > 0 ? going : chosen;
   refuseVainFill(options, datasets);
   return { range, datasets };
 }
@@ -92,7 +97,7 @@ function lackingNotes(
   available: ChosenSymbols['available'],
 ): string[] {
   const lacking = datasets.flatMap(({ market, spec }) => {
-    const has = available?.get(spec.name);
+    const has = available?.get(spec);
     return names.flatMap((name) => {
       if (has === undefined || has.has(name)) return [];
       const near = symbolLike(name, [...has]);

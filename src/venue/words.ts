@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import type { Cadence, Market } from '../task.js';
 
-/** Stands for every dataset or interval. */
-export const ALL = 'all';
+/** Stands for every market, dataset or interval. */
+export const ALL = 'all' as const;
 
 export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
 

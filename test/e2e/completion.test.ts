@@ -142,7 +142,7 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
   });
 
   it.skipIf(!isThere)('offers the values of a flag', async () => {
-    expect((await offered(shell, 'cryptodl vision --market ')).sort()).toEqual([...MARKETS].sort());
+    expect((await offered(shell, 'cryptodl vision --market ')).sort()).toEqual([...MARKETS, 'all'].sort());
     expect((await offered(shell, 'cryptodl vision --force --format ')).sort()).toEqual([
       'csv',
       'parquet',

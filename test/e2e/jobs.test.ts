@@ -136,6 +136,7 @@ describe('cryptodl run', () => {
       'summary undefined',
     ]);
     expect(summary(result)).toMatchObject({ outcomes: { ok: 3, failed: 0 }, failures: null, exitCode: 0 });
+    expect(summary(result)['peakMemoryBytes']).toBeGreaterThan(20e6);
     expect(files('lake')).toEqual([
       `${SERIES}/symbol=BTCUSDT/2026-11.parquet`,
       `${SERIES}/symbol=ETHUSDT/2026-11.parquet`,
