@@ -3,12 +3,14 @@ import { dayText, parseDay, periodText } from '../calendar.js';
 import { didYouMean, nearest } from '../did-you-mean.js';
 import { usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
-import type { Resolved } from '../options/resolve.js';
+import { systemClock } from '../clock.js';
+import { surroundingsOf } from '../options/surroundings.js';
 import { isRangeGiven, resolveRange } from '../plan/range.js';
 import { readPatterns } from '../plan/symbols.js';
 import { chooseDatasets, marketsOf } from '../run/choose-datasets.js';
 import type { ChosenDataset } from '../run/choose-datasets.js';
 import { ALWAYS, listPeriods, listSymbols } from '../run/inventory.js';
+import { publicationHours, publicationText } from '../run/publication-hours.js';
 import type { Session } from '../run/session.js';
 import { printLines, tabbed } from '../printable.js';
 import type { Market } from '../task.js';
@@ -36,7 +38,7 @@ export async function list(what: string | undefined, run: LookUp): Promise<ExitC
   if (name === undefined) throw refuseName(what);
   const { options } = run.resolved;
   if (name === 'markets') return print(run, [...markets()], 'markets');
-  if (name === 'datasets') return print(run, [...datasets(run.resolved)], 'datasets');
+  if (name === 'datasets') return print(run, await datasets(run), 'datasets');
   const chosen = chooseDatasets(loadVenue(), options);
   if (name === 'periods' && options.symbols === undefined) {
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
@@ -67,18 +69,32 @@ function* markets(): Generator<Item> {
   }
 }
 
-/** Of one market when somebody names it, else of all. */
-function* datasets({ options, origins }: Resolved): Generator<Item> {
+/** Of the markets that are named, else of all. */
+async function datasets({ resolved: { options, origins }, io }: LookUp): Promise<Item[]> {
   const venue = loadVenue();
+  const items: Item[] = [];
+  const hoursOf = publicationHours({
+    options,
+    surroundings: surroundingsOf(io.environment),
+    venue,
+    clock: systemClock,
+    warn: (message) => {
+      printLines(io.stderr, [`warning: ${message}`]);
+    },
+  });
   for (const market of origins.market === 'default' ? MARKETS : marketsOf(options)) {
     for (const spec of Object.values(venue.markets[market].datasets)) {
       const intervals = intervalsOf(spec) ?? ['-'];
       const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
       const span = spanText(venue, market, spec);
       const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
-      yield { cells, fields: datasetFields(market, spec) };
+      const published = await hoursOf(market, spec);
+      if (published !== undefined) cells.push(publicationText(published));
+      const fields = { ...datasetFields(market, spec), ...(published === undefined ? {} : { published }) };
+      items.push({ cells, fields });
     }
   }
+  return items;
 }
 
 function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {

@@ -19,10 +19,12 @@ import { absolutePath, shownPath } from '../shown-path.js';
 import { Bans, placeOf } from '../state/bans.js';
 import { loadVenue } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
+import { MARKETS } from '../venue/words.js';
 import { duckdbVersion } from '../duckdb.js';
 import { archiveOf, certificates, listingOf, names, proxyFinding, restOf } from './examine-hosts.js';
 import type { ExamineRequest, HostPlace, Scene } from './examine-hosts.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
+import { publicationHours, publicationText } from './publication-hours.js';
 import { authoritiesOf, createAttempt } from './stack.js';
 
 /** How long a check waits for its permit: what other runs use up is said, not waited for. */
@@ -39,10 +41,27 @@ export async function* examine(request: ExamineRequest): AsyncGenerator<Finding>
   try {
     const aborted = whenAborted(request.signal);
     for (const check of begin(scene)) yield await Promise.race([check, aborted]);
+    yield* published(scene);
   } finally {
     await scene.bans.written();
     await opened.close();
   }
+}
+
+/** A line for each dataset whose daily objects the kept listings have. */
+async function* published(scene: Scene): AsyncGenerator<Finding> {
+  const hoursOf = publicationHours(scene);
+  for (const market of MARKETS)
+    for (const spec of Object.values(scene.venue.markets[market].datasets)) {
+      const hour = await hoursOf(market, spec);
+      if (hour === undefined) continue;
+      const { afterMs, by, objects, symbols } = hour;
+      const words = {
+        of: `${market} ${spec.name}`,
+        figures: { afterMs, by, objects, symbols: symbols.join(',') },
+      };
+      yield finding('published', 'ok', publicationText(hour), words);
+    }
 }
 
 /** Never resolves. */

@@ -35,13 +35,17 @@ const OLDER = 2;
 /** Of an older stretch beside newer ones. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
+/** Under which a copy of the listing below a prefix is kept. */
+export function listingCopyName(url: string, prefix: string): string {
+  return `listing ${url} ${prefix}`;
+}
+
 function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
-  const nameOf = (prefix: string): string => `listing ${url} ${prefix}`;
   let toldMs = 0;
   return {
     nowMs,
-    read: async (prefix) => (await copies.read(nameOf(prefix), parseListingCopy))?.value,
-    keep: (prefix, copy) => copies.keep(nameOf(prefix), copy),
+    read: async (prefix) => (await copies.read(listingCopyName(url, prefix), parseListingCopy))?.value,
+    keep: (prefix, copy) => copies.keep(listingCopyName(url, prefix), copy),
     mayStandIn: (error, at) => {
       if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
       const ageMs = Math.max(1, nowMs - at);
