@@ -108,7 +108,7 @@ async function retry(
   const { pastJobs, pastRun, readReport } = await import('./cli/past-runs.js');
   const path = operand ?? '';
   const report = await readReport(path);
-  const { resolved, verb, failures } = pastRun(path, report, layers);
+  const { resolved, verb, failures, blame } = pastRun(path, report, layers);
   if (resolved.options['print-options'] === true) {
     printLines(typed.io.stdout, await optionsLines('retry', resolved));
     return 0;
@@ -116,10 +116,8 @@ async function retry(
   const { io } = typed;
   if (report.jobs.length === 0) {
     const { download } = await import('./cli/download.js');
-    return download({ resolved, io, typed, verb, failures });
+    return download({ resolved, io, typed, verb, failures, blame });
   }
   const { runJobs } = await import('./cli/run-jobs.js');
-  const { file } = report;
-  const earlier = file === undefined ? {} : { earlier: file };
-  return runJobs({ jobs: pastJobs(path, report, layers), resolved, ...earlier, io, typed });
+  return runJobs({ jobs: pastJobs(path, report, layers), resolved, earlier: { path, ...report }, io, typed });
 }

@@ -1,10 +1,11 @@
 /** An error as a person gets to see it. */
-import type { CryptodlError } from '../errors.js';
+import type { Correction, CryptodlError } from '../errors.js';
 import { codeOfRefusal } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import { printLines } from '../printable.js';
-import { correctedLine } from './corrected-line.js';
+import { correctedLine, correctedWords } from './corrected-line.js';
+import { isUnderstood } from './program.js';
 
 export interface Typed {
   readonly argv: readonly string[];
@@ -16,7 +17,10 @@ export interface Typed {
 /** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
 export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
   const { hint, correction, cause } = error;
-  const line = correction === undefined ? undefined : correctedLine(argv, correction, io.environment, before);
+  const line =
+    correction === undefined || !mayBeTyped(argv, correction)
+      ? undefined
+      : correctedLine(argv, correction, io.environment, before);
   const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
   printLines(io.stderr, [
     `cryptodl: ${error.message}`,
@@ -24,4 +28,9 @@ export function complain(error: CryptodlError, { argv, io, before }: Typed): Exi
     ...(stack ?? []),
   ]);
   return codeOfRefusal(error.code);
+}
+
+/** A correction may name a flag that this verb does not have. Of two mistakes in a line, one is corrected at a time. */
+function mayBeTyped(argv: readonly string[], correction: Correction): boolean {
+  return isUnderstood(correctedWords(argv, correction)) || !isUnderstood(argv);
 }

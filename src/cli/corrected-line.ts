@@ -19,22 +19,28 @@ const PLACES: readonly FlagName[] = [
   'config',
 ];
 
+/** Words behind `cryptodl`. */
+export function correctedWords(argv: readonly string[], correction: Correction): string[] {
+  const { flags = {}, operand, command } = correction;
+  let words =
+    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
+  if (operand !== undefined) words = withOperand(words, operand);
+  for (const [name, value] of Object.entries(flags)) words = withFlag(words, name, value);
+  return words;
+}
+
 export function correctedLine(
   argv: readonly string[],
   correction: Correction,
   environment: Readonly<Record<string, string | undefined>> = {},
   before: readonly string[] = [],
 ): string {
-  const { flags = {}, operand, command } = correction;
-  let line =
-    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
-  if (operand !== undefined) line = withOperand(line, operand);
-  for (const [name, value] of Object.entries(flags)) line = withFlag(line, name, value);
+  const line = correctedWords(argv, correction);
   const verb = verbOf(line);
   const wrapped = verb === undefined || !isSchedulable(verb) ? line : [...before, ...line];
   const typed = ['cryptodl', ...wrapped].map((word) => shellWord(withoutPassword(word))).join(' ');
   // A flag that is left out does not undo its twin.
-  const twins = Object.entries(flags)
+  const twins = Object.entries(correction.flags ?? {})
     .filter(([, value]) => value === null)
     .flatMap(([name]) => FLAG_NAMES.find((flag) => flag === name) ?? [])
     .map(environmentName)

@@ -33,9 +33,11 @@ export interface Download {
   readonly typed: Typed;
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures;
+  /** An error in the words of the command. */
+  readonly blame?: Job['blame'];
 }
 
-export async function download({ resolved, io, typed, verb, failures }: Download): Promise<ExitCode> {
+export async function download({ resolved, io, typed, verb, failures, blame }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const log = openLogOf(options);
   const reporter = openReporter(options, { io, log });
@@ -51,7 +53,8 @@ export async function download({ resolved, io, typed, verb, failures }: Download
     ...(failures === undefined ? {} : { failures }),
   };
   try {
-    const told = await tellRun(request, { reporter, io, typed, signalled: signals.signalled });
+    const telling = { reporter, io, typed, signalled: signals.signalled };
+    const told = await tellRun(request, blame === undefined ? telling : { ...telling, blame });
     return told.exitCode;
   } finally {
     signals.release();
@@ -65,7 +68,8 @@ export interface Telling {
   readonly typed: Typed;
   readonly signalled: () => Signalled;
   /** Of a run of several jobs: one that ends says nothing of what only the whole knows. */
-  readonly job?: Pick<Job, 'name' | 'blame'>;
+  readonly job?: Pick<Job, 'name'>;
+  readonly blame?: Job['blame'];
 }
 
 /** What a run came to, when it is told. */
@@ -79,7 +83,7 @@ export interface Told {
 
 /** One run from its first line to its last; what goes wrong is told, not thrown. */
 export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
-  const { reporter, io, signalled, job } = telling;
+  const { reporter, io, signalled, job, blame } = telling;
   const { options } = request.resolved;
   let pings: Pings | undefined;
   try {
@@ -97,7 +101,7 @@ export async function tellRun(request: RunRequest, telling: Telling): Promise<To
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
-    const error = job === undefined ? known : job.blame(known);
+    const error = blame === undefined ? known : blame(known);
     const signal = signalled();
     await pings?.end(codeOf(error, signal));
     return { exitCode: refuse(reporter, error, telling.typed, signal), error };

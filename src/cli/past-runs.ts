@@ -1,6 +1,6 @@
 /** `cryptodl retry FILE`: what a failure report says is to be run again, and with which options. */
 import { CryptodlError, usage } from '../errors.js';
-import { defaultOf } from '../options/flags.js';
+import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../options/resolve.js';
@@ -8,12 +8,16 @@ import { readFailureReport } from '../report/read-failure-report.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { carriedOptions } from '../run/want-failures.js';
 import type { PastFailures } from '../run/want-failures.js';
+import type { RunVerb } from '../run/wanted.js';
+import { shownPath } from '../shown-path.js';
 import type { Job } from './job.js';
 
 interface PastRun {
-  readonly verb: 'vision' | 'metrics';
+  readonly verb: RunVerb;
   readonly resolved: Resolved;
   readonly failures: PastFailures;
+  /** An error as one of a retry. */
+  readonly blame: Job['blame'];
 }
 
 export function readReport(operand: string): Promise<ReadReport> {
@@ -22,35 +26,61 @@ export function readReport(operand: string): Promise<ReadReport> {
   return readFailureReport(operand);
 }
 
+type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
+  readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
+};
+
 /** `layers`: what is said now; the report says the rest. */
-export function pastRun(
-  path: string,
-  {
-    file,
-    header,
-    entries,
-  }: Pick<ReadReport, 'file' | 'entries'> & { readonly header: Pick<ReadReport['header'], 'options'> },
-  layers: readonly RawLayer[],
-): PastRun {
-  const verb = entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
+export function pastRun(path: string, past: Past, layers: readonly RawLayer[]): PastRun {
+  const { file, header, entries, cut } = past;
+  const { options } = header;
+  const verb = verbOf(past);
   const told: RawLayer = {
     origin: 'failure report',
-    values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(header.options) },
+    values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
     nameOf: (name) => `${path}: ${name}`,
   };
   const [flags, ...others] = layers;
   // Where the lake is, the report knows better than an environment made for another one.
   const ordered = [...(flags === undefined ? [] : [flags]), only(told, ['out', 'temp-dir']), ...others, told];
-  return { verb, resolved: resolveOptions('retry', ordered), failures: { path, file, entries } };
+  const resolved = resolveOptions('retry', ordered);
+  const places = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
+  return {
+    verb,
+    resolved,
+    blame: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...places]),
+    failures: { path, file, entries, cut, options },
+  };
 }
 
 /** The report of several jobs: each with its own failures and options. */
 export function pastJobs(path: string, report: ReadReport, layers: readonly RawLayer[]): Job[] {
-  return report.jobs.flatMap(({ job: name, options }) => {
+  const { file } = report;
+  return report.jobs.flatMap(({ job: name, verb, options }) => {
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
-    const blame = (error: CryptodlError): CryptodlError => ofJob(name, error);
-    return [{ name, blame, ...pastRun(path, { file: report.file, header: { options }, entries }, layers) }];
+    const past = { file, header: { verb, options }, entries, cut: undefined };
+    const run = pastRun(path, past, layers);
+    return [{ ...run, name, verb, blame: (error) => ofJob(name, run.blame(error)) }];
+  });
+}
+
+/** Reports of earlier versions say `retry` once they were retried. */
+function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb {
+  const { verb } = header;
+  if (verb === 'vision' || verb === 'metrics' || verb === 'repair') return verb;
+  return entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
+}
+
+/** `retry` writes what the report says, as the report says: it has no flags that could be put right. */
+function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlError {
+  const named = Object.keys(error.correction?.flags ?? {});
+  const known = new Set<string>(flagsOf('retry'));
+  if (named.every((name) => known.has(name))) return error;
+  return new CryptodlError(error.code, error.message, {
+    cause: error,
+    hint: 'the report says how its objects are written; what the lake lacks is fetched as the lake is held by',
+    correction: { command: continuing },
   });
 }
 

@@ -1,6 +1,5 @@
 /** Owner of commander: the command line, made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
-import type { Io } from '../io.js';
 import { isVerb, verbOf } from './command-words.js';
 import { camelCase, defaultOf, environmentName, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
@@ -18,8 +17,20 @@ export interface Invocation {
   readonly behind: readonly string[];
 }
 
+/** Whether a line can be typed: its verb has its flags. */
+export function isUnderstood(argv: readonly string[]): boolean {
+  try {
+    return parseCommandLine(argv, { stdout: { write: () => true } }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** Undefined when help or the version was asked for and printed. Throws usage errors. */
-export function parseCommandLine(argv: readonly string[], io: Io): Invocation | undefined {
+export function parseCommandLine(
+  argv: readonly string[],
+  io: { readonly stdout: { readonly write: (text: string) => unknown } },
+): Invocation | undefined {
   let invocation: Invocation | undefined;
   const { own, behind } = partsOf(argv);
   const program = new Command('cryptodl')

@@ -11,9 +11,11 @@ import type { JobsReport } from '../report/failure-report.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
 import type { EndedJob } from '../report/jobs-block.js';
 import type { Log } from '../report/log.js';
+import type { ReadReport } from '../report/read-failure-report.js';
 import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
+import { cutWarning } from '../run/want-failures.js';
 import { shownPath } from '../shown-path.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
@@ -28,7 +30,7 @@ export interface JobsRun {
   /** Of the run as a whole. */
   readonly resolved: Resolved;
   /** The report that is run again. */
-  readonly earlier?: string;
+  readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
   readonly io: Io;
   readonly typed: Typed;
 }
@@ -49,14 +51,15 @@ interface Shared {
 
 /** A job that ends early does not keep the others from their turn; a signal does. */
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
-  const { jobs, io, typed } = request;
+  const { jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
-  await refuseBadReport(options.failures, request.earlier);
+  await refuseBadReport(options.failures, earlier?.file);
   const startedMs = systemClock.monotonic();
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
     ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
-  const where = { options, home: io.environment['HOME'], earlier: request.earlier, nowMs: systemClock.now() };
+  const home = io.environment['HOME'];
+  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
   const report = createJobsReport(sharedReport(where), isWhole);
   const log = openLogOf(options);
   const signals = watchSignals(io);
@@ -77,7 +80,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
 }
 
 async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Promise<Told> {
-  const { name, verb, resolved, failures } = job;
+  const { name, verb, resolved, failures, blame } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
   const reporter = openReporter(resolved.options, { io, log: ofJob, job: name });
   const request = {
@@ -92,7 +95,7 @@ async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Pr
     ...(failures === undefined ? {} : { failures }),
   };
   try {
-    return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job });
+    return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job, blame });
   } finally {
     reporter.close();
   }
@@ -106,9 +109,13 @@ interface End {
   readonly signal: Signalled;
 }
 
-function conclude({ resolved, io }: JobsRun, { ended, reportPath, elapsedMs, log, signal }: End): ExitCode {
+function conclude(
+  { resolved, earlier, io }: JobsRun,
+  { ended, reportPath, elapsedMs, log, signal }: End,
+): ExitCode {
   const { options } = resolved;
-  const codes = ended.flatMap(({ told }) => told?.exitCode ?? []);
+  const untold = earlier?.cut === undefined ? [] : [3 as const];
+  const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...untold];
   const exitCode = exitCodeOfJobs(codes, signal);
   if (options['dry-run'] === true) return exitCode;
   const jobs = ended.map(asEnded);
@@ -116,6 +123,7 @@ function conclude({ resolved, io }: JobsRun, { ended, reportPath, elapsedMs, log
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(options, { io, log });
   const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown });
+  if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job, told }) => ({

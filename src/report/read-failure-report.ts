@@ -65,12 +65,21 @@ export interface ReadReport {
   /** Empty for the report of a single run. */
   readonly jobs: readonly JobHeader[];
   readonly entries: readonly ReportEntry[];
+  /** The last line, when it was not written to its end: what failed there is not known. */
+  readonly cut: CutLine | undefined;
 }
 
-/** Reads a report. Usage errors for files that are none, with the line. A torn last line is ignored. */
+export interface CutLine {
+  /** From 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Reads a report. Usage errors for files that are none, with the line. */
 export async function readFailureReport(path: string): Promise<ReadReport> {
-  const parsed = await linesOf(path);
-  const header = v.safeParse(HeaderSchema, parsed[0]);
+  const { lines, cut } = await linesOf(path);
+  const [first, ...others] = lines;
+  const header = v.safeParse(HeaderSchema, first?.content);
   if (!header.success)
     throw usage(
       `${path} is not a failure report: its first line is no header`,
@@ -78,9 +87,7 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
     );
   const jobs: JobHeader[] = [];
   const entries: ReportEntry[] = [];
-  for (const [index, content] of parsed.entries()) {
-    if (index === 0) continue;
-    const line = index + 1;
+  for (const { line, content } of others) {
     const job = v.safeParse(JobSchema, content);
     if (job.success) {
       jobs.push(job.output);
@@ -92,7 +99,7 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
     entries.push({ ...entry.output, line });
   }
   refuseStrays(path, jobs, entries);
-  return { file: await fileOf(path), header: header.output, jobs, entries };
+  return { file: await fileOf(path), header: header.output, jobs, entries, cut };
 }
 
 /** Whether a text is the first line of a report. */
@@ -109,21 +116,39 @@ async function fileOf(path: string): Promise<string | undefined> {
   return (await lstat(path)).isSymbolicLink() ? realpath(path) : path;
 }
 
-async function linesOf(path: string): Promise<unknown[]> {
+interface Lines {
+  readonly lines: readonly { readonly line: number; readonly content: unknown }[];
+  readonly cut: CutLine | undefined;
+}
+
+async function linesOf(path: string): Promise<Lines> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
     throw usage(`cannot read ${path} (${errnoOf(error)})`, 'cryptodl retry data/failures/vision-….jsonl');
   }
-  const lines = text.split('\n').slice(0, -1);
-  return lines.map((line, index) => {
-    try {
-      return JSON.parse(line) as unknown;
-    } catch {
-      throw usage(`${path} line ${index + 1} is not JSON`, 'give the failure report of a run');
-    }
-  });
+  const texts = text.split('\n').map((each, index) => ({ line: index + 1, text: each }));
+  const last = texts.at(-1);
+  const cut = last !== undefined && contentOf(last.text) === undefined ? texts.pop() : undefined;
+  const lines = texts
+    .filter((each) => each.text.trim() !== '')
+    .map((each) => {
+      const content = contentOf(each.text);
+      if (content === undefined)
+        throw usage(`${path} line ${each.line} is not JSON`, 'give the failure report of a run');
+      return { line: each.line, content };
+    });
+  return { lines, cut: cut?.text.trim() === '' ? undefined : cut };
+}
+
+/** Undefined for what is not JSON. */
+function contentOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A failure whose job is not told has no options to be run with. */

@@ -17,6 +17,8 @@ export interface ReportFileOptions {
    * `replace`: takes the place of an earlier report when the run ends, even empty: what succeeded leaves it.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
+  /** The cut last line of the earlier report: it is kept as the last one, until it is removed by hand. */
+  readonly cutLine?: string;
 }
 
 export interface ReportFile {
@@ -54,6 +56,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;
+      if (options.cutLine !== undefined) await opened.appendFile(options.cutLine);
       if (!isStream) await opened.sync();
       await opened.close();
       if (replaces && isComplete) await rename(path, options.path);

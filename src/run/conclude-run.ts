@@ -29,6 +29,7 @@ export interface Ending {
   readonly query: string | undefined;
   readonly ended: CryptodlError | undefined;
   readonly reportPath: string | undefined;
+  readonly isCut: boolean;
   readonly elapsedMs: number;
 }
 
@@ -42,7 +43,7 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
       ended: ended?.code,
       signal: undefined,
       waitedTooLong: tally.waitedTooLong,
-      failedRetryable: tally.failedRetryable,
+      failedRetryable: tally.failedRetryable + (ending.isCut ? 1 : 0),
       failedPermanent: tally.failedPermanent,
       holes: tally.absentBy.hole ?? 0,
       partial: tally.outcomes.partial,

@@ -32,6 +32,8 @@ export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;
   readonly totals: PlanTotals;
   readonly report: FailureReport;
+  /** The report that is run again has a failure that cannot be read. */
+  readonly isCut: boolean;
   /** Path under which the lake's data of this run lies, for the closing block. */
   readonly dataPath: string;
   /** How to read the result. */

@@ -5,6 +5,7 @@ import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
+import type { CutLine } from '../report/read-failure-report.js';
 import { partialPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import { refuseBadPlace } from '../report/report-place.js';
@@ -16,14 +17,17 @@ import type { PastFailures } from './want-failures.js';
 /** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */
 export function openReport(
   session: Session,
-  { resolved, failures: past, shareReport }: Reporting,
-  verb: RunHeader['verb'],
+  { resolved, verb, failures: past, shareReport }: Reporting,
 ): FailureReport {
-  const header = headerOf(session, resolved.texts, verb);
+  const header = headerOf(session, { ...past?.options, ...resolved.texts }, verb);
   if (shareReport !== undefined) return shareReport(header);
   const { failures } = session.options;
   const own = join(session.paths.failures, reportName(verb, session.clock.now()));
-  return createFailureReport({ header, ...destination({ failures, earlier: past?.file, own }) });
+  return createFailureReport({
+    header,
+    ...destination({ failures, earlier: past?.file, own }),
+    ...(past?.cut === undefined ? {} : { cutLine: past.cut.text }),
+  });
 }
 
 interface Destination {
@@ -54,19 +58,20 @@ export async function refuseBadReport(
 
 interface Reporting {
   readonly resolved: Resolved;
+  readonly verb: RunHeader['verb'];
   readonly failures?: PastFailures;
   readonly shareReport?: ShareReport;
 }
 
 /** Where the runs of one command write theirs together. */
-export function sharedReport({ options, home, earlier, nowMs }: Sharing): ReportFileOptions {
+export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
-  const verb = earlier === undefined ? 'run' : 'retry';
   const at = new Date(nowMs).toISOString();
-  const own = join(failures, reportName(verb, nowMs));
+  const own = join(failures, reportName('run', nowMs));
   return {
-    header: { verb, tool: TOOL_VERSION, at, options: { out: [root] } },
+    header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
     ...destination({ failures: options.failures, earlier, own }),
+    ...(cut === undefined ? {} : { cutLine: cut.text }),
   };
 }
 
@@ -75,6 +80,8 @@ interface Sharing {
   readonly home: string | undefined;
   /** The report that this one takes the place of. */
   readonly earlier: string | undefined;
+  /** Its last line, when it was not written to its end. */
+  readonly cut: CutLine | undefined;
   readonly nowMs: number;
 }
 
@@ -83,12 +90,17 @@ function reportName(verb: string, nowMs: number): string {
   return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
 }
 
-function headerOf(session: Session, texts: RawValues, verb: RunHeader['verb']): RunHeader {
+function headerOf(
+  session: Session,
+  texts: PastFailures['options'] | RawValues,
+  verb: RunHeader['verb'],
+): RunHeader {
   // Reports are passed on; a proxy is nobody else's business, and may hold a password, like an address that is pinged.
   const told = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
   const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
   // Places, whatever the next working directory is.
   options['out'] = [session.paths.root];
+  if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
   if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];
   return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
 }

@@ -146,11 +146,12 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
     refuseAllEnded(session.venue, wanted.ended, plan.totals);
     refuseLargePlan(session, plan);
     session.observer.announce(announcement(session, wanted, plan));
-    const report = openReport(session, request, wanted.verb);
+    const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
     const { executePlan } = await import('./execute-plan.js');
-    return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals });
+    const isCut = request.failures?.cut !== undefined;
+    return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals, isCut });
   } finally {
     await plan.spool.close();
   }

@@ -5,7 +5,7 @@ import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Series } from '../task.js';
-import type { ReportEntry } from '../report/read-failure-report.js';
+import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, objectKey, restKey } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
 import { restOffer } from './rest-offer.js';
@@ -18,11 +18,20 @@ export interface PastFailures {
   /** What the next report takes the place of; undefined when this one came through a pipe. */
   readonly file: string | undefined;
   readonly entries: readonly ReportEntry[];
+  readonly cut: CutLine | undefined;
+  /** Of the run that failed. */
+  readonly options: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What a person must do about a report whose last line is cut: what failed there is not known. */
+export function cutWarning(path: string, { line }: CutLine): string {
+  return `${path} line ${line} is cut: what failed there is not known; run the command of that run again, then remove the line`;
 }
 
 /** Throws usage errors for entries that no archive key fits. */
 export function wantFailures(session: Session, failures: PastFailures): Wanted {
-  const { path, entries } = failures;
+  const { path, entries, cut } = failures;
+  if (cut !== undefined) session.observer.warn(cutWarning(path, cut));
   return {
     verb: 'retry',
     requests: requestsOf(session, failures),
@@ -74,18 +83,39 @@ function offerAgain({ venue, nowMs }: Session, series: Series): Pick<SeriesReque
   return rest === undefined ? {} : { rest };
 }
 
-/** Of one run's options those that the next try of it keeps: where the lake is and how it is verified, not what was chosen. */
+/** Of one run's options those that the next try of it keeps: not what was chosen, nor how a run of its day was told. */
 const CARRIED: readonly FlagName[] = [
   'out',
   'format',
+  'temp-dir',
+  'force',
+  'revisions',
+  'recheck-days',
   'verify',
+  'stale-checksum',
+  'strict',
+  'concurrency',
+  'retry-preset',
+  'retries',
+  'retry-delay',
+  'retry-strategy',
+  'breaker-open',
+  'connect-timeout',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+  'max-wait',
+  'blocked-wait',
+  'priority',
+  'bwlimit',
+  'http2',
+  'ca-file',
   'archive-url',
   'listing-url',
+  'fallback-url',
   'fapi-url',
   'dapi-url',
   'spot-url',
-  'temp-dir',
-  'force',
 ];
 
 export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {

@@ -281,7 +281,7 @@ jobs:
     // --verify etag asks for no sidecar.
     expect(archive.requests.filter((path) => path === `/${BTC}.CHECKSUM`)).toEqual([]);
     expect(lines('failed.jsonl')).toMatchObject([
-      { kind: 'header', verb: 'retry' },
+      { kind: 'header', verb: 'run' },
       { kind: 'job', job: 'eth', options: { out: [join(cwd, 'b')] } },
       { kind: 'failed', job: 'eth', key: ETH },
     ]);

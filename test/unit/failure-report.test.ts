@@ -166,10 +166,23 @@ describe('a report that replaces an earlier one', () => {
 describe('reading', () => {
   const header = JSON.stringify({ v: 1, kind: 'header', ...HEADER });
 
-  it('ignores a torn last line', async () => {
+  it('tells of a last line that was not written to its end', async () => {
     const path = join(scratch, 'torn.jsonl');
     writeFileSync(path, `${header}\n{"v":1,"kind":"fai`);
-    expect((await readFailureReport(path)).entries).toEqual([]);
+    expect(await readFailureReport(path)).toMatchObject({
+      entries: [],
+      cut: { line: 2, text: '{"v":1,"kind":"fai' },
+    });
+  });
+
+  it('takes a last line without a line end, and passes over blank lines', async () => {
+    const path = await earlier();
+    const [first = '', failure = ''] = readFileSync(path, 'utf8').split('\n');
+    writeFileSync(path, `\n${first}\r\n\n  \n${failure}`);
+    expect(await readFailureReport(path)).toMatchObject({
+      entries: [{ line: 5, period: '2024-01-15' }],
+      cut: undefined,
+    });
   });
 
   it.each([

@@ -1,0 +1,120 @@
+/** `cryptodl retry`: what it keeps of the run that failed, and what it makes of a damaged report. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const keyOf = (day: string): string => `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip`;
+const WANTED = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', '3', '--out', 'lake'];
+const REPORT = 'report.jsonl';
+let archive: TestArchive;
+let cwd: string;
+
+beforeAll(async () => {
+  const folder = join(scratch, 'archive');
+  const days = { from: '2026-11-18', to: '2026-11-20', cadence: 'daily' } as const;
+  makeArchive(folder, { ...days, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] });
+  archive = await startArchive(folder);
+});
+afterAll(() => archive.close());
+beforeEach(() => {
+  archive.fault = undefined;
+  cwd = mkdtempSync(join(scratch, 'in-'));
+});
+
+function cli(argv: readonly string[]): Promise<CliResult> {
+  return cryptodl(argv, {
+    cwd,
+    env: { CRYPTODL_ARCHIVE_URL: archive.url, CRYPTODL_NOW: '2026-11-21T12:00:00Z' },
+  });
+}
+
+function failing(...days: readonly string[]): void {
+  archive.fault = (path, _request, response) => {
+    if (!days.some((day) => path === `/${keyOf(day)}`)) return false;
+    response.writeHead(503).end();
+    return true;
+  };
+}
+
+const text = (): string => readFileSync(join(cwd, REPORT), 'utf8');
+const header = (): unknown => JSON.parse(text().split('\n')[0] ?? '');
+
+/** The last line of a report is cut, as by a full disk. Returns what is left of it. */
+function cut(): string {
+  const whole = text();
+  const kept = whole.slice(0, -40);
+  writeFileSync(join(cwd, REPORT), kept);
+  return kept.slice(kept.lastIndexOf('\n') + 1);
+}
+
+describe('a report whose last line is cut', () => {
+  it('is told and ends with 3 until the line is removed, and what succeeds leaves it', async () => {
+    failing('2026-11-19', '2026-11-20');
+    await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
+    const rest = cut();
+    archive.fault = undefined;
+    for (const line of [3, 2]) {
+      const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
+      expect([result.code, result.stderr]).toEqual([
+        3,
+        expect.stringContaining(`warning: report.jsonl line ${line} is cut: what failed there is not known`),
+      ]);
+      expect(text().split('\n').slice(1)).toEqual([rest]);
+    }
+    writeFileSync(join(cwd, REPORT), text().slice(0, -rest.length));
+    expect((await cli(['retry', REPORT, ...FAST])).code).toBe(0);
+  });
+
+  it('also when it is the report of several jobs', async () => {
+    failing('2026-11-20');
+    const job = '{ verb: vision, symbols: BTCUSDT, interval: 1h, days: 3, out: lake }';
+    writeFileSync(join(cwd, 'jobs.yaml'), `jobs: { a: ${job} }`);
+    await cli(['run', 'jobs.yaml', '--failures', REPORT, ...FAST]);
+    const rest = cut();
+    const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('report.jsonl line 3 is cut')]);
+    expect(text().endsWith(`\n${rest}`)).toBe(true);
+  });
+});
+
+it('keeps the options and the verb of the run, also for what came from REST', async () => {
+  failing('2026-11-20');
+  const pace = ['--retries', '1', '--retry-delay', '1ms', '--breaker-open', '50ms', '--progress', 'none'];
+  await cli(['vision', ...WANTED, '--failures', REPORT, ...pace]);
+  const [first = '', failure = ''] = text().split('\n');
+  const fromRest = failure.replace(keyOf('2026-11-20'), 'rest/um/klines/1h/BTCUSDT/2026-11-20');
+  writeFileSync(join(cwd, REPORT), `${first}\n\n${fromRest}\n`);
+  const { stdout } = await cli(['retry', REPORT, '--print-options']);
+  expect(stdout).toMatch(/^retry-preset +vision {2}\(/m);
+  expect(stdout).toMatch(/^retries +1 {2}\(failure report\)$/m);
+  writeFileSync(join(cwd, REPORT), `${first}\n\n${failure}\n`);
+  expect((await cli(['retry', REPORT, '--max-wait', '1s', '--progress', 'none'])).code).toBe(3);
+  expect(header()).toMatchObject({
+    verb: 'vision',
+    options: { retries: ['1'], symbols: ['BTCUSDT'], 'max-wait': ['1s'] },
+  });
+});
+
+it('suggests a line that runs when the lake is held with other settings', async () => {
+  failing('2026-11-19');
+  await cli(['vision', ...WANTED, '--partition', 'day', '--failures', REPORT, ...FAST]);
+  rmSync(join(cwd, 'lake'), { recursive: true });
+  await cli(['vision', ...WANTED, '--partition', 'month', ...FAST]);
+  archive.fault = undefined;
+  const result = await cli(['retry', REPORT, ...FAST]);
+  expect([result.code, result.stderr]).toEqual([
+    2,
+    expect.stringContaining('is held with --partition month'),
+  ]);
+  const line = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  expect(line).toBe('cryptodl vision --out lake');
+  const typed = await cli([...line.split(' ').slice(1), '--json']);
+  expect([typed.code, typed.events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1 } }]);
+});
