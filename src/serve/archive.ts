@@ -14,6 +14,8 @@ import { readTarget } from './request-target.js';
 const KEEP_ALIVE_MS = 60_000;
 /** A reader that takes nothing for so long is dropped: what it is sent waits in memory. */
 const STALLED_MS = 30_000;
+/** Each may hold some hundred kB of memory. A connection beyond them is closed without an answer. */
+const MOST_CONNECTIONS = 512;
 
 /**
  * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
@@ -43,6 +45,7 @@ export async function serveArchive(options: {
 }): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(archiveHandler(options.directory));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.maxConnections = MOST_CONNECTIONS;
   server.timeout = options.stalledMs ?? STALLED_MS;
   await listen(server, options.host, options.port);
   const address = server.address();
