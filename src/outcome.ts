@@ -12,6 +12,8 @@ interface Written {
   /** ISO 8601, of the first and the last row. */
   readonly first?: string;
   readonly last?: string;
+  /** Where rows are missing, as far as that is known: ISO instants `[from, to)`. */
+  readonly gaps?: readonly (readonly [string, string])[];
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
   /** Rows with the id of another row of the object and other values. */
@@ -26,6 +28,8 @@ interface Written {
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 
+export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
+
 type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   /** The archive has it no more; the held rows stay. */
   readonly withdrawn?: true;
@@ -33,7 +37,7 @@ type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
 
 /** What happened to one task. */
 export type Outcome =
-  | (Written & { readonly kind: 'ok' | 'partial' })
+  | WrittenOutcome
   | Skipped<'kind'>
   | { readonly kind: 'absent'; readonly reason: AbsenceReason }
   | { readonly kind: 'failed'; readonly error: CryptodlError };

@@ -42,6 +42,8 @@ export interface ArchiveObject {
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
+  /** Why nothing comes behind the last listed day of its series; absent: it is not the last, or more may come. */
+  readonly behind?: 'delisted' | 'dataset-ended';
 }
 
 export interface RestPeriod {

@@ -7,9 +7,9 @@ import type { Spans } from './spans.js';
 
 /**
  * `unexplained`: nothing is known of it, though there is data before and behind it. `not-fetched`: nothing is known, and it
- * lies before or behind all that is held.
+ * lies before or behind all that is held. `cut`: a held day of ticks ends or begins hours from midnight, and its neighbours do not.
  */
-export type GapReason = AbsenceReason | 'unexplained' | 'not-fetched';
+export type GapReason = AbsenceReason | 'unexplained' | 'not-fetched' | 'cut';
 
 /** What cannot be there is not missing. */
 const CANNOT_BE: ReadonlySet<GapReason> = new Set([

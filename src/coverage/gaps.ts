@@ -2,6 +2,7 @@
 import { monthOf, monthStart } from '../calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
+import { isLongStretch } from './cut-days.js';
 import { inWholeRows, isRow } from './halts.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -55,7 +56,31 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   addRows(coverage, halts, add);
   for (let i = 0; i < loose.length; i += 3)
     add(at(loose, i) * DAY_SECONDS, at(loose, i + 1) * DAY_SECONDS, 'unexplained', at(loose, i + 2));
+  gaps.push(...cutsOf(coverage, halts));
   return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
+}
+
+/** A cut day counts as one that is missing, also when both of its ends are. */
+function cutsOf({ cuts }: SeriesCoverage, { known }: Halts): Gap[] {
+  const unexplained = cuts.filter(({ from, to }) => {
+    const left = subtract([from / 1000, to / 1000], known);
+    return isLongStretch(totalOf(left) * 1000);
+  });
+  return unexplained.map(({ day, from, to }, index) => ({
+    from: Math.floor(from / 1000),
+    to: Math.ceil(to / 1000),
+    reason: 'cut',
+    amount: unexplained[index - 1]?.day === day ? 0 : 1,
+    isMissing: true,
+  }));
+}
+
+function totalOf(spans: Spans): number {
+  let total = 0;
+  eachSpan(spans, (from, to) => {
+    total += to - from;
+  });
+  return total;
 }
 
 function addRows(

@@ -8,6 +8,8 @@ import { rowSeconds } from '../venue/venue.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, Known } from './absent-days.js';
+import { cutStretches, hasTicks } from './cut-days.js';
+import type { EmptyStretch } from './cut-days.js';
 import { append, at, overlap, union } from './spans.js';
 import type { Spans } from './spans.js';
 
@@ -69,6 +71,8 @@ export interface SeriesCoverage {
   readonly loose: Spans;
   /** Held days whose rows are all known to be there or missing. */
   readonly knownDays: Spans;
+  /** Where held days of ticks are cut; other datasets have none. */
+  readonly cuts: readonly EmptyStretch[];
 }
 
 /** Every format that the series holds. Nothing when it holds nothing and nothing is remembered. */
@@ -116,7 +120,17 @@ function cover(
     absent: absentDays(heldDays, from, to, known),
     ...countsOf(within),
     ...missingRows(within, { from, to, seconds, heldDays, known }),
+    cuts: hasTicks(series) ? cutsOf(held, heldDays, known).filter(({ day }) => day >= from && day < to) : [],
   };
+}
+
+function cutsOf(held: readonly HeldObject[], heldDays: Spans, known: Known): EmptyStretch[] {
+  const lines = held.map(({ line }) => line);
+  return cutStretches(lines, hasEnded(reasons(heldDays, known)(at(heldDays, heldDays.length - 1))));
+}
+
+function hasEnded(behind: GapReason): boolean {
+  return behind === 'delisted' || behind === 'dataset-ended';
 }
 
 function secondsOf({ spec }: Surroundings, { interval }: Series): number | undefined {
@@ -266,7 +280,6 @@ function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): 
   if (isEarly && (before === 'not-listed-yet' || before === 'before-history')) edges.push(first);
   const behind = reasonOf(endDay);
   const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), reason: behind };
-  const isOver = behind === 'delisted' || behind === 'dataset-ended';
-  if (isOver && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
+  if (hasEnded(behind) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
   return edges;
 }

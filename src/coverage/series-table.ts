@@ -119,7 +119,8 @@ export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'row
 /** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; ends are the last of what is missing. */
 function gapText(gap: Gap, rowSeconds: number | undefined): string {
   const amount = amountText(gap.amount, unitOf({ rowSeconds }));
-  return `${spanText(gap.from, gap.to, rowSeconds)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
+  const grain = gap.reason === 'cut' ? 60 : rowSeconds;
+  return `${spanText(gap.from, gap.to, grain)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
 }
 
 export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS): string {

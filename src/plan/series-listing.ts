@@ -2,6 +2,7 @@
 import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
 import { objectKey, periodOfKey, seriesPrefix } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
 import type { Span, Venue } from '../venue/venue.js';
 import type { Listing } from './listing.js';
 
@@ -83,7 +84,15 @@ export async function listSeries(
   const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
   const copiedAt = listing.copiedAt?.(prefix);
-  return { objects, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
+  const listed = { objects, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
+  const object = last === undefined || more || cadence === 'monthly' ? undefined : objects.get(last.from);
+  if (object !== undefined) {
+    const span = findDataset(venue, series.market, series.dataset)?.spans.daily;
+    const behind = absenceReason(listed, dayPeriod(object.period.to), { today: want.today, span });
+    if (behind === 'delisted' || behind === 'dataset-ended')
+      objects.set(object.period.from, { ...object, behind });
+  }
+  return listed;
 }
 
 function periodAt(cadence: Cadence, day: number): Period {

@@ -109,8 +109,26 @@ export class Tally {
 
 function partialText(
   key: string,
-  { rows = 0, expectedRows = 0 }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows'>,
+  {
+    rows = 0,
+    expectedRows,
+    gaps = [],
+  }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps'>,
 ): string {
+  if (expectedRows === undefined) return `${key}: ${gaps.map(cutText).join(', ')}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
   return `${key}: ${rows} of ${expectedRows} rows${hint}`;
+}
+
+/** One of the gaps ends with the day, the other begins with it. */
+function cutText([from, to]: readonly [string, string]): string {
+  return isMidnight(to) ? `ends at ${hourText(from)}` : `begins at ${hourText(to)}`;
+}
+
+function isMidnight(instant: string): boolean {
+  return instant.endsWith('T00:00:00.000Z');
+}
+
+function hourText(instant: string): string {
+  return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
 }

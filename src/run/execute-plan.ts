@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
+import { CutDays } from './cut-days.js';
 import { downloadContext, downloadObject, memoryOf, rowsOfZip } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { Timer } from '../clock.js';
@@ -85,6 +86,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     session.observer.warn(message);
   });
   const months = new MonthsFromDays(session);
+  const cutDays = new CutDays(session, absences);
   const notes = { report: run.report, absences, months };
   const queue = new RunQueue<ReceivedObject>(
     {
@@ -101,7 +103,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       bytesOf: ({ series, object }) =>
         object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
       write: (plan, received, missing) =>
-        writeObjects(session, { writer: writers.of(plan), months }, plan, received, missing),
+        writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
       onSettled: (plan, task) => recordSettled(session, notes, plan, task),
     },
@@ -126,6 +128,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       await takeDays(months, run.totals, (plans) => queue.run(plans));
     } finally {
       await months.tell();
+      await cutDays.tell();
     }
     await session.lock?.confirm();
     await absences.write();

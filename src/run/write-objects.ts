@@ -1,18 +1,25 @@
 /** What has arrived goes to its writer, and what became of it to whoever is told. */
+import type { CutDays } from './cut-days.js';
 import { forget } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../errors.js';
-import type { Outcome } from '../outcome.js';
+import type { WrittenOutcome } from '../outcome.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import type { Session } from './session.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import type { Missing, PartitionWriter, WriteResult } from '../write/writer.js';
 
+interface Recipients {
+  readonly writer: PartitionWriter;
+  readonly months: MonthsFromDays;
+  readonly cutDays: CutDays;
+}
+
 /** Keys that are not written, with why; `held`: the archive has it no more, and what is held of it stays. */
 export async function writeObjects(
   session: Session,
-  { writer, months }: { readonly writer: PartitionWriter; readonly months: MonthsFromDays },
+  { writer, months, cutDays }: Recipients,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
   missing: Missing,
@@ -50,7 +57,7 @@ export async function writeObjects(
     }
     const { replaces, ...facts } = written;
     const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
-    const outcome: Outcome = {
+    const outcome: WrittenOutcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,
       unverified: object.verified === 'crc' && session.options.verify !== 'none',
@@ -61,7 +68,8 @@ export async function writeObjects(
     const tell = (): Promise<void> => session.tell(plan, object.object, outcome);
     const { gaps } = facts;
     const isDoubtful =
-      isPartial && gaps !== undefined && months.doubt({ plan, object: object.object, gaps, tell });
+      (isPartial && gaps !== undefined && months.doubt({ plan, object: object.object, gaps, tell })) ||
+      (await cutDays.doubt({ plan, object: object.object, outcome }));
     if (!isDoubtful) await tell();
   }
   const refused = new Map<string, CryptodlError | 'held'>(result.failed);

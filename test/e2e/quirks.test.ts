@@ -427,6 +427,97 @@ describe('rows that are missing', () => {
     expect(eventOf(ok, trade)).toMatchObject({ outcome: 'ok', last: '2023-01-23T02:30:00Z' });
   });
 
+  describe('days of trades', () => {
+    const DAYS = ['13', '14', '15', '16', '17'].map((day) => `2024-01-${day}`);
+    /** A trade every so many minutes between two hours of the day. */
+    const trades = (day: string, minutes: number, from = 0, to = 24): string => {
+      const start = Date.parse(`${day}T00:00:00Z`);
+      const lines: string[] = [];
+      for (let at = from * 60; at < to * 60; at += minutes)
+        lines.push(`${at + 1},1.5,2,${at + 1},${at + 1},${start + at * 60_000},true\n`);
+      return AGG_TRADES + lines.join('');
+    };
+    const NAMES = { market: 'um', dataset: 'aggTrades' } as const;
+    const range = (out: string, ...flags: string[]): Asked => ({
+      out,
+      days: ['2024-01-13', '2024-01-17'],
+      flags: ['--now', '2024-03-01T12:00:00Z', ...flags],
+    });
+    const ends = (result: CliResult, symbol: string): unknown[] =>
+      DAYS.map((day) => eventOf(result, keyOf({ ...NAMES, symbol }, day))).map(
+        (event) => (event as { outcome: string }).outcome,
+      );
+
+    it.each(['day', 'month'])(
+      'that end or begin hours from midnight between whole ones are partial with the hour, by %s',
+      async (partition) => {
+        const series = { ...NAMES, symbol: `CUT${partition.toUpperCase()}USDT` };
+        const hours: Record<string, [number, number]> = { '2024-01-15': [0, 7], '2024-01-16': [17, 24] };
+        for (const day of DAYS) put(series, day, trades(day, 1, ...(hours[day] ?? [0, 24])));
+        const out = `cut-${partition}`;
+        const result = await run(series, range(out, '--partition', partition, '--strict'));
+        expect([result.code, ends(result, series.symbol)]).toEqual([
+          4,
+          ['ok', 'ok', 'partial', 'partial', 'ok'],
+        ]);
+        expect(eventOf(result, keyOf(series, '2024-01-15'))).toMatchObject({
+          gaps: [['2024-01-15T06:59:00.000Z', '2024-01-16T00:00:00.000Z']],
+        });
+        expect(result.stderr).toContain(`${keyOf(series, '2024-01-15')}: ends at 06:59 UTC`);
+        expect(result.stderr).toContain(`${keyOf(series, '2024-01-16')}: begins at 17:00 UTC`);
+        const covered = await cryptodlOk([
+          'coverage',
+          '--out',
+          lake(out),
+          '--now',
+          '2024-01-18T12:00:00Z',
+          '--json',
+        ]);
+        expect(covered.events[0]).toMatchObject({
+          expected: 5,
+          missing: 2,
+          gaps: [
+            { from: '2024-01-15T06:59:00.000Z', to: '2024-01-16T17:00:00.000Z', reason: 'cut', days: 2 },
+          ],
+        });
+      },
+    );
+
+    it('are judged by the days that were held before, as a daily run needs it', async () => {
+      const series = { ...NAMES, symbol: 'DAILYUSDT' };
+      for (const day of DAYS) put(series, day, trades(day, 1, 0, day.endsWith('17') ? 7 : 24));
+      const flags = ['--now', '2024-01-18T12:00:00Z'];
+      await runOk(series, { out: 'cut-daily', days: ['2024-01-13', '2024-01-16'], flags });
+      const result = await runOk(series, { out: 'cut-daily', days: ['2024-01-17', '2024-01-17'], flags });
+      expect(eventOf(result, keyOf(series, '2024-01-17'))).toMatchObject({ outcome: 'partial' });
+    });
+
+    it('of a quiet symbol are whole, though hours lie between its trades', async () => {
+      const series = { ...NAMES, symbol: 'QUIETUSDT' };
+      const hours: Record<string, [number, number]> = { '2024-01-15': [0, 7], '2024-01-16': [13, 24] };
+      for (const day of DAYS) put(series, day, trades(day, 180, ...(hours[day] ?? [0, 24])));
+      const result = await runOk(series, range('quiet'));
+      expect(ends(result, series.symbol)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    });
+
+    it('on which a symbol is listed and delisted are whole, in the run and in coverage', async () => {
+      const series = { ...NAMES, symbol: 'EDGEUSDT' };
+      const hours: Record<string, [number, number]> = { '2024-01-13': [8, 24], '2024-01-17': [0, 9] };
+      for (const day of DAYS) put(series, day, trades(day, 1, ...(hours[day] ?? [0, 24])));
+      const result = await runOk(series, range('edges'));
+      expect(ends(result, series.symbol)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+      const covered = await cryptodlOk([
+        'coverage',
+        '--out',
+        lake('edges'),
+        '--now',
+        '2024-03-01T12:00:00Z',
+        '--json',
+      ]);
+      expect(covered.events[0]).toMatchObject({ expected: 5, missing: 0 });
+    });
+  });
+
   it('minutes of an exchange halt have no row, and none is made up', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'HALTUSDT' };
     const hours = bars('2018-02-08T00:00:00Z', HOUR_MS, 24);

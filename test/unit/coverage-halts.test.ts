@@ -8,7 +8,7 @@ const DAY = 86_400;
 const FIRST = 20_000;
 
 function coverage(differences: Partial<SeriesCoverage>): SeriesCoverage {
-  const nothing = { absent: [], gaps: [], edges: [], loose: [] };
+  const nothing = { absent: [], gaps: [], edges: [], loose: [], cuts: [] };
   return { from: FIRST, to: FIRST + 10, rowSeconds: 3600, ...nothing, ...differences } as SeriesCoverage;
 }
 
@@ -18,6 +18,13 @@ function reasonsOf(series: SeriesCoverage, from: number, to: number): unknown[] 
 }
 
 describe('a known halt', () => {
+  it('explains a day of ticks that is cut by it, and no other', () => {
+    const [from, to] = [(FIRST * DAY + 7 * 3600) * 1000, (FIRST + 1) * DAY * 1000];
+    const series = coverage({ cuts: [{ day: FIRST, at: 'end', from, to }] });
+    expect(reasonsOf(series, 7 * 3600, 23 * 3600)).toEqual([]);
+    expect(reasonsOf(series, 7 * 3600, 21 * 3600)).toEqual([[7, 24, 'cut']]);
+  });
+
   it('explains the rows that it touches, and no others', () => {
     const series = coverage({ gaps: [FIRST * DAY, FIRST * DAY + 6 * 3600] });
     expect(reasonsOf(series, 3600 + 600, 2 * 3600 + 60)).toEqual([

@@ -156,6 +156,7 @@ describe('amounts', () => {
           gaps: spansOf(lacks).map((hour) => at * DAY + hour * 3600),
           edges: [],
           loose: [],
+          cuts: [],
         } as unknown as SeriesCoverage;
         const gaps = gapsOf(coverage, NO_HALTS);
         const reasons = new Map(modelOf(days));

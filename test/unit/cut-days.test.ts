@@ -1,0 +1,88 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dayText } from '../../src/calendar.js';
+import { cutStretches } from '../../src/coverage/cut-days.js';
+import type { ObjectLine } from '../../src/lake/manifest.js';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3600_000;
+const FIRST = 20_000;
+
+/** The hours of the first and the last row of a day, and its rows. */
+type Hours = readonly [first: number, last: number, rows?: number];
+const WHOLE: Hours = [0, 24, 5000];
+
+function line(day: number, [first, last, rows = 1000]: Hours): ObjectLine {
+  const instant = (hour: number): string => new Date(day * DAY_MS + hour * HOUR_MS).toISOString();
+  const facts = { period: dayText(day), rows, first: instant(first), last: instant(last) };
+  return { cadence: 'daily', ...facts } as ObjectLine;
+}
+
+/** What is cut of days one after the other; undefined: not held. */
+function cuts(days: readonly (Hours | undefined)[], hasEnded = false): string[] {
+  const lines = days.flatMap((hours, index) => (hours === undefined ? [] : [line(FIRST + index, hours)]));
+  return cutStretches(lines, hasEnded).map(({ day, at }) => `${day - FIRST} ${at}`);
+}
+
+describe('a day is cut', () => {
+  it('at the side that most of its neighbours have', () => {
+    expect(cuts([WHOLE, [0, 7], WHOLE])).toEqual(['1 end']);
+    expect(cuts([WHOLE, [17, 24], WHOLE])).toEqual(['1 begin']);
+    expect(cuts([WHOLE, [9, 15], WHOLE])).toEqual(['1 begin', '1 end']);
+    expect(cuts([WHOLE, WHOLE, [0, 7]])).toEqual(['2 end']);
+    expect(cuts([WHOLE, WHOLE, [0, 7], [0, 9], WHOLE])).toEqual(['2 end', '3 end']);
+  });
+
+  it('by more than two hours', () => {
+    expect(cuts([WHOLE, [0, 21.9], WHOLE])).toEqual(['1 end']);
+    expect(cuts([WHOLE, [0, 22], WHOLE])).toEqual([]);
+  });
+
+  it('only where two neighbours are held within a week', () => {
+    expect(cuts([WHOLE, [0, 7]])).toEqual([]);
+    const week = Array.from({ length: 7 }, () => undefined);
+    expect(cuts([WHOLE, WHOLE, ...week, [0, 7]])).toEqual([]);
+    expect(cuts([WHOLE, WHOLE, ...week.slice(2), [0, 7]])).toEqual(['7 end']);
+  });
+
+  it('only where ten rows are missing at its rate', () => {
+    expect(cuts([WHOLE, [0, 12, 11], WHOLE])).toEqual(['1 end']);
+    expect(cuts([WHOLE, [0, 12, 10], WHOLE])).toEqual([]);
+    expect(cuts([WHOLE, [7, 7, 1], WHOLE])).toEqual([]);
+  });
+
+  it('not where its neighbours pause as well', () => {
+    expect(
+      cuts([
+        [0, 21],
+        [0, 20],
+        [0, 21],
+      ]),
+    ).toEqual([]);
+  });
+
+  it('not at the begin of the first held day, and not at the end of a series', () => {
+    expect(cuts([[9, 15], WHOLE, WHOLE])).toEqual(['0 end']);
+    expect(cuts([WHOLE, WHOLE, [9, 15]], true)).toEqual(['2 begin']);
+  });
+
+  it('never where all days have rows every hour, and always where hours of one of them are left out', () => {
+    const hoursOf = fc.tuple(
+      fc.double({ min: 0, max: 0.1, noNaN: true }),
+      fc.double({ min: 23.9, max: 24, noNaN: true }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(hoursOf, { minLength: 3, maxLength: 20 }),
+        fc.nat(),
+        fc.double({ min: 1, max: 20, noNaN: true }),
+        (days, index, last) => {
+          expect(cuts(days)).toEqual([]);
+          const at = index % days.length;
+          const cut = days.map((hours, day): Hours => (day === at ? [hours[0], last] : hours));
+          expect(cuts(cut)).toEqual([`${at} end`]);
+        },
+      ),
+    );
+  });
+});
