@@ -92,6 +92,13 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE;
 
+/**
+ * The longest wait that a host can ask for. Binance's own bans last from 2 minutes to 3 days; a longer one is a mistake of
+ * the host, or of a clock, and must not keep a machine from it for ever.
+ */
+export const LONGEST_WAIT_DAYS = 7;
+export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * 24 * 3600_000;
+
 /** How the command line that was typed becomes one that works. */
 export interface Correction {
   /** Flags with the values to give instead; null: leave the flag out. */
@@ -108,7 +115,7 @@ export interface Correction {
 
 interface Details {
   readonly cause?: unknown;
-  /** How long the other side asked us to wait. */
+  /** How long the other side asked us to wait, at most LONGEST_WAIT_MS. */
   readonly retryAfterMs?: number;
   /** Command line or action that helps, printed on a line of its own. */
   readonly hint?: string;

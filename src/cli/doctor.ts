@@ -7,7 +7,8 @@ import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
 import { printLines } from '../printable.js';
-import { examine } from '../run/examine.js';
+import { examine, forgetBans } from '../run/examine.js';
+import type { ExamineRequest } from '../run/examine-hosts.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { watchSignals } from './watch-signals.js';
@@ -26,7 +27,7 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
   const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
   let isRead = true;
   try {
-    const findings = examine({
+    const request: ExamineRequest = {
       options,
       surroundings: surroundingsOf(io.environment),
       clock: systemClock,
@@ -34,7 +35,9 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
       warn: (message) => {
         printLines(io.stderr, [`warning: ${message}`]);
       },
-    });
+    };
+    const host = options['clear-bans'];
+    const findings = host === undefined ? examine(request) : forgetBans(request, host);
     for await (const found of findings) {
       counts[found.status] += 1;
       if (!isRead || (options.quiet === true && found.status === 'ok')) continue;

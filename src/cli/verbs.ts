@@ -139,6 +139,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl doctor',
       'cryptodl doctor --out /srv/lake --quiet',
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
+      'cryptodl doctor --clear-bans fapi.binance.com',
     ],
     aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest', 'ping'],
   },

@@ -688,6 +688,15 @@ const FLAGS = {
     parse: parse.url,
     default: venue.hosts.spot,
   }),
+  'clear-bans': optional({
+    group: 'Network',
+    verbs: ['doctor'],
+    value: 'HOST',
+    doc: 'forget what is remembered of bans by this host, say what was removed, and check nothing else',
+    parse: parse.text,
+    example: 'fapi.binance.com',
+    aka: ['clear-ban', 'unban', 'forget-bans'],
+  }),
   host: defaulted({
     group: 'Network',
     verbs: ['serve'],

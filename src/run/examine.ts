@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Ask } from '../doctor/answers.js';
-import { checkBans } from '../doctor/bans.js';
+import { checkBans, clearBans } from '../doctor/bans.js';
 import { checkClock } from '../doctor/clock-difference.js';
 import { finding } from '../doctor/finding.js';
 import type { Finding } from '../doctor/finding.js';
@@ -62,6 +62,12 @@ async function* published(scene: Scene): AsyncGenerator<Finding> {
       };
       yield finding('published', 'ok', publicationText(hour), words);
     }
+}
+
+/** `doctor --clear-bans HOST`: only that; no host is asked. */
+export async function* forgetBans(request: ExamineRequest, host: string): AsyncGenerator<Finding> {
+  const { options, surroundings, clock, warn } = request;
+  yield await clearBans(new Bans({ folder: stateFolder(options, surroundings), clock, warn }), host);
 }
 
 /** Never resolves. */

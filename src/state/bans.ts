@@ -1,6 +1,6 @@
 /** What a host has asked not to be asked for, until when: remembered for the next run (mechanisms D18, N26). */
 import type { Clock } from '../clock.js';
-import { CryptodlError } from '../errors.js';
+import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../errors.js';
 import { hostOf } from '../fetch.js';
 import { StateFile } from './state-file.js';
 import type { StateFileOptions } from './state-file.js';
@@ -19,24 +19,26 @@ const READ_EVERY_MS = 1000;
 export class Bans {
   readonly #file: StateFile<BansByPlace>;
   readonly #clock: Clock;
+  readonly #warn: (message: string) => void;
   readonly #writing = new Set<Promise<void>>();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
   constructor(options: Omit<StateFileOptions, 'name'>) {
     this.#clock = options.clock;
+    this.#warn = options.warn;
     this.#file = new StateFile({ ...options, name: 'bans.json' }, parseBans, {});
   }
 
   /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
   async refuse(places: readonly string[]): Promise<void> {
-    const bans = await this.#file.read();
+    const bans = await this.#read();
     const now = this.#clock.now();
     for (const place of places) {
       const ban = bans[place];
       if (ban === undefined || ban.until <= now) continue;
       const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
       throw new CryptodlError('wait-too-long', `${ban.why}: nothing is asked of it before ${until} UTC`, {
-        hint: 'run the same command after that',
+        hint: `run the same command after that; if the ban is a mistake, forget it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
       });
     }
   }
@@ -44,14 +46,14 @@ export class Bans {
   /** All that last, by place. */
   async lasting(): Promise<ReadonlyMap<string, Ban>> {
     const now = this.#clock.now();
-    return new Map(Object.entries(await this.#file.read()).filter(([, { until }]) => until > now));
+    return new Map(Object.entries(await this.#read()).filter(([, { until }]) => until > now));
   }
 
   /** How long a place is still banned, also by what other runs were told since this one began; 0 when it is not. */
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
-      this.#known = { at: now, bans: this.#file.read() };
+      this.#known = { at: now, bans: this.#read() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
     return Math.max(0, until - this.#clock.now());
   }
@@ -62,9 +64,34 @@ export class Bans {
     this.#writing.add(writing);
   }
 
+  /** Forgets all bans of a host; resolves to the places of which one was remembered. */
+  async clear(host: string): Promise<string[]> {
+    const places: string[] = [];
+    await this.#file.update((bans) => {
+      const others = Object.entries(bans).filter(([place]) => hostOfPlace(place) !== host);
+      places.push(...Object.keys(bans).filter((place) => hostOfPlace(place) === host));
+      return Object.fromEntries(others);
+    });
+    return places;
+  }
+
   /** Resolves when everything that was remembered is on the disk. */
   async written(): Promise<void> {
     await Promise.all(this.#writing);
+  }
+
+  /** A ban that ends later than any host can ask for is shortened in the file, so that it ends. */
+  async #read(): Promise<BansByPlace> {
+    const bans = await this.#file.read();
+    const latest = this.#clock.now() + LONGEST_WAIT_MS;
+    const absurd = Object.entries(bans).filter(([, { until }]) => until > latest);
+    if (absurd.length === 0) return bans;
+    const places = absurd.map(([place]) => place).join(', ');
+    this.#warn(
+      `the remembered ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: no host bans for longer`,
+    );
+    await this.#file.update((all) => shortened(all, latest));
+    return shortened(bans, latest);
   }
 
   #write(place: string, ban: Ban): Promise<void> {
@@ -81,6 +108,19 @@ export class Bans {
 /** What is counted together, and where: servers on one machine are not one server. */
 export function placeOf(bucket: string, url: string): string {
   return `${bucket} ${hostOf(url)}`;
+}
+
+/** Of `placeOf`: the name of a bucket has no blank. */
+function hostOfPlace(place: string): string {
+  return place.slice(place.indexOf(' ') + 1);
+}
+
+function shortened(bans: BansByPlace, latest: number): BansByPlace {
+  const entries = Object.entries(bans).map(([place, ban]) => [
+    place,
+    { ...ban, until: Math.min(ban.until, latest) },
+  ]);
+  return Object.fromEntries(entries) as BansByPlace;
 }
 
 function parseBans(content: unknown): BansByPlace | undefined {

@@ -1,5 +1,5 @@
 /** Wire-level exceptions and HTTP statuses → typed errors. The only place that knows undici's and the sockets' codes. */
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import { retryAfterMs } from './retry-after.js';
 import { venueRefusal } from './venue-refusal.js';
@@ -88,13 +88,16 @@ export function statusError(answer: Answer, url: string): CryptodlError | undefi
   const { status, headers, head } = answer;
   if (status === 200 || status === 206 || status === 404) return undefined;
   if (status === 407) return proxyAnswered(status, url);
-  const wait = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
+  const asked = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
+  const isAbsurd = asked !== undefined && asked > LONGEST_WAIT_MS;
+  const wait = isAbsurd ? LONGEST_WAIT_MS : asked;
   const code = statusCode(answer);
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
   const said = head === '' ? '' : `: ${summary(head)}`;
   const { host } = new URL(url);
   const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
-  return new CryptodlError(code, `${host} answered ${status}${why}`, {
+  const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
+  return new CryptodlError(code, `${host} answered ${status}${why}${clamped}`, {
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
     ...(location === undefined ? {} : { location }),
   });

@@ -1,6 +1,6 @@
 /**
  * Milliseconds that `Retry-After` asks for, as seconds or as an HTTP date against the server's own `Date`;
- * never clipped. A date has whole seconds, so one is added. Undefined when absent, past or garbage.
+ * not clipped here. A date has whole seconds, so one is added. Undefined when absent, past or garbage.
  * Source: RFC 9110, section 10.2.3.
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>): number | undefined {

@@ -118,6 +118,67 @@ describe('a ban', () => {
     expect((await run('over')).code).toBe(0);
   });
 
+  const WEEK_MS = 7 * 86_400_000;
+  const untilOf = (name: string): number[] =>
+    Object.values(
+      JSON.parse(readFileSync(join(scratch, name, 'state/bans.json'), 'utf8')) as Record<
+        string,
+        { until: number }
+      >,
+    ).map(({ until }) => Math.abs(until - WEEK_MS - Date.now()));
+
+  it('of absurd length counts as 7 days; the message names the command that forgets it', async () => {
+    refuse((response) => response.writeHead(418, { 'retry-after': '9'.repeat(20) }).end());
+    const first = await run('absurd');
+    expect([first.code, first.stderr]).toEqual([7, expect.stringContaining('asked to wait 168h 0m')]);
+    archive.fault = undefined;
+    const { host } = new URL(archive.url);
+    const second = await run('absurd');
+    expect(second.code).toBe(7);
+    expect(second.stderr).toContain('answered 418 (it asks for a longer wait than 7 days)');
+    expect(second.stderr).toContain(`cryptodl doctor --clear-bans ${host}`);
+    expect(Math.max(...untilOf('absurd'))).toBeLessThan(5 * 60_000);
+    archive.requests.length = 0;
+    const state = ['--state-dir', join(scratch, 'absurd/state')];
+    const cleared = await cryptodl(['doctor', '--clear-bans', host, ...state]);
+    expect([cleared.code, cleared.stdout]).toEqual([0, `ok    bans  removed: archive ${host}\n`]);
+    expect(archive.requests).toEqual([]);
+    expect((await run('absurd')).code).toBe(0);
+    const again = await cryptodl(['doctor', '--clear-bans', host, ...state]);
+    expect([again.code, again.stdout]).toEqual([0, `ok    bans  no ban of ${host} is remembered\n`]);
+  });
+
+  it('that is remembered until the year 10000 is shortened to 7 days with a warning, once', async () => {
+    const { host } = new URL(archive.url);
+    const file = join(scratch, 'year-10000/state/bans.json');
+    mkdirSync(join(scratch, 'year-10000/state'), { recursive: true });
+    writeFileSync(file, JSON.stringify({ [`archive ${host}`]: { until: 1e300, why: 'said by the test' } }));
+    const first = await run('year-10000');
+    expect(first.code).toBe(7);
+    expect(first.stderr).toContain(`warning: the remembered ban of archive ${host} is shortened to 7 days`);
+    expect(Math.max(...untilOf('year-10000'))).toBeLessThan(5 * 60_000);
+    const second = await run('year-10000');
+    expect(second.code).toBe(7);
+    expect(second.stderr).not.toContain('shortened');
+  });
+
+  it('is forgotten in all buckets of its host, and of no other host', async () => {
+    const folder = join(scratch, 'buckets/state');
+    mkdirSync(folder, { recursive: true });
+    const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
+    const places = ['futures a.test', 'funding a.test', 'futures b.test'];
+    writeFileSync(
+      join(folder, 'bans.json'),
+      JSON.stringify(Object.fromEntries(places.map((place) => [place, ban]))),
+    );
+    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', '--state-dir', folder, '--json']);
+    expect(result.code).toBe(0);
+    expect(result.events).toEqual([
+      { check: 'bans', status: 'ok', found: 'removed: futures a.test, funding a.test' },
+    ]);
+    expect(JSON.parse(readFileSync(join(folder, 'bans.json'), 'utf8'))).toEqual({ 'futures b.test': ban });
+  });
+
   it('short enough to be waited for is waited for, and uses up no attempt', async () => {
     let refusals = 0;
     archive.fault = (path, _, response) => {
