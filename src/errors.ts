@@ -24,6 +24,7 @@ const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal
 const CATALOGUE = {
   // the wire
   'connect-failed': TRANSIENT,
+  'proxy-unreachable': TRANSIENT,
   'dns-failed': TRANSIENT,
   'host-unknown': TRANSIENT,
   'connection-lost': TRANSIENT,
@@ -179,6 +180,7 @@ export class CryptodlError extends Error {
 /** The codes of a host that says nothing, or only that it is in trouble. */
 const SILENT_CODES: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
+  'proxy-unreachable',
   'dns-failed',
   'host-unknown',
   'connection-lost',

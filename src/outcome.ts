@@ -22,6 +22,8 @@ interface Written {
   readonly bytes: number;
   /** No digest was published: only the zip itself vouches for its content. */
   readonly unverified: boolean;
+  /** No digest was published: the listing's ETag vouches for it. */
+  readonly noSidecar?: true;
   /** Size and ETag vouch for it; its sidecar names another digest. */
   readonly staleSidecar?: true;
   /** It has changed upstream: what was held before, and the digest that it has now. */

@@ -11,6 +11,7 @@ import { surroundingsOf } from '../options/surroundings.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
+import { nextStep } from '../report/next-step.js';
 import { Reporter } from '../report/reporter.js';
 import type { RunEnd, RunSummary } from '../run/conclude-run.js';
 import { summaryOf } from '../run/conclude-run.js';
@@ -118,7 +119,7 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
   const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
   const next =
-    reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : `cryptodl retry ${reportPath}`;
+    reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : nextStep(end.tally, reportPath);
   const closing = { ...end, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });

@@ -28,7 +28,7 @@ export function findingText(finding: Finding): string {
     case 'ids-conflicting':
       return `${rowsText} with the id of another row and other values${firstText(example)}`;
     case 'columns-constant':
-      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}`;
+      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}${finding.days === undefined ? '' : ` of ${daysText(finding)}`}`;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Why days of a series are not held, as far as anybody knows. */
-import { monthOf, monthStart } from '../calendar.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
+import type { ErrorCode } from '../errors.js';
 import type { Absences } from '../lake/absences.js';
 import type { AbsenceReason } from '../task.js';
 import { at, subtract } from './spans.js';
@@ -7,9 +8,10 @@ import type { Spans } from './spans.js';
 
 /**
  * `unexplained`: nothing is known of it, though there is data before and behind it. `not-fetched`: nothing is known, and it
- * lies before or behind all that is held. `cut`: a held day of ticks ends or begins hours from midnight, and its neighbours do not.
+ * lies before or behind all that is held. `failed:`: it could not be had the last time, with the code of the error. `cut`: a held
+ * day of ticks ends or begins hours from midnight, and its neighbours do not.
  */
-export type GapReason = AbsenceReason | 'unexplained' | 'not-fetched' | 'cut';
+export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
 
 /** What cannot be there is not missing. */
 const CANNOT_BE: ReadonlySet<GapReason> = new Set([
@@ -70,6 +72,8 @@ export function reasons(held: Spans, known: Known): (day: number) => GapReason {
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
   const outer = outerReasons(absences, firstHeld, lastHeld);
   return (day) => {
+    const failed = absences.failureOf(dayPeriod(day)) ?? absences.failureOf(monthPeriod(monthOf(day)));
+    if (failed !== undefined) return `failed:${failed}`;
     const ofDay = absences.days().get(day);
     const remembered = ofDay ?? absences.months().get(monthOf(day));
     const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;

@@ -1,6 +1,7 @@
 /** What is remembered of periods that nobody has: why, and how often that was asked. */
 import { DAY_MS, monthOf, parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
+import type { ErrorCode } from '../errors.js';
 import type { AbsenceReason, Cadence, Period } from '../task.js';
 
 /** A manifest line: periods of one cadence, one after the other, that are absent for one reason. */
@@ -12,6 +13,8 @@ export interface AbsentLine {
   readonly first: string;
   readonly last: string;
   readonly reason: AbsenceReason;
+  /** It is there, but could not be had: why. `reason` is then `hole`, for readers that do not know this field. */
+  readonly failed?: ErrorCode;
   /** How often it was asked in vain, and when the last time, ISO. */
   readonly asked: number;
   readonly at: string;
@@ -33,6 +36,8 @@ export interface Absence {
 export class Absences {
   readonly #daily = new Map<number, Absence>();
   readonly #monthly = new Map<number, Absence>();
+  readonly #failedDays = new Map<number, ErrorCode>();
+  readonly #failedMonths = new Map<number, ErrorCode>();
 
   add(line: AbsentLine): void {
     const first = parsePeriod(line.cadence, line.first);
@@ -43,11 +48,21 @@ export class Absences {
     const { reason, asked, rest } = line;
     const ofRest = rest === undefined ? {} : { rest: { asked: rest.asked, atMs: Date.parse(rest.at) } };
     const absence: Absence = { reason, asked, atMs, ...ofRest };
-    if (line.cadence === 'daily')
-      for (let day = first.from; day < last.to; day += 1) this.#daily.set(day, absence);
-    else
-      for (let month = monthOf(first.from); month <= monthOf(last.from); month += 1)
-        this.#monthly.set(month, absence);
+    const [absences, failures, from, end] =
+      line.cadence === 'daily'
+        ? [this.#daily, this.#failedDays, first.from, last.to]
+        : [this.#monthly, this.#failedMonths, monthOf(first.from), monthOf(last.from) + 1];
+    for (let at = from; at < end; at += 1) {
+      absences.delete(at);
+      failures.delete(at);
+      if (line.failed === undefined) absences.set(at, absence);
+      else failures.set(at, line.failed);
+    }
+  }
+
+  /** Why a period that is there could not be had; undefined for what did not fail the last time. */
+  failureOf({ cadence, from }: Period): ErrorCode | undefined {
+    return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
   }
 
   of({ cadence, from }: Period): Absence | undefined {

@@ -74,6 +74,7 @@ const LEFT_ALONE_MS = 60_000;
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'unreachable',
   'connect-failed',
+  'proxy-unreachable',
   'dns-failed',
   'connect-timeout',
 ]);

@@ -26,8 +26,9 @@ export async function readPatterns(values: readonly string[], read: ReadList): P
   for (const value of values) {
     for (const part of value.split(',')) {
       const word = part.trim();
-      if (word === '-') words.push(...listWords(await read('stdin')));
-      else if (word.startsWith('@')) words.push(...listWords(await read({ file: word.slice(1) })));
+      if (word === '-') for (const each of listWords(await read('stdin'))) words.push(each);
+      else if (word.startsWith('@'))
+        for (const each of listWords(await read({ file: word.slice(1) }))) words.push(each);
       else if (word !== '') words.push(word);
     }
   }

@@ -94,6 +94,10 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     tally.unverified > 0
       ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
       : [];
+  const noSidecar =
+    tally.noSidecars > 0
+      ? [named(tally, 'no checksum published, taken by ETag', 'noSidecar', tally.noSidecars)]
+      : [];
   const stale =
     tally.staleSidecars > 0
       ? [named(tally, 'stale checksum, taken by size and ETag', 'staleSidecar', tally.staleSidecars)]
@@ -124,6 +128,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     ...absentLines(tally, () => true),
     ...conflicts.flat(),
     ...unverified.flat(),
+    ...noSidecar.flat(),
     ...stale.flat(),
     ...failedLines(tally),
   ];

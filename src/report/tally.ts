@@ -23,6 +23,8 @@ export class Tally {
   waitedTooLong = 0;
   unverified = 0;
   staleSidecars = 0;
+  /** Their checksum was asked for, and is not published; the ETag vouches for them. */
+  noSidecars = 0;
   /** Objects that were held and have changed upstream. */
   changed = 0;
   /** Revisions that were not taken, because they have fewer rows than the held ones. */
@@ -64,6 +66,10 @@ export class Tally {
         if (outcome.unverified) {
           this.unverified += 1;
           this.#example('unverified', key);
+        }
+        if (outcome.noSidecar === true) {
+          this.noSidecars += 1;
+          this.#example('noSidecar', key);
         }
         if (outcome.staleSidecar === true) {
           this.staleSidecars += 1;

@@ -135,6 +135,7 @@ function stopped(host: string): CryptodlError {
 /** Nothing came from the host, or nothing was sent to it. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
+  'proxy-unreachable',
   'dns-failed',
   'host-unknown',
   'connect-timeout',
@@ -148,6 +149,8 @@ class Hosts {
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
   readonly #unknown = new Set<string>();
+  /** Hosts whose proxy could not be reached the last time. */
+  readonly #proxied = new Map<string, CryptodlError>();
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -164,6 +167,8 @@ class Hosts {
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
       const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
       if (nobody === '' && noSuch === '') throw error;
+      const { message, hint = '' } = this.#proxied.get(host) ?? {};
+      if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
       throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {
         cause: error,
         hint: 'check the network, --archive-url and --listing-url',
@@ -174,11 +179,13 @@ class Hosts {
   onAnswer(host: string): void {
     this.#answered.add(host);
     this.#unknown.delete(host);
+    this.#proxied.delete(host);
   }
 
   onError(host: string, error: unknown): void {
     const code = error instanceof CryptodlError ? error.code : undefined;
     if (code === undefined || !NEVER_ANSWERED.has(code)) this.onAnswer(host);
+    else if (error instanceof CryptodlError && code === 'proxy-unreachable') this.#proxied.set(host, error);
     else if (code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
   }
 }

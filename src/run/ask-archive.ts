@@ -51,6 +51,7 @@ export async function getListing(
 
 const NO_CONNECTION: ReadonlySet<string> = new Set([
   'connect-failed',
+  'proxy-unreachable',
   'dns-failed',
   'host-unknown',
   'connect-timeout',
@@ -68,6 +69,8 @@ export async function probeSidecar({ fetch, options, signal }: Asks, key: string
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.fatal) throw error;
     if (!NO_CONNECTION.has(error.code)) return true;
+    if (error.code === 'proxy-unreachable')
+      throw new CryptodlError('unreachable', error.message, { cause: error, hint: error.hint ?? '' });
     throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
       cause: error,
       hint: 'check the network and --archive-url',

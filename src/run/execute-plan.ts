@@ -230,7 +230,7 @@ interface Notes {
 
 async function recordFailure(
   session: Session,
-  { report, months }: Notes,
+  { report, absences, months }: Notes,
   plan: PartitionPlan,
   task: Task,
   error: CryptodlError,
@@ -239,6 +239,7 @@ async function recordFailure(
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
   months.failed(plan);
   const tell = async (): Promise<void> => {
+    absences.noteFailure(plan.series, task.object.period, error);
     await session.tell(plan, task.object, { kind: 'failed', error });
     await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
   };

@@ -1,6 +1,7 @@
-/** What a run was told to be absent goes into the manifests, so that it is known why, and not asked for each time. */
+/** What a run was told to be absent, and what failed, goes into the manifests, so that it is known why. */
 import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../calendar.js';
+import type { CryptodlError, ErrorCode } from '../errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, AbsentLine } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
@@ -22,6 +23,8 @@ export interface AbsenceContext {
 interface Stretch {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
+  /** It is there, but could not be had. */
+  readonly failed?: ErrorCode;
   readonly hasAskedRest: boolean;
   /** It is held, and lacks rows. */
   readonly isKept: boolean;
@@ -54,7 +57,8 @@ export class AbsenceNotes {
     for (let at = first; at <= own; at += step) {
       // REST is asked for the wanted period only.
       const isAsked = hasAskedRest && at === own;
-      const isOf = (stretch: Stretch): boolean => stretch.cadence === cadence && stretch.reason === reason;
+      const isOf = (stretch: Stretch): boolean =>
+        stretch.cadence === cadence && stretch.reason === reason && stretch.failed === undefined;
       const isTold = (stretch: Stretch): boolean =>
         isOf(stretch) && stretch.from <= at && at < stretch.to && (stretch.hasAskedRest || !isAsked);
       const last = stretches.at(-1);
@@ -79,6 +83,24 @@ export class AbsenceNotes {
     this.#stretchesOf(series).push(stretch);
   }
 
+  /** It is in the archive, but could not be had. */
+  noteFailure(series: Series, { cadence, from }: Period, { code }: CryptodlError): void {
+    const at = cadence === 'daily' ? from : monthOf(from);
+    const stretches = this.#stretchesOf(series);
+    const last = stretches.at(-1);
+    if (last?.failed === code && last.cadence === cadence && last.to === at) last.to = at + 1;
+    else
+      stretches.push({
+        cadence,
+        reason: 'hole',
+        failed: code,
+        hasAskedRest: false,
+        isKept: false,
+        from: at,
+        to: at + 1,
+      });
+  }
+
   #stretchesOf(series: Series): Stretch[] {
     const folder = seriesFolder(this.#context.venue, series);
     const stretches = this.#bySeries.get(folder) ?? [];
@@ -100,14 +122,18 @@ export class AbsenceNotes {
 
   /** Only what is news: another reason, or asked again when it was due. */
   #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
-    const { cadence, reason, isKept } = stretch;
+    const { cadence, reason, failed, isKept } = stretch;
     const { nowMs } = this.#context;
     const at = new Date(nowMs).toISOString();
     const lines: { line: AbsentLine; end: number }[] = [];
     for (let number = stretch.from; number < stretch.to; number += 1) {
       const period = cadence === 'daily' ? dayPeriod(number) : monthPeriod(number);
       const before = manifest.absences.of(period);
-      if (!isNews(before, stretch, nowMs) || isKept !== isHeld(manifest, period)) continue;
+      const isNews =
+        failed === undefined
+          ? isAbsenceNews(before, stretch, nowMs)
+          : manifest.absences.failureOf(period) !== failed;
+      if (!isNews || isKept !== isHeld(manifest, period)) continue;
       const asked = before?.reason === reason ? before.asked + 1 : 1;
       const text = periodText(period);
       const rest = restOf(before, stretch, at);
@@ -116,6 +142,7 @@ export class AbsenceNotes {
         kind: 'absent',
         cadence,
         reason,
+        ...(failed === undefined ? {} : { failed }),
         asked,
         at,
         ...rest,
@@ -130,7 +157,11 @@ export class AbsenceNotes {
   }
 }
 
-function isNews(before: Absence | undefined, { reason, hasAskedRest }: Stretch, nowMs: number): boolean {
+function isAbsenceNews(
+  before: Absence | undefined,
+  { reason, hasAskedRest }: Stretch,
+  nowMs: number,
+): boolean {
   if (before?.reason !== reason || isDue(before, nowMs)) return true;
   return hasAskedRest && isRestDue(before, nowMs);
 }

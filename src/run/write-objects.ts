@@ -62,6 +62,7 @@ export async function writeObjects(
       bytes: object.zipBytes,
       unverified: object.verified === 'crc' && session.options.verify !== 'none',
       ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
+      ...(isWithoutSidecar(session, object) ? { noSidecar: true } : {}),
       ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
       ...facts,
     };
@@ -108,4 +109,9 @@ export async function keepEvidence(
 ): Promise<void> {
   await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
   session.tally.quarantined += 1;
+}
+
+/** A checksum was asked for, and is not published. */
+function isWithoutSidecar({ options }: Session, { verified, staleSidecar }: ReceivedObject): boolean {
+  return options.verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
 }

@@ -37,7 +37,7 @@ const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
 const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
 
 /** Any other trouble on the wire is a lost connection; an error without a code is not from the wire. */
-export function mapWireError(error: Error, url: string): Error {
+export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
   const proxied = proxyRefusal(error, url);
   if (proxied !== undefined) return proxied;
@@ -48,10 +48,33 @@ export function mapWireError(error: Error, url: string): Error {
     : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
   if (known === undefined && !('code' in error)) return error;
   const detail = error.message === '' ? code : error.message;
+  if (proxy !== undefined && known !== undefined && CONNECTING.has(known) && isAt(proxy, error))
+    return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
+      cause: error,
+      hint: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none asks directly',
+    });
   return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
     cause: error,
     ...(known === 'tls-failed' ? { hint: TRUST_HINT } : {}),
   });
+}
+
+/** No connection was made yet. */
+const CONNECTING: ReadonlySet<ErrorCode> = new Set([
+  'connect-failed',
+  'host-unknown',
+  'dns-failed',
+  'connect-timeout',
+]);
+
+/** Whether it was this address that could not be connected to: NO_PROXY may have the host asked directly. */
+function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
+  const wanted = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
+  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
+  const tried = first as Error & { readonly hostname?: string; readonly port?: number };
+  return (
+    tried.hostname === hostname || tried.port === wanted || tried.message.includes(`${hostname}:${wanted}`)
+  );
 }
 
 const TRUST_HINT =

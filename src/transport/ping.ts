@@ -32,7 +32,11 @@ export async function ping({ pools, clock, timeoutMs }: PingOptions, url: string
       throw new CryptodlError('http-refused', `${host} answered ${statusCode}`);
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
-    throw mapWireError(error instanceof Error ? error : new Error(String(error)), origin);
+    throw mapWireError(
+      error instanceof Error ? error : new Error(String(error)),
+      origin,
+      pools.proxyOf(origin),
+    );
   } finally {
     timer.cancel();
   }

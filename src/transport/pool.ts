@@ -32,6 +32,8 @@ export interface PoolUse {
 }
 
 export interface Pools {
+  /** Undefined when none is set; NO_PROXY may have the host asked directly all the same. */
+  proxyOf(url: string): URL | undefined;
   of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
   /** Of direct connections: what a proxy agent holds, undici does not tell. */
   use(): PoolUse;
@@ -65,9 +67,12 @@ export function createPools(options: PoolOptions): Pools {
       httpsProxy: proxy,
       noProxy: options.proxies.except,
     });
+  const proxyOf = (url: string): string =>
+    new URL(url).protocol === 'https:' ? options.proxies.https : options.proxies.http;
   return {
+    proxyOf: (url) => (proxyOf(url) === '' ? undefined : new URL(proxyOf(url))),
     of: (origin) => {
-      const proxy = new URL(origin).protocol === 'https:' ? options.proxies.https : options.proxies.http;
+      const proxy = proxyOf(origin);
       return proxy === '' ? known(pools, origin, direct) : known(agents, proxy, through);
     },
     use: () => {

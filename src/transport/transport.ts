@@ -212,7 +212,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // Errors of the disk come by another way: a socket's EACCES is not a file's.
-    this.#fail(mapWireError(error, this.#request.url));
+    const { url } = this.#request;
+    this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
   }
 
   #finish(received: Awaited<ReturnType<Sink['end']>>): void {

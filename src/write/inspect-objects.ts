@@ -95,7 +95,8 @@ export async function inspectColumns(session: Session, declared: Declared, keyOf
     );
     if (unusual.length === 0) return [];
     const columns = Object.fromEntries(unusual.map(({ name }) => [name, rows]));
-    return [{ kind: 'columns-constant', key: keyOf(ordinal), rows, columns }];
+    const day = ordinal === MONTHLY ? {} : { days: [dayText(ordinal)] };
+    return [{ kind: 'columns-constant', key: keyOf(ordinal), rows, columns, ...day }];
   });
 }
 

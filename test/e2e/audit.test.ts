@@ -266,7 +266,7 @@ describe('objects by themselves', () => {
     expect(code).toBe(4);
     const findings = events.slice(0, -1);
     expect(findings).toMatchObject([
-      { kind: 'columns-constant', key: expect.stringContaining(`-${days[1] ?? ''}.zip`) },
+      { kind: 'columns-constant', key: expect.stringContaining(`-${days[1] ?? ''}.zip`), days: [days[1]] },
     ]);
     expect(Object.keys(findings[0]?.['columns'] as object)).toEqual(['depth', 'notional']);
   });

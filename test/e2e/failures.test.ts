@@ -154,8 +154,24 @@ describe('a month with five bad objects', () => {
 
   it('ends with 4 when no failure may succeed later, and with 0 when nothing but an absence is left', async () => {
     breakForGood();
-    expect((await run(join(scratch, 'permanent'))).code).toBe(4);
+    const permanent = await run(join(scratch, 'permanent'));
+    expect([permanent.code, permanent.stderr]).toEqual([
+      4,
+      expect.stringContaining('next       the same command when other objects are published'),
+    ]);
+    expect(permanent.stderr).not.toContain('cryptodl retry');
+    const gapsOf = async (): Promise<unknown> => {
+      const days = ['--from', '2026-10-01', '--to', '2026-10-31'];
+      const { events } = await cryptodl(['coverage', '--out', join(scratch, 'permanent'), ...days, '--json']);
+      return events.find(({ event }) => event === 'series')?.['gaps'];
+    };
+    expect(await gapsOf()).toMatchObject([
+      { reason: 'failed:zip-broken' },
+      { reason: 'failed:row-malformed' },
+    ]);
     repair();
+    await run(join(scratch, 'permanent'));
+    expect(await gapsOf()).toEqual([]);
     for (const path of [MISSING, `${MISSING}.CHECKSUM`]) rmSync(join(folder, path));
     const out = join(scratch, 'absent-only');
     expect((await run(out)).code).toBe(0);
@@ -205,7 +221,16 @@ describe('a month with five bad objects', () => {
       failed: { 'zip-broken': 1 },
       exitCode: 4,
     });
-    expect(result.stderr).not.toContain('no checksum published');
+    expect(result.stderr).toContain('  30 no checksum published, taken by ETag\n');
+  });
+
+  it('names the flag that takes objects whose sidecars are stale', async () => {
+    put(WRONG_SUM, makeZip([{ name: 'BTCUSDT-metrics-2026-10-15.csv', data: 'not the published bytes\n' }]));
+    const result = await run(join(scratch, 'stale'));
+    expect([result.code, result.stderr]).toEqual([
+      3,
+      expect.stringMatching(/next {7}cryptodl retry \S+ --stale-checksum warn\n$/),
+    ]);
   });
 
   it('a sidecar that fails for good does not have its zip downloaded for every try', async () => {

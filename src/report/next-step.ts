@@ -1,0 +1,23 @@
+/** What to type after a run in which something failed. */
+import type { ErrorCode } from '../errors.js';
+import { shellWord } from '../shell-word.js';
+import type { Tally } from './tally.js';
+
+type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
+
+/** `reportPath`: as it is typed. */
+export function nextStep(
+  { failedBy, failedPermanent, failedRetryable, waitedTooLong }: Failed,
+  reportPath: string,
+): string {
+  const retry = `cryptodl retry ${shellWord(reportPath)}`;
+  const stale = failedBy[STALE] ?? 0;
+  const mayCome = failedRetryable + waitedTooLong;
+  if (mayCome === 0 && failedPermanent > 0) return AGAIN;
+  return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
+}
+
+const STALE: ErrorCode = 'sidecar-stale';
+/** No other try of the same bytes succeeds. */
+const AGAIN =
+  'the same command when other objects are published: these would fail again; cryptodl coverage names them';
