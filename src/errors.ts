@@ -270,6 +270,12 @@ function diskError(error: unknown): CryptodlError | undefined {
       hint: 'make room and run the same command again; what is committed stays',
     });
   }
+  if (code === 'EFBIG') {
+    return new CryptodlError('disk', `a file may not grow as large as it must: ${error.message}`, {
+      cause: error,
+      hint: 'raise the limit of file sizes (ulimit -f), or choose a file system that takes larger files',
+    });
+  }
   if (DISK.has(code)) return new CryptodlError('disk', error.message, { cause: error });
   return undefined;
 }

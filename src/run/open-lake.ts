@@ -24,15 +24,17 @@ export async function openLake(session: Session, command: string): Promise<OpenL
   const { own, root, staging } = session.paths;
   await refuseLinkedOwn(session.paths);
   await writable(root, '--out', () => makeFolder(own));
-  const lock = await takeLock(session, command);
+  const lock = await writable(own, '--out', () => takeLock(session, command));
   try {
     const refused = await finishCommits(session.paths);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
-    await rm(staging, { recursive: true, force: true });
+    await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
-    await writable(session.runFolder, '--temp-dir', () =>
-      rm(session.runFolder, { recursive: true, force: true }),
-    );
+    // The run folder of another user is of no use to this one.
+    if (!(await clearLeftover(session, session.runFolder, '--temp-dir'))) {
+      session.runFolder += `-of-uid-${process.getuid?.() ?? ''}`;
+      await clearLeftover(session, session.runFolder, '--temp-dir');
+    }
     return { lock, refused };
   } catch (error) {
     await lock.release();
@@ -92,10 +94,28 @@ function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): Crypt
   return new CryptodlError('locked', told, hint === undefined ? {} : { hint });
 }
 
-async function writable(path: string, flag: string, act: () => Promise<unknown>): Promise<void> {
+/** Whether the folder is gone: what belongs to another user costs a warning, not the run. */
+async function clearLeftover({ observer }: Session, path: string, flag: string): Promise<boolean> {
   try {
-    await act();
+    await rm(path, { recursive: true, force: true });
+    return true;
   } catch (error) {
+    const code = errnoOf(error);
+    if (code !== 'EACCES' && code !== 'EPERM') return writable(path, flag, () => Promise.reject(error));
+    const place = (error as NodeJS.ErrnoException).path ?? path;
+    observer.warn(
+      `what an earlier run left cannot be removed (${code}): ${shownPath(place)}; remove it as its owner`,
+    );
+    return false;
+  }
+}
+
+/** A disk error of `act` names the flag and the place. */
+export async function writable<T>(path: string, flag: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Error) || !('errno' in error)) throw error;
     throw new CryptodlError('disk', `${flag} ${shownPath(path)} cannot be used (${errnoOf(error)})`, {
       cause: error,
       hint: `choose another ${flag}, or make that one a folder that can be written`,

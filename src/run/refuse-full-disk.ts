@@ -5,6 +5,7 @@ import { CryptodlError } from '../errors.js';
 import type { PlanTotals } from '../task.js';
 import { bytesText } from '../units.js';
 import { makeFolder } from '../make-folder.js';
+import { writable } from './open-lake.js';
 import type { Session } from './session.js';
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
@@ -15,7 +16,7 @@ const SPOOL_GROWTH = 8;
 /** Rejects with `disk-full`. */
 export async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
-  await makeFolder(session.runFolder);
+  await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
   await refuseFull(session.paths.root, lakeBytes, '--out');

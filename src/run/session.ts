@@ -46,8 +46,8 @@ export interface Session {
   readonly nowMs: number;
   readonly venue: Venue;
   readonly paths: LakePaths;
-  /** Spool of the run: one name per lake, so that the next run finds what a killed one left. */
-  readonly runFolder: string;
+  /** Spool of the run: one name per lake, so that the next run finds what a killed one left; another one when it belongs to another user. */
+  runFolder: string;
   readonly observer: Observer;
   readonly tally: Tally;
   readonly network: () => NetworkFigures;

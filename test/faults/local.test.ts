@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -101,6 +102,7 @@ function newLake(scene: FaultScene): string {
 
 describe('L: disks', () => {
   const scene = faultScene();
+  const asOther = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
 
   fault(
     {
@@ -267,12 +269,78 @@ describe('L: disks', () => {
       chmodSync(join(scene.folder, '..'), 0o755);
       const run = await scene.run([], {
         out,
-        wrap: ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'],
+        wrap: asOther,
       });
       expect(run.code).toBe(exit);
       expect(run.stderr).toContain(`--out ${out} cannot be used (EACCES)`);
       expect(run.requestsOf(VICTIM)).toBe(0);
       expect(filesBelow(out)).toEqual([]);
+    },
+  );
+
+  for (const [what, nameOf] of [
+    ['a leftover', (name: string) => `${name}-earlier`],
+    ['the run folder', (name: string) => name],
+  ] as const) {
+    fault(
+      {
+        id: 'L2',
+        fault: `${what} of another user in the spool`,
+        outcome: 'a warning that names it, ok',
+        exit: 0,
+        missing: MISSING.user,
+      },
+      async (exit) => {
+        const out = newLake(scene);
+        chmodSync(join(scene.folder, '..'), 0o755);
+        const hash = createHash('sha256').update(out).digest('hex').slice(0, 12);
+        const left = join(out, '.cryptodl/tmp', nameOf(`run-${hash}`));
+        mkdirSync(left, { recursive: true });
+        for (const folder of [out, join(out, '.cryptodl'), join(out, '.cryptodl/tmp')])
+          chownSync(folder, 65534, 65534);
+        writeFileSync(join(left, 'a.zip'), 'left');
+        const run = await scene.run([], { out, wrap: asOther });
+        expect(run.stderr).toContain(`warning: what an earlier run left cannot be removed (EACCES): ${left}`);
+        expect(run.code).toBe(exit);
+        expect(readFileSync(join(left, 'a.zip'), 'utf8')).toBe('left');
+        rmSync(left, { recursive: true });
+        await expectIntact(scene, run);
+      },
+    );
+  }
+
+  fault(
+    {
+      id: 'L2',
+      fault: 'the folder of the lock belongs to another user',
+      outcome: 'refused before anything is asked for, with place and next step',
+      exit: 1,
+      missing: MISSING.user,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      chmodSync(join(scene.folder, '..'), 0o755);
+      mkdirSync(join(out, '.cryptodl'), { recursive: true });
+      const run = await scene.run([], { out, wrap: asOther });
+      expect(run.code).toBe(exit);
+      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (EACCES)`);
+      expect(run.stderr).toContain('choose another --out');
+      expect(run.requestsOf(VICTIM)).toBe(0);
+    },
+  );
+
+  fault(
+    {
+      id: 'L1',
+      fault: 'a limit of file sizes (ulimit -f)',
+      outcome: 'the run ends and names the limit; without it the same command completes the lake',
+      exit: 1,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      const run = await scene.run([], { out, wrap: ['sh', '-c', 'ulimit -f 8; exec "$@"', 'sh'] });
+      expectFatal(run, exit, 'ulimit -f');
+      await expectNextRunCompletes(scene, out);
     },
   );
 
@@ -289,7 +357,8 @@ describe('L: disks', () => {
       const release = readOnly(out);
       const run = await scene.run([], { out });
       expect(run.code).toBe(exit);
-      expect(run.stderr).toContain(`EROFS`);
+      expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (EROFS)`);
+      expect(run.stderr).toContain('choose another --out');
       expect(run.stderr).not.toContain('unexpected');
       expect(run.requestsOf(VICTIM)).toBe(0);
       release();
