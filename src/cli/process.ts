@@ -7,8 +7,8 @@ import { printLines } from '../printable.js';
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
-  // Files and folders of a run are never writable by the group or by others, also under umask 000.
-  process.umask(process.umask(0o077) | 0o022);
+  // Files and folders of a run are never writable by others, also under umask 000. The group is the choice of the umask.
+  process.umask(process.umask(0o077) | 0o002);
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;

@@ -386,7 +386,7 @@ it.each(['parquet', 'zip'])('nothing that a run writes as %s may be written by o
   });
   archive.fault = undefined;
   const made = readdirSync(out, { recursive: true }) as string[];
-  expect(made.filter((path) => (statSync(join(out, path)).mode & 0o022) !== 0)).toEqual([]);
+  expect(made.filter((path) => (statSync(join(out, path)).mode & 0o002) !== 0)).toEqual([]);
   const kinds = [
     'quarantine',
     'symbol=BTCUSDT/_manifest.jsonl',
