@@ -49,7 +49,7 @@ describe('spans', () => {
 });
 
 describe('halts', () => {
-  it('are what all symbols lack that hold the day, three at least', () => {
+  it('are what all of three symbols or more lack on a day, or two from the same hour to the same hour', () => {
     const days = fc.array(fc.boolean(), { minLength: 3, maxLength: 3 });
     // Hours instead of seconds: three days of them.
     const hours = fc.array(fc.boolean(), { minLength: 72, maxLength: 72 });
@@ -65,7 +65,10 @@ describe('halts', () => {
         }
         const expected = Array.from({ length: 72 }, (_, hour) => {
           const holding = symbols.filter((symbol) => holds(symbol, hour));
-          return holding.length >= 3 && holding.every((symbol) => symbol.hours[hour] === true);
+          const isLackedByAll = holding.every((symbol) => symbol.hours[hour] === true);
+          if (holding.length !== 2) return holding.length >= 3 && isLackedByAll;
+          const [first, second] = holding.map((symbol) => stretchOfDay(symbol.hours, hour));
+          return isLackedByAll && first === second;
         });
         expect(finder.halts(3600)).toEqual(spansOf(expected).map((hour) => hour * 3600));
       }),
@@ -73,6 +76,15 @@ describe('halts', () => {
     );
   });
 });
+
+/** The hours of the day around `hour` that are lacking without a break, as `from-to`. */
+function stretchOfDay(hours: readonly boolean[], hour: number): string {
+  const start = hour - (hour % 24);
+  let [from, to] = [hour, hour + 1];
+  while (from > start && hours[from - 1] === true) from -= 1;
+  while (to < start + 24 && hours[to] === true) to += 1;
+  return `${from}-${to}`;
+}
 
 function holds({ days }: { readonly days: readonly boolean[] }, hour: number): boolean {
   return days[Math.floor(hour / 24)] === true;
