@@ -20,4 +20,4 @@ export function nextStep(
 const STALE: ErrorCode = 'sidecar-stale';
 /** No other try of the same bytes succeeds. */
 const AGAIN =
-  'the same command when other objects are published: these would fail again; cryptodl coverage names them';
+  'run the same command again later: a retry now fails the same way; cryptodl coverage names the objects';

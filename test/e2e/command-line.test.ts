@@ -125,7 +125,9 @@ describe('the command line', () => {
     archive.fault = undefined;
     expect(bad.code).toBe(4);
     expect(bad.stderr).toContain('7 failed');
-    expect(bad.stderr).toContain('cryptodl retry ');
+    expect(bad.stderr).toContain(
+      '  next       run the same command again later: a retry now fails the same way',
+    );
   });
 
   it('--json is NDJSON on stdout, the summary last', async () => {

@@ -157,7 +157,7 @@ describe('a month with five bad objects', () => {
     const permanent = await run(join(scratch, 'permanent'));
     expect([permanent.code, permanent.stderr]).toEqual([
       4,
-      expect.stringContaining('next       the same command when other objects are published'),
+      expect.stringContaining('next       run the same command again later: a retry now fails the same way'),
     ]);
     expect(permanent.stderr).not.toContain('cryptodl retry');
     const gapsOf = async (): Promise<unknown> => {
