@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf, toCryptodlError } from '../errors.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
@@ -110,12 +110,13 @@ async function clearLeftover({ observer }: Session, path: string, flag: string):
   }
 }
 
-/** A disk error of `act` names the flag and the place. */
+/** A disk error of `act` names the flag and the place; a full disk says so by itself. */
 export async function writable<T>(path: string, flag: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof Error) || !('errno' in error)) throw error;
+    if (toCryptodlError(error).code === 'disk-full') throw error;
     throw new CryptodlError('disk', `${flag} ${shownPath(path)} cannot be used (${errnoOf(error)})`, {
       cause: error,
       hint: `choose another ${flag}, or make that one a folder that can be written`,
