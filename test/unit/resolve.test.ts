@@ -44,7 +44,7 @@ describe('precedence', () => {
   it('is flag, environment, config file, default', () => {
     const { options, origins } = resolveOptions('vision', layers);
     expect([options.market, options.format, options.out, options.progress]).toEqual([
-      'spot',
+      ['spot'],
       'csv',
       'lake',
       'auto',
@@ -86,7 +86,7 @@ describe('precedence', () => {
 
 /** A text that differs from the default of every flag of its kind. */
 const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
-  market: ['spot', 'spot'],
+  market: ['um,spot', ['um', 'spot']],
   days: ['7', 7],
   months: ['7', 7],
   from: ['2024-01-31', day('2024-01-31')],
