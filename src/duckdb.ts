@@ -1,6 +1,6 @@
 /** Owner of DuckDB: loaded when it is first needed, bounded in memory, cut off from any download. */
 import { createRequire } from 'node:module';
-import { CryptodlError } from './errors.js';
+import { CryptodlError, errnoOf } from './errors.js';
 import type * as Values from '@duckdb/node-api';
 import type {
   DuckDBConnection,
@@ -148,9 +148,21 @@ export function duckdbVersion(): Promise<string> {
   });
 }
 
-/** Not `import()`: that reads its many files once more, for the names that they export. */
+/**
+ * Not `import()`: that reads its many files once more, for the names that they export. Throws `engine-missing` when the
+ * binary of this platform is not installed.
+ */
 function load(): typeof Values {
-  return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
+  try {
+    return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
+  } catch (error) {
+    if (errnoOf(error) !== 'MODULE_NOT_FOUND') throw error;
+    const platform = `${process.platform} ${process.arch}`;
+    throw new CryptodlError('engine-missing', `the binary of DuckDB for ${platform} is not installed`, {
+      cause: error,
+      hint: 'install cryptodl again with its optional packages: npm install --include=optional',
+    });
+  }
 }
 
 async function start(options: EngineOptions): Promise<DuckDBInstance> {

@@ -86,6 +86,8 @@ const CATALOGUE = {
   'disk-full': FATAL,
   disk: FATAL,
   unreachable: FATAL,
+  // DuckDB has no binary here
+  'engine-missing': FATAL,
   'manifest-damaged': FATAL,
   interrupted: FATAL,
   bug: FATAL,
