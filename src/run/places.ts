@@ -1,7 +1,8 @@
 /** Where a run's things are: hosts, state, spool. */
 import { createHash } from 'node:crypto';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { errnoOf, usage } from '../errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
 import type { Surroundings } from '../options/surroundings.js';
@@ -20,7 +21,19 @@ export function listingUrl(options: Options, { hosts }: Venue): string {
 export function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
   const given = options['state-dir'];
   if (given !== undefined) return absolutePath(given, home);
-  return join(stateHome ?? join(home ?? tmpdir(), '.local', 'state'), 'cryptodl');
+  return join(stateHome ?? join(home ?? homeOfUser(), '.local', 'state'), 'cryptodl');
+}
+
+/** Without HOME, as for some services. Not the temporary folder: other users could make a folder of that name first. */
+function homeOfUser(): string {
+  try {
+    return userInfo().homedir;
+  } catch (error) {
+    throw usage(
+      `HOME is not set, and no home folder of this user is known (${errnoOf(error)})`,
+      'give a folder that is your own with --state-dir DIR',
+    );
+  }
 }
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */

@@ -1,0 +1,17 @@
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Options } from '../../src/options/flags.js';
+import { NO_PROXIES } from '../../src/options/surroundings.js';
+import { stateFolder } from '../../src/run/places.js';
+
+const options = {} as Options;
+
+it.each([
+  ['--state-dir', { 'state-dir': '/srv/state' }, '/home/a', undefined, '/srv/state'],
+  ['XDG_STATE_HOME', {}, '/home/a', '/srv/xdg', '/srv/xdg/cryptodl'],
+  ['HOME', {}, '/home/a', undefined, '/home/a/.local/state/cryptodl'],
+  ['the account of the user', {}, undefined, undefined, join(userInfo().homedir, '.local/state/cryptodl')],
+])('the state folder comes from %s', (_, given, home, stateHome, folder) => {
+  expect(stateFolder({ ...options, ...given }, { home, stateHome, proxies: NO_PROXIES })).toBe(folder);
+});
