@@ -72,14 +72,14 @@ function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb 
   return entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
 }
 
-/** `retry` writes what the report says, as the report says: it has no flags that could be put right. */
+/** `retry` uses the settings of the report and has no flags for them, so the suggestion is to continue the lake. */
 function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlError {
   const named = Object.keys(error.correction?.flags ?? {});
   const known = new Set<string>(flagsOf('retry'));
   if (named.every((name) => known.has(name))) return error;
   return new CryptodlError(error.code, error.message, {
     cause: error,
-    hint: 'the report says how its objects are written; what the lake lacks is fetched as the lake is held by',
+    hint: 'the report has other settings than the lake; to fetch what is missing with the settings of the lake:',
     correction: { command: continuing },
   });
 }

@@ -12,7 +12,7 @@ import { PROBE_PREFIX } from './folders.js';
 
 export async function checkLock({ own }: LakePaths): Promise<Finding> {
   const lock = await readLock(own);
-  if (lock === undefined) return finding('lock', 'ok', 'nobody writes this lake');
+  if (lock === undefined) return finding('lock', 'ok', 'no run writes this lake');
   const { path, holder } = lock;
   if (holder === undefined)
     return finding('lock', 'warn', `the lock file ${path} cannot be read`, {
@@ -20,9 +20,9 @@ export async function checkLock({ own }: LakePaths): Promise<Finding> {
     });
   const who = holderText(holder);
   if (lock.state === 'gone')
-    return finding('lock', 'ok', `nobody writes this lake; it was left by ${who}, which is gone`);
+    return finding('lock', 'ok', `no run writes this lake; its last lock is of ${who}, which has ended`);
   if (lock.state === 'expired') {
-    const found = `nobody writes this lake; the next run takes it over from ${who}, which has no heartbeat`;
+    const found = `no run writes this lake; the next run takes over the lock of ${who}, which has no heartbeat`;
     return finding('lock', 'ok', found);
   }
   const figures = {

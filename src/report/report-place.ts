@@ -8,7 +8,7 @@ import { makeFolder } from '../make-folder.js';
 import { isHeader } from './read-failure-report.js';
 
 /**
- * `free`: nothing. `empty`: a file without content, which is somebody's, but has nothing to lose. `report`: an earlier one.
+ * `free`: nothing. `empty`: a file without content, which is not ours but loses nothing. `report`: an earlier one.
  * `pipe` and `device`: written to, never replaced or removed.
  */
 export type ReportPlace = 'free' | 'empty' | 'report' | 'pipe' | 'device';

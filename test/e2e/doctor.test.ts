@@ -373,7 +373,7 @@ describe('the lake', () => {
     expect(await run(renewed)).toMatchObject({ status: 'warn' });
     expect(await run(renewed, 61)).toMatchObject({
       status: 'ok',
-      found: expect.stringContaining('the next run takes it over') as string,
+      found: expect.stringContaining('the next run takes over the lock of') as string,
     });
     expect(await run({ processStart: 'another' })).toMatchObject({ status: 'ok' });
     rmSync(join(own, 'lock.json'));
