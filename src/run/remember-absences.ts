@@ -85,6 +85,8 @@ export class AbsenceNotes {
 
   /** It is in the archive, but could not be had. */
   noteFailure(series: Series, { cadence, from }: Period, { code }: CryptodlError): void {
+    // The run ended before the object was asked for: that says nothing about the object.
+    if (code === 'time-over') return;
     const at = cadence === 'daily' ? from : monthOf(from);
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
