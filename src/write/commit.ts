@@ -35,7 +35,8 @@ export interface Commit {
 
 /**
  * The manifest comes last: nothing is held without being there. Answers for the staged files from here on. Resolves with
- * the place of a damaged file whose rows were not all written again.
+ * the place of a damaged file whose rows were not all written again. Rejects with `locked`, and writes nothing, when
+ * another run has taken the lake over.
  */
 export async function commit(
   context: WriterContext,
@@ -43,6 +44,7 @@ export async function commit(
   commitment: Commit,
 ): Promise<string | undefined> {
   const { held, made, dead } = commitment;
+  await context.lock?.confirm();
   const files = made.map(({ file }) => file);
   const unknown = await keepUnknown(context, plan, held, { received: commitment.received, files });
   const aside = await keepLost(context, commitment);

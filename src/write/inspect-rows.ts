@@ -133,7 +133,8 @@ function wrongTimes(row: Row, { lines, spec, interval }: InspectedFile): string[
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
   if (first < legal.first || last > legal.last)
     return [`its rows are of ${shown(first)} … ${shown(last)}, which is not its period`];
-  const stray = timed(lines).find(({ line, ...times }) => {
+  const objects = timed(lines);
+  const stray = objects.find(({ line, ...times }) => {
     const period = parsePeriod(line.cadence, line.period);
     return period !== undefined && !isWithinPeriod(spec, interval, period, times);
   });
@@ -141,7 +142,6 @@ function wrongTimes(row: Row, { lines, spec, interval }: InspectedFile): string[
     return [
       `the rows of ${stray.line.period} are of ${stray.first} … ${stray.last}, which is not its period`,
     ];
-  const objects = timed(lines);
   if (objects.length !== lines.length) return [];
   const said = [
     Math.min(...objects.map((object) => Math.floor(Date.parse(object.first)))),

@@ -63,10 +63,9 @@ async function writeInto(
     if (made.length === 0) return nothing(failed);
     const files = made.splice(0);
     const gone = superseded(plan, held, sound);
-    const aside = await context.serialize(held.folder, async () => {
-      await context.lock?.confirm();
-      return commit(context, plan, { held, made: files, received, ...gone });
-    });
+    const aside = await context.serialize(held.folder, () =>
+      commit(context, plan, { held, made: files, received, ...gone }),
+    );
     const result = summary(plan, specOf(context, plan), { held, received, made: files, failed });
     if (plan.rebuild === undefined) return { ...result, stillHeld };
     return withLost(result, { lost: gone.lost, missing, aside });

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.js';
 import { appendManifest, isFromRest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Lock } from '../lake/lock.js';
 import type { Serialize } from '../lake/serialize.js';
 import type { Format } from '../task.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -25,15 +26,20 @@ export function shorterThan(
   return rows < keptRows ? { received, rows, keptRows } : undefined;
 }
 
-/** Later runs leave these revisions alone. Rejects on disk errors. */
+/** Later runs leave these revisions alone. Rejects on disk errors, and with `locked` when another run has taken the lake over. */
 export async function rememberShorter(
-  context: { readonly clock: Pick<Clock, 'now'>; readonly serialize: Serialize },
+  context: {
+    readonly clock: Pick<Clock, 'now'>;
+    readonly serialize: Serialize;
+    readonly lock?: Pick<Lock, 'confirm'>;
+  },
   seriesFolder: string,
   format: Format,
   shorter: readonly Shorter[],
 ): Promise<void> {
   const at = new Date(context.clock.now()).toISOString();
   await context.serialize(seriesFolder, async () => {
+    await context.lock?.confirm();
     const { [format]: held } = await readManifest(seriesFolder);
     const lines = held.lines();
     const found = shorter.flatMap((each) => {

@@ -26,7 +26,6 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     prepare: (plan) => Promise.resolve(plan),
     close: () => files.close(),
     write: async (plan, received, missing) => {
-      await context.lock?.confirm();
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
       const { zip: held } = await readManifest(folder);
@@ -34,6 +33,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const shorter = takesAll ? [] : await shorterZips(context, held, received);
       const isShorter = new Set(shorter.map((each) => each.received));
       const taken = received.filter((each) => !isShorter.has(each));
+      await context.lock?.confirm();
       await files.write((await Promise.all(taken.map((object) => filesOf(context, object)))).flat());
       if (taken.length > 0) await mkdir(folder, { recursive: true });
       const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
