@@ -90,7 +90,7 @@ export class MonthsFromDays {
       requests.push(requestOf(attempt));
     }
     if (requests.length === 0) return undefined;
-    return planRun(this.#session, { hasListing: true, requests }, 'days.jsonl');
+    return planRun(this.#session, { hasListing: true, requests });
   }
 
   /** The same plans; from each of them on its month counts as made good until something of it is missing. */

@@ -9,12 +9,7 @@ import { bytesText } from '../units.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
 
-/** `name`: the file of the plan while it is large; of two plans at a time each needs its own. */
-export function planRun(
-  session: Session,
-  wanted: Pick<Wanted, 'hasListing' | 'requests'>,
-  name = 'plan.jsonl',
-): Promise<Plan> {
+export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'requests'>): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   return makePlan(
     {
@@ -27,7 +22,7 @@ export function planRun(
       recheckDays: options['recheck-days'],
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
-      spoolPath: join(session.runFolder, `${randomUUID()}-${name}`),
+      spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
       warn: (message) => {
         observer.warn(message);
       },
