@@ -1,5 +1,5 @@
 /** Days of ticks that may be cut: they are told once the days around them are held. */
-import { dayPeriod } from '../calendar.js';
+import { DAY_MS, dayPeriod } from '../calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import { coverSeries } from '../coverage/series-coverage.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -82,7 +82,7 @@ export class CutDays {
     const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
     const [coverage] = coverSeries(series, manifest, [settings.format], {
       range: {},
-      today: Math.floor(nowMs / 86_400_000),
+      today: Math.floor(nowMs / DAY_MS),
       spec: findDataset(venue, series.market, series.dataset),
       revisions: {},
     });
