@@ -67,7 +67,7 @@ function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   );
   chooseInMarket(venue, { ...flags, dataset, market, mayLack: false }, source);
   throw usage(
-    `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} so`,
+    `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} in this cadence`,
     'leave --cadence out',
     { flags: { cadence: null } },
   );
