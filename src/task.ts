@@ -42,6 +42,8 @@ export interface ArchiveObject {
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
+  /** As listed, empty where none is; undefined: not looked at, because nothing depends on it. */
+  readonly sidecarEtag?: string;
   /** Why nothing comes behind the last listed day of its series; absent: it is not the last, or more may come. */
   readonly behind?: 'delisted' | 'dataset-ended';
 }
@@ -74,10 +76,19 @@ export type AbsenceReason =
 
 type Action =
   | { readonly kind: 'fetch' }
-  /** `isWithdrawn`: the archive has it no more, and what is held of it stays. */
-  | { readonly kind: 'skip'; readonly isWithdrawn?: true }
+  /**
+   * `isWithdrawn`: the archive has it no more, and what is held of it stays. `refused`: an earlier run has fetched the listed
+   * revision and could not take it.
+   */
+  | { readonly kind: 'skip'; readonly isWithdrawn?: true; readonly refused?: Refusal }
   /** `since`: the first day that is absent for this reason, where the listing tells it. */
   | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
+
+interface Refusal {
+  readonly code: ErrorCode;
+  /** ISO. */
+  readonly at: string;
+}
 
 /** What is to be done about one object of one series. */
 export interface Task {

@@ -1,8 +1,8 @@
 /** What is remembered of periods that nobody has: why, and how often that was asked. */
-import { DAY_MS, monthOf, parsePeriod } from '../calendar.js';
+import { DAY_MS, monthOf, parsePeriod, periodText } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
-import type { AbsenceReason, Cadence, Period } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../task.js';
 
 /** A manifest line: periods of one cadence, one after the other, that are absent for one reason. */
 export interface AbsentLine {
@@ -15,12 +15,28 @@ export interface AbsentLine {
   readonly reason: AbsenceReason;
   /** It is there, but could not be had: why. `reason` is then `hole`, for readers that do not know this field. */
   readonly failed?: ErrorCode;
+  /** Of one period, which may be held in an earlier revision: what was fetched, and is not fetched again. */
+  readonly refused?: RefusedRevision;
   /** How often it was asked in vain, and when the last time, ISO. */
   readonly asked: number;
   readonly at: string;
   /** The same of REST, which a run asks only when it is told to; also of held periods that lack rows. */
   readonly rest?: { readonly asked: number; readonly at: string };
   readonly tool: string;
+}
+
+/** One state of an object and its sidecar in the listing. */
+export interface RefusedRevision {
+  readonly format: Format;
+  readonly etag: string;
+  /** Empty: the listing had no sidecar. */
+  readonly sidecarEtag: string;
+}
+
+/** A line with a refused revision. */
+export interface RefusedLine extends AbsentLine {
+  readonly failed: ErrorCode;
+  readonly refused: RefusedRevision;
 }
 
 export interface Absence {
@@ -38,6 +54,7 @@ export class Absences {
   readonly #monthly = new Map<number, Absence>();
   readonly #failedDays = new Map<number, ErrorCode>();
   readonly #failedMonths = new Map<number, ErrorCode>();
+  readonly #refused = new Map<string, RefusedLine>();
 
   add(line: AbsentLine): void {
     const first = parsePeriod(line.cadence, line.first);
@@ -45,7 +62,9 @@ export class Absences {
     const atMs = Date.parse(line.at);
     if (first === undefined || last === undefined || Number.isNaN(atMs) || !(line.asked >= 1))
       throw new CryptodlError('manifest-damaged', `"${line.first}" … "${line.last}" are no periods`);
-    const { reason, asked, rest } = line;
+    const { reason, asked, rest, failed, refused } = line;
+    if (failed !== undefined && refused !== undefined)
+      this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });
     const ofRest = rest === undefined ? {} : { rest: { asked: rest.asked, atMs: Date.parse(rest.at) } };
     const absence: Absence = { reason, asked, atMs, ...ofRest };
     const [absences, failures, from, end] =
@@ -55,14 +74,20 @@ export class Absences {
     for (let at = from; at < end; at += 1) {
       absences.delete(at);
       failures.delete(at);
-      if (line.failed === undefined) absences.set(at, absence);
-      else failures.set(at, line.failed);
+      if (failed === undefined) absences.set(at, absence);
+      else failures.set(at, failed);
     }
   }
 
   /** Why a period that is there could not be had; undefined for what did not fail the last time. */
   failureOf({ cadence, from }: Period): ErrorCode | undefined {
     return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
+  }
+
+  /** The line of an earlier run that fetched this revision of an object, with this sidecar, and could not take it. */
+  refusalOf(format: Format, { period, etag, sidecarEtag }: ArchiveObject): RefusedLine | undefined {
+    const line = this.#refused.get(`${format} ${period.cadence} ${periodText(period)}`);
+    return line?.refused.etag === etag && line?.refused.sidecarEtag === sidecarEtag ? line : undefined;
   }
 
   of({ cadence, from }: Period): Absence | undefined {

@@ -34,6 +34,8 @@ export interface ChooseContext {
   /** Walks the listing of one cadence, at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
+  /** Days before today that later runs look at again. */
+  readonly recheckDays: number;
   /** First and last known periods of the dataset, in any of its series. */
   readonly spans: DatasetSpec['spans'];
 }
@@ -129,7 +131,20 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
     const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
     return { period, absent, ...since, held, ...withdrawn };
   }
-  return held === undefined ? { period, absent, listed } : { period, absent, listed, held };
+  const object = withSidecar(context, listing, listed, held);
+  return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };
+}
+
+/** Only where a later run may meet the same revision once more: of most objects nothing depends on the sidecar's ETag. */
+function withSidecar(
+  { today, recheckDays }: ChooseContext,
+  { sidecars }: SeriesListing,
+  listed: ArchiveObject,
+  held: ObjectLine | undefined,
+): ArchiveObject {
+  const { from, to } = listed.period;
+  const isMet = held === undefined ? to > today - recheckDays : held.etag !== listed.etag;
+  return sidecars !== undefined && isMet ? { ...listed, sidecarEtag: sidecars.get(from) ?? '' } : listed;
 }
 
 function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReason): boolean {

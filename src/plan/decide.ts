@@ -1,10 +1,13 @@
 /** Fetch, skip or absent: what is to be done for one partition, given what the lake holds of it. */
 import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
+import type { ErrorCode } from '../errors.js';
+import type { Absences } from '../lake/absences.js';
 import { fileSize } from '../lake/publish.js';
 import { heldObject, isFromRest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../task.js';
+import { TOOL_VERSION } from '../version.js';
 import type { Choice } from './choose-objects.js';
 
 export interface DecideContext {
@@ -15,6 +18,10 @@ export interface DecideContext {
   readonly folder: string;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
+  /** What earlier runs could not take; undefined: it is fetched again. */
+  readonly refusals?: Absences;
+  /** Failures of these codes say nothing of this run. */
+  readonly takenAnyway: ReadonlySet<ErrorCode>;
   /** Files that are known not to be what was committed. */
   readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;
@@ -67,6 +74,9 @@ function decide(
     return choice.isWithdrawn === true && !isFromRest(line)
       ? { kind: 'skip', isWithdrawn: true }
       : { kind: 'skip' };
+  const mayWait = !rebuild && !context.force && (line === undefined || intact.has(line.file));
+  const refused = mayWait ? refusalOf(context, listed) : undefined;
+  if (refused !== undefined) return { kind: 'skip', refused };
   if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
   return {
     kind: 'absent',
@@ -134,6 +144,16 @@ function isSameRevision(
 /** The listed revision was looked at before, and had fewer rows. */
 function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean {
   return context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
+}
+
+/** The listed revision was fetched by this version of the program before, and could not be taken. */
+function refusalOf(
+  { settings, refusals, takenAnyway }: DecideContext,
+  listed: ArchiveObject | undefined,
+): Extract<Task['action'], { kind: 'skip' }>['refused'] {
+  const line = listed === undefined ? undefined : refusals?.refusalOf(settings.format, listed);
+  if (line === undefined || line.tool !== TOOL_VERSION || takenAnyway.has(line.failed)) return undefined;
+  return { code: line.failed, at: line.at };
 }
 
 /** The listing writes ISO instants with fractions, answers have HTTP dates in seconds. */

@@ -11,7 +11,7 @@ export interface Stretch {
   readonly upTo: string | null;
   /** Epoch milliseconds: its newest end was listed then. */
   readonly at: number;
-  /** Without sidecars: they follow their zips, and nobody plans them. */
+  /** A sidecar is a field of its zip. */
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
 }
@@ -40,7 +40,7 @@ export function withStretch(
   walked: Stretch,
   pages: Readonly<Record<string, KnownPage>>,
 ): ListingCopy {
-  let joined: Stretch = { ...walked, objects: walked.objects.filter(({ key }) => !key.endsWith(SIDECAR)) };
+  let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects) };
   const apart: Stretch[] = [];
   for (const other of copy.stretches) {
     if (endsBefore(other, joined) || endsBefore(joined, other)) apart.push(other);
@@ -51,6 +51,18 @@ export function withStretch(
     ...Object.entries(pages),
   ];
   return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
+}
+
+/** In key order a sidecar follows its zip. */
+function withoutSidecars(objects: readonly ListedObject[]): ListedObject[] {
+  const zips: ListedObject[] = [];
+  for (const object of objects) {
+    const last = zips.at(-1);
+    if (!object.key.endsWith(SIDECAR)) zips.push(object);
+    else if (last !== undefined && object.key === last.key + SIDECAR)
+      zips[zips.length - 1] = { ...last, sidecarEtag: object.etag };
+  }
+  return zips;
 }
 
 /** What follows a name, as far as it is known without a gap; undefined: nothing is known there. */
@@ -141,8 +153,8 @@ function isStretch(value: unknown): boolean {
 }
 
 function isObject(value: unknown): boolean {
-  const { key, bytes, etag, lastModified } = fieldsOf(value);
-  const texts = [key, etag, lastModified];
+  const { key, bytes, etag, lastModified, sidecarEtag = '' } = fieldsOf(value);
+  const texts = [key, etag, lastModified, sidecarEtag];
   return texts.every((text) => typeof text === 'string') && typeof bytes === 'number';
 }
 

@@ -9,6 +9,8 @@ export interface ListedObject {
   /** Without quotes. */
   readonly etag: string;
   readonly lastModified: string;
+  /** Of its sidecar; only in copies, which have no sidecars of their own. */
+  readonly sidecarEtag?: string;
 }
 
 export interface ListingPage {

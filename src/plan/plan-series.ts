@@ -5,6 +5,7 @@ import type { Absences } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { seriesFolder } from '../lake/layout.js';
 import { usage } from '../errors.js';
+import type { ErrorCode } from '../errors.js';
 import { Held, isFromRest, readManifest } from '../lake/manifest.js';
 import { seriesName } from '../task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../task.js';
@@ -31,8 +32,10 @@ export interface SeriesRequest {
   readonly rest?: RestOffer;
   /** Files of the series that are known not to be what was committed. */
   readonly broken?: ReadonlySet<string>;
-  /** These days and no others, also what nobody had a while ago. */
+  /** These days and no others, also what nobody had a while ago, and revisions that were refused. */
   readonly exact?: true;
+  /** Revisions that were refused are fetched again. */
+  readonly retried?: true;
   /** What is held of the ranges makes way for the objects of these cadences, whichever they would be by the rules. */
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days of which the month that makes way has no row: the archive need not have them. */
@@ -58,6 +61,8 @@ export interface PlanContext {
   /** Days before today in which what is held, or was late, is looked at again. */
   readonly recheckDays: number;
   readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;
+  /** Failures of these codes say nothing of this run. */
+  readonly takenAnyway: ReadonlySet<ErrorCode>;
   /** Told of the last listed day of every daily walk. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
 }
@@ -91,6 +96,8 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     folder: settings.format === 'zip' ? context.root : folder,
     force: context.force,
     revisions: context.revisions,
+    ...(request.exact === true || request.retried === true ? {} : { refusals: manifest.absences }),
+    takenAnyway: context.takenAnyway,
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
   };
@@ -151,6 +158,7 @@ async function chosenPeriods(
       known,
       list: memoizedListing(context, series, ranges, known.end()),
       today: context.today,
+      recheckDays: context.recheckDays,
       spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
     },
     ranges,

@@ -20,7 +20,7 @@ export interface Plan {
 
 export interface PlanOptions extends Pick<
   PlanContext,
-  'venue' | 'root' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays'
+  'venue' | 'root' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
 > {
   /** Undefined: it is already known that it cannot be had. */
   readonly listing: Listing | undefined;

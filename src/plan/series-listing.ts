@@ -1,7 +1,7 @@
 /** What the archive lists of one series in one cadence, near the days that are wanted. */
 import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
-import { objectKey, periodOfKey, seriesPrefix } from '../venue/keys.js';
+import { objectKey, periodOfKey, seriesPrefix, SIDECAR } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
 import type { Span, Venue } from '../venue/venue.js';
 import type { Listing } from './listing.js';
@@ -9,6 +9,8 @@ import type { Listing } from './listing.js';
 export interface SeriesListing {
   /** By first day of the period. */
   readonly objects: ReadonlyMap<number, ArchiveObject>;
+  /** ETags of their sidecars, likewise; undefined when none were looked at. */
+  readonly sidecars?: ReadonlyMap<number, string>;
   /** First listed period of the series, as far as it matters: undefined when the series lists nothing at all. */
   readonly first: Period | undefined;
   /** Last listed period, when the walk saw the end of the series. */
@@ -65,16 +67,21 @@ export async function listSeries(
       ? undefined
       : objectKey(venue, series, periodAt(cadence, start)).slice(0, -'.zip'.length);
   const objects = new Map<number, ArchiveObject>();
+  const sidecars = new Map<number, string>();
   let last: Period | undefined;
   let earliest: Period | undefined;
   let more = false;
   for await (const page of listing.objects(prefix, marker)) {
     for (const listed of page) {
-      const period = periodOfKey(prefix, series, cadence, listed.key);
+      const { key, bytes, etag, lastModified, sidecarEtag } = listed;
+      const isSidecar = key.endsWith(SIDECAR);
+      const period = periodOfKey(prefix, series, cadence, isSidecar ? key.slice(0, -SIDECAR.length) : key);
       if (period === undefined) continue;
+      const sidecar = isSidecar ? etag : sidecarEtag;
+      if (sidecar !== undefined) sidecars.set(period.from, sidecar);
+      if (isSidecar) continue;
       earliest ??= period;
       last = period;
-      const { key, bytes, etag, lastModified } = listed;
       objects.set(period.from, { key, period, bytes, etag, lastModified });
       more = period.from >= want.to;
       if (more) break;
@@ -84,7 +91,7 @@ export async function listSeries(
   const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
   const copiedAt = listing.copiedAt?.(prefix);
-  const listed = { objects, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
+  const listed = { objects, sidecars, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
   const object = last === undefined || more || cadence === 'monthly' ? undefined : objects.get(last.from);
   if (object !== undefined) {
     const span = findDataset(venue, series.market, series.dataset)?.spans.daily;

@@ -105,7 +105,12 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       write: (plan, received, missing) =>
         writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
-      onSettled: (plan, task) => recordSettled(session, notes, plan, task),
+      onSettled: (plan, task) => {
+        const error = refusalOf(task);
+        return error === undefined
+          ? recordSettled(session, notes, plan, task)
+          : recordFailure(session, notes, plan, task, error);
+      },
     },
     {
       downloads: session.concurrency.places,
@@ -239,11 +244,25 @@ async function recordFailure(
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
   months.failed(plan);
   const tell = async (): Promise<void> => {
-    absences.noteFailure(plan.series, task.object.period, error);
+    const { series, settings } = plan;
+    const isVerified = session.options.verify !== 'none';
+    absences.noteFailure({ series, format: settings.format, isVerified }, task.object, error);
     await session.tell(plan, task.object, { kind: 'failed', error });
     await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
   };
   if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
+}
+
+/** Why an earlier run could not take the revision that is still listed. */
+function refusalOf({ action }: Task): CryptodlError | undefined {
+  if (action.kind !== 'skip' || action.refused === undefined) return undefined;
+  const { code, at } = action.refused;
+  const error = new CryptodlError(
+    code,
+    `it is the revision that failed at ${at}, and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
+  );
+  error.attempts = 0;
+  return error;
 }
 
 async function recordSettled(

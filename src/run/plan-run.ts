@@ -20,6 +20,9 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
       force: options.force === true,
       revisions: options.revisions,
       recheckDays: options['recheck-days'],
+      takenAnyway: new Set(
+        options.verify === 'sha256' && options['stale-checksum'] === 'fail' ? [] : ['sidecar-stale'],
+      ),
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
       spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),

@@ -3,14 +3,27 @@ import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../calendar.js';
 import type { CryptodlError, ErrorCode } from '../errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
-import type { Absence, AbsentLine } from '../lake/absences.js';
+import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { MANIFEST, seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
 import { fileSize } from '../lake/publish.js';
-import type { AbsenceReason, Cadence, Period, Series } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../task.js';
 import { TOOL_VERSION } from '../version.js';
+
+/** The published bytes or their sidecar are wrong: each later request of the same revision fails the same way. */
+const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'sidecar-stale',
+  'zip-broken',
+  'zip-unsupported',
+  'zip-bomb',
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+  'rows-outside-period',
+]);
 
 export interface AbsenceContext {
   readonly root: string;
@@ -25,6 +38,8 @@ interface Stretch {
   readonly reason: AbsenceReason;
   /** It is there, but could not be had. */
   readonly failed?: ErrorCode;
+  /** Of one period only. */
+  readonly refused?: RefusedRevision;
   readonly hasAskedRest: boolean;
   /** It is held, and lacks rows. */
   readonly isKept: boolean;
@@ -83,19 +98,27 @@ export class AbsenceNotes {
     this.#stretchesOf(series).push(stretch);
   }
 
-  /** It is in the archive, but could not be had. */
-  noteFailure(series: Series, { cadence, from }: Period, { code }: CryptodlError): void {
+  /** It is in the archive, but could not be had. `isVerified`: the bytes are those of the listed ETag. */
+  noteFailure(
+    { series, format, isVerified }: { series: Series; format: Format; isVerified: boolean },
+    object: ArchiveObject,
+    { code }: CryptodlError,
+  ): void {
     // The run ended before the object was asked for: that says nothing about the object.
     if (code === 'time-over') return;
+    const { cadence, from } = object.period;
     const at = cadence === 'daily' ? from : monthOf(from);
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
-    if (last?.failed === code && last.cadence === cadence && last.to === at) last.to = at + 1;
+    const refused = isVerified && LASTING.has(code) ? refusedRevision(format, object) : undefined;
+    const isNext = last?.failed === code && last.cadence === cadence && last.to === at;
+    if (isNext && refused === undefined && last.refused === undefined) last.to = at + 1;
     else
       stretches.push({
         cadence,
         reason: 'hole',
         failed: code,
+        ...(refused === undefined ? {} : { refused }),
         hasAskedRest: false,
         isKept: false,
         from: at,
@@ -124,7 +147,7 @@ export class AbsenceNotes {
 
   /** Only what is news: another reason, or asked again when it was due. */
   #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
-    const { cadence, reason, failed, isKept } = stretch;
+    const { cadence, reason, failed, refused, isKept } = stretch;
     const { nowMs } = this.#context;
     const at = new Date(nowMs).toISOString();
     const lines: { line: AbsentLine; end: number }[] = [];
@@ -134,8 +157,8 @@ export class AbsenceNotes {
       const isNews =
         failed === undefined
           ? isAbsenceNews(before, stretch, nowMs)
-          : manifest.absences.failureOf(period) !== failed;
-      if (!isNews || isKept !== isHeld(manifest, period)) continue;
+          : isFailureNews(manifest.absences, period, stretch);
+      if (!isNews || (refused === undefined && isKept !== isHeld(manifest, period))) continue;
       const asked = before?.reason === reason ? before.asked + 1 : 1;
       const text = periodText(period);
       const rest = restOf(before, stretch, at);
@@ -145,6 +168,7 @@ export class AbsenceNotes {
         cadence,
         reason,
         ...(failed === undefined ? {} : { failed }),
+        ...(refused === undefined ? {} : { refused }),
         asked,
         at,
         ...rest,
@@ -157,6 +181,19 @@ export class AbsenceNotes {
     }
     return lines.map(({ line }) => line);
   }
+}
+
+/** Undefined where the listing did not tell the state of the object and of its sidecar. */
+function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): RefusedRevision | undefined {
+  if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
+  return { format, etag, sidecarEtag };
+}
+
+function isFailureNews(absences: Absences, period: Period, { failed, refused }: Stretch): boolean {
+  if (refused === undefined) return absences.failureOf(period) !== failed;
+  const { format, ...revision } = refused;
+  const before = absences.refusalOf(format, { key: '', period, ...revision });
+  return before === undefined || before.failed !== failed || before.tool !== TOOL_VERSION;
 }
 
 function isAbsenceNews(

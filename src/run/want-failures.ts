@@ -69,7 +69,7 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);
     const offer = rest ? offerAgain(session, series) : {};
-    const request = requests.get(id) ?? { series, settings, cadences, ranges: [], ...offer };
+    const request = requests.get(id) ?? { series, settings, cadences, ranges: [], retried: true, ...offer };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }

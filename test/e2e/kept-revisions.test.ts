@@ -135,10 +135,18 @@ describe('what a lake holds', () => {
         'row-malformed',
         4,
       ],
+      [
+        'rows of another day',
+        () => {
+          publish(folder, keyOf(8), csvOf(3, 999));
+        },
+        'rows-outside-period',
+        4,
+      ],
     ];
 
     it.each(BROKEN)(
-      'a revision with %s leaves the old one in place, and keeps no new day out',
+      'a revision with %s leaves the old one in place, is fetched once and told by each run, and keeps no new day out',
       async (_what, revise, code, exitCode) => {
         expect((await run(11, form, 10)).code).toBe(0);
         revise();
@@ -149,10 +157,14 @@ describe('what a lake holds', () => {
           const ends = objects(result).map(({ key }) => key);
           expect(ends).toHaveLength(new Set(ends).size);
           expect(await held()).toEqual(usual(1, today - 1));
+          // One that its sidecar contradicts is asked for again past caches, in its one run.
           expect([...new Set(zips())].sort()).toEqual(
-            [8, ...(today === 12 ? [11] : [12, 13])].map((day) => `/${keyOf(day)}`),
+            (today === 12 ? [8, 11] : [12, 13]).map((day) => `/${keyOf(day)}`),
           );
         }
+        put(8, 998);
+        expect((await run(15, form)).code).toBe(0);
+        expect(await held()).toEqual({ ...usual(1, 14), 8: '24 of 998' });
       },
     );
 
@@ -207,6 +219,87 @@ describe('what a lake holds', () => {
       if (form[1] !== 'zip') expect(await held()).toEqual({ ...usual(1, 12), 8: '5 of 999' });
       expect((await run(14, form)).code).toBe(0);
       expect(zips()).toEqual([`/${keyOf(13)}`]);
+    });
+  });
+
+  describe('a revision that was refused before', () => {
+    const stale = (): void => {
+      publish(folder, keyOf(8), csvOf(8, 999), (_digest, name) => `${'0'.repeat(64)}  ${name}\n`);
+    };
+    const malformed = (day: number): void => {
+      publish(folder, keyOf(day), csvOf(day, 999).replace(/999,999/, '999,many'));
+    };
+    const asked = (day: number): number => zips().filter((path) => path === `/${keyOf(day)}`).length;
+
+    it('is fetched again when its sidecar has changed', async () => {
+      expect((await run(11, [], 10)).code).toBe(0);
+      stale();
+      expect((await run(12)).code).toBe(3);
+      put(8, 999);
+      const result = await run(13);
+      expect([result.code, asked(8)]).toEqual([0, 1]);
+      expect(await held()).toEqual({ ...usual(1, 12), 8: '24 of 999' });
+    });
+
+    it('is fetched again when its sidecar is gone', async () => {
+      expect((await run(11, [], 10)).code).toBe(0);
+      stale();
+      expect((await run(12)).code).toBe(3);
+      rmSync(join(folder, `${keyOf(8)}.CHECKSUM`));
+      const result = await run(13);
+      expect([result.code, asked(8)]).toEqual([0, 1]);
+    });
+
+    it('is fetched again with --stale-checksum warn where its sidecar is stale', async () => {
+      expect((await run(11, [], 10)).code).toBe(0);
+      stale();
+      expect((await run(12)).code).toBe(3);
+      expect((await run(13, ['--stale-checksum', 'warn'])).code).toBe(0);
+      expect(asked(8)).toBeGreaterThan(0);
+      expect(await held()).toEqual({ ...usual(1, 12), 8: '24 of 999' });
+    });
+
+    it('is fetched again by retry and with --force', async () => {
+      expect((await run(11, [], 10)).code).toBe(0);
+      malformed(8);
+      expect((await run(12)).code).toBe(4);
+      const told = await run(13);
+      expect([told.code, asked(8)]).toEqual([4, 0]);
+      expect(outcomeOf(told, 8)).toMatchObject([{ code: 'row-malformed', attempts: 0 }]);
+      expect(told.stderr).toContain(keyOf(8));
+      const report = String(summaryOf(told)?.['failures']);
+      archive.requests.length = 0;
+      const places = ['--archive-url', archive.url, '--out', out, ...FAST];
+      const again = await cryptodl(['retry', report, '--now', `${dayOf(13)}T09:00:00Z`, ...places]);
+      expect([again.code, asked(8)]).toEqual([4, 1]);
+      expect([(await run(13)).code, asked(8)]).toEqual([4, 0]);
+      await run(13, ['--force']);
+      expect(asked(8)).toBe(1);
+    });
+
+    it('is fetched again by another version of the program', async () => {
+      expect((await run(11, [], 10)).code).toBe(0);
+      malformed(8);
+      expect((await run(12)).code).toBe(4);
+      const manifest = join(out, SERIES, '_manifest.jsonl');
+      writeFileSync(manifest, readFileSync(manifest, 'utf8').replaceAll(/"tool":"[^"]+"/g, '"tool":"0.0.0"'));
+      expect([(await run(13)).code, asked(8)]).toEqual([4, 1]);
+      expect([(await run(14)).code, asked(8)]).toEqual([4, 0]);
+    });
+
+    it('is told and not fetched by later runs also where nothing is held of its day, until repair asks for it', async () => {
+      expect((await run(8, [], 7)).code).toBe(0);
+      malformed(8);
+      expect([(await run(9)).code, asked(8)]).toEqual([4, 1]);
+      for (const today of [10, 11]) {
+        const result = await run(today);
+        expect([result.code, asked(8)]).toEqual([4, 0]);
+        expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'failed', code: 'row-malformed' }]);
+      }
+      archive.requests.length = 0;
+      const places = ['--archive-url', archive.url, '--out', out, ...FAST];
+      const repaired = await cryptodl(['repair', '--now', `${dayOf(11)}T09:00:00Z`, ...places]);
+      expect([repaired.code, asked(8)]).toEqual([4, 1]);
     });
   });
 

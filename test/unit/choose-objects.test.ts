@@ -38,6 +38,7 @@ function contextOf(given: Given): ChooseContext {
     known: held,
     list: (cadence) => Promise.resolve(listingOf(given[cadence] ?? [])),
     today: day('2024-06-01'),
+    recheckDays: 7,
     spans: {},
   };
 }

@@ -52,10 +52,12 @@ it('a copy made of any walks knows, after any name, what the bucket has there wi
   );
 });
 
-it('sidecars are not kept, and what is no copy is refused', () => {
+it('a sidecar is kept as a field of its zip, and what is no copy is refused', () => {
   const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
   const copy = withStretch(NO_COPY, { after: null, upTo: null, at: 1, objects, prefixes: [] }, {});
-  expect(knownAfter(copy, null)?.objects).toEqual([objectOf('p/a.zip')]);
+  expect(knownAfter(copy, null)?.objects).toEqual([
+    { ...objectOf('p/a.zip'), sidecarEtag: objectOf('p/a.zip.CHECKSUM').etag },
+  ]);
   for (const wrong of [null, [], {}, { stretches: [{}], pages: {} }, { stretches: [], pages: { q: 1 } }])
     expect(parseListingCopy(wrong)).toBeUndefined();
 });
