@@ -647,6 +647,23 @@ describe('times', () => {
     },
   );
 
+  it.each([
+    ['1w', '2024-01-29', 7],
+    ['3d', '2024-01-30', 3],
+  ] as const)(
+    'a month of %s bars begins with one that opened in the month before, and verify --deep finds its file sound',
+    async (interval, first, days) => {
+      const series: Series = { market: 'um', dataset: 'klines', interval, symbol: 'LONGUSDT' };
+      put(series, '2024-02', bars(`${first}T00:00:00Z`, days * DAY_MS, 4).join(''));
+      const out = `long-${interval}`;
+      expect(summary(await runOk(series, { out, days: '2024-02' }))).toMatchObject({
+        outcomes: { failed: 0 },
+      });
+      const verified = await cryptodl(['verify', '--deep', '--out', lake(out)]);
+      expect([verified.code, verified.stderr]).toEqual([0, expect.not.stringContaining('damaged')]);
+    },
+  );
+
   it('bars that open off by seconds and close early are kept to the millisecond', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'ODDUSDT' };
     const odd = [

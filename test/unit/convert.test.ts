@@ -401,6 +401,8 @@ describe.each([
 
   describe('the times of rows', () => {
     const WEEKLY: Series = { market: 'spot', dataset: 'klines', interval: '1w', symbol: 'BTCUSDT' };
+    const THREE_DAYS: Series = { ...WEEKLY, interval: '3d' };
+    const MONTHS: Series = { ...WEEKLY, interval: '1mo' };
     const at = (text: string): number => Date.parse(`${text}Z`);
     const oneRow = (text: string, series: Series): string =>
       series.dataset === 'metrics'
@@ -414,6 +416,8 @@ describe.each([
       ['00:00 of the next day', '2024-01-15', '2024-01-16T00:00:00', METRICS],
       ['seconds before the day', '2024-01-15', '2024-01-14T23:59:57', KLINES],
       ['a week that opened in the month before', '2024-02', '2024-01-29T00:00:00', WEEKLY],
+      ['three days that opened in the month before', '2024-02', '2024-01-29T23:59:59', THREE_DAYS],
+      ['a month that opened in the month before', '2024-02', '2024-01-01T00:00:00', MONTHS],
     ])('may be %s', async (_, label, time, series) => {
       const { edgeSeconds } = specOf(series.market, series.dataset);
       const objects = [received(label, oneRow(time, series))];
@@ -426,6 +430,9 @@ describe.each([
       ['the day before', '2024-01-15', '2024-01-14T12:00:00', KLINES],
       ['the next day', '2024-01-15', '2024-01-16T00:01:00', METRICS],
       ['the next month', '2024-02', '2024-03-04T00:00:00', WEEKLY],
+      ['a week before the week before', '2024-02', '2024-01-22T00:00:00', WEEKLY],
+      ['five days before', '2024-02', '2024-01-27T00:00:00', THREE_DAYS],
+      ['two months before', '2024-02', '2023-12-01T00:00:00', MONTHS],
     ])('that are of %s fail the object, and the others are written', async (_, label, time, series) => {
       const { edgeSeconds } = specOf(series.market, series.dataset);
       const other = label.length === 7 ? '2024-04' : '2024-01-17';
