@@ -1,4 +1,5 @@
 /** Nothing that lies in a lake makes a run read, write or delete outside of it. */
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
@@ -195,6 +196,23 @@ describe('a commit journal', () => {
     expect(stderr).toContain('commit-x.json');
     expect(stderr).toContain('commit-y.json');
     expect(existsSync(join(lake, SERIES, '2026-11.parquet'))).toBe(false);
+  });
+
+  it('that is a pipe does not hold a run up', async () => {
+    const { lake } = copy();
+    execFileSync('mkfifo', [join(lake, '.cryptodl/commit-x.json')]);
+    const { code, stderr } = await named(lake);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('it is no regular file')]);
+  });
+
+  it('is set aside when a symbolic link is on the way to its series', async () => {
+    const { lake, outside } = copy();
+    pending(lake, lake);
+    const left = link(lake, outside, SERIES);
+    const before = left();
+    const { stderr } = await going(lake);
+    expect(stderr).toContain('commit-x.json is not applied');
+    expect([left(), keptBeside(lake)]).toEqual([before, KEPT]);
   });
 });
 

@@ -58,6 +58,61 @@ it('a commit is also finished when the device got another number, as after a boo
   expect(await finished(paths)).toBe(true);
 });
 
+it('a commit that was interrupted before its manifest lines keeps a new file in place of an old one', async () => {
+  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
+  mkdirSync(paths.staging, { recursive: true });
+  // A manifest that is a folder cannot be added to.
+  mkdirSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
+  writeFileSync(join(paths.root, MADE), 'old month');
+  const staged = join(paths.staging, 'x.partial');
+  writeFileSync(staged, 'month');
+  const commit = commitWithRedo(paths, {
+    seriesFolder: join(paths.root, SERIES),
+    publications: [{ staged, target: join(paths.root, MADE) }],
+    dead: [join(paths.root, MADE)],
+    lines: [objectLine('2024-01-01')],
+  });
+  await expect(commit).rejects.toThrow('EISDIR');
+  rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
+  expect(await finished(paths)).toBe(true);
+});
+
+it('a journal that was not written to its end is removed, and nothing of it is applied', async () => {
+  const paths = await interrupted();
+  const [journal = ''] = filesBelow(paths.own, '.json');
+  renameSync(join(paths.own, journal), join(paths.own, `${journal}.partial`));
+  writeFileSync(join(paths.root, DEAD), 'day');
+  expect(await finishCommits(paths)).toEqual([]);
+  expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet']);
+  expect(filesBelow(paths.own)).toEqual(['tmp/x.partial']);
+});
+
+it('a commit that cannot be written down removes nothing but what it staged', async () => {
+  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
+  mkdirSync(paths.staging, { recursive: true });
+  mkdirSync(join(paths.root, SERIES), { recursive: true });
+  writeFileSync(join(paths.root, DEAD), 'day');
+  const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
+  writeFileSync(staged[0] ?? '', 'month');
+  const commit = commitWithRedo(paths, {
+    seriesFolder: join(paths.root, SERIES),
+    publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
+    dead: [join(paths.root, DEAD)],
+    lines: [objectLine('2024-01-01')],
+  });
+  await expect(commit).rejects.toThrow('ENOENT');
+  expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);
+});
+
+it('in a lake with the same inode on another device and at another path, the journal is not applied', async () => {
+  const paths = await interrupted();
+  changeJournal(paths, ({ lake }) => Object.assign(lake, { device: '0', path: '/elsewhere' }));
+  expect(await finishCommits(paths)).toMatchObject([
+    { why: expect.stringContaining('another lake') as unknown },
+  ]);
+  expect(existsSync(join(paths.root, MADE))).toBe(false);
+});
+
 it.each<[string, (lake: string, root: string) => void]>([
   [
     'beside the original',
