@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,12 +18,13 @@ import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
+import { publish, publishedRows } from '../helpers/published.js';
 
 describe('one lake, several runs', () => {
   const scratch = scratchFolder();
+  const folder = join(scratch, 'archive');
   let archive: TestArchive;
   beforeAll(async () => {
-    const folder = join(scratch, 'archive');
     makeArchive(folder, {
       market: 'um',
       dataset: 'metrics',
@@ -49,23 +58,30 @@ describe('one lake, several runs', () => {
     ...FAST,
   ];
 
-  /** Starts a run that stands still with one zip unanswered. */
+  interface Stalled {
+    readonly child: ChildProcess;
+    readonly ended: Promise<CliResult>;
+    readonly release: () => void;
+  }
+
+  /** Starts a run that stands still with one zip unanswered; another verb than a download with its first request. */
   async function stalledRun(
     out: string,
     flags: readonly string[] = [],
     env: Readonly<Record<string, string>> = {},
-  ): Promise<{ child: ChildProcess; ended: Promise<CliResult>; release: () => void }> {
+    args = command(out),
+  ): Promise<Stalled> {
     const held: ServerResponse[] = [];
     let child: ChildProcess | undefined;
     const stalled = new Promise<void>((resolve) => {
       archive.fault = (path, _request, response) => {
-        if (!path.endsWith('2026-10-05.zip')) return false;
+        if (!path.endsWith('2026-10-05.zip') && args[0] === 'vision') return false;
         held.push(response);
         resolve();
         return true;
       };
     });
-    const ended = cryptodl([...command(out), ...flags], { env, onSpawn: (spawned) => (child = spawned) });
+    const ended = cryptodl([...args, ...flags], { env, onSpawn: (spawned) => (child = spawned) });
     await stalled;
     if (child === undefined) throw new Error('nothing was spawned');
     return {
@@ -126,13 +142,11 @@ describe('one lake, several runs', () => {
     expect(existsSync(join(out, '.cryptodl/lock.json'))).toBe(false);
   });
 
-  it.each([
-    ['a conversion', []],
-    ['--format zip', ['--format', 'zip']],
-  ])('a run that was suspended and lost its lock commits nothing more: %s', async (name, flags) => {
-    const out = join(scratch, `suspended ${name}`);
-    const sleptMs = join(scratch, 'slept');
-    writeFileSync(sleptMs, '0');
+  const sleptMs = join(scratch, 'slept');
+
+  /** The environment of a process whose wall clock is off by what the file says. */
+  function withClockOff(ms: number): Readonly<Record<string, string>> {
+    writeFileSync(sleptMs, String(ms));
     const preload = join(scratch, 'wall-clock.cjs');
     writeFileSync(
       preload,
@@ -140,7 +154,95 @@ describe('one lake, several runs', () => {
       const { now } = Date;
       Date.now = () => now() + Number(readFileSync(${JSON.stringify(sleptMs)}, 'utf8'));`,
     );
-    const run = await stalledRun(out, flags, { NODE_OPTIONS: `--require=${preload}` });
+    return { NODE_OPTIONS: `--require=${preload}` };
+  }
+
+  it.each([-600_000, 600_000])(
+    'the lock of a container is judged without the wall clock of this host (%d ms off)',
+    async (offMs) => {
+      const out = join(scratch, `clock ${offMs}`);
+      await cryptodlOk(command(out));
+      const env = withClockOff(offMs);
+      const codes = async (secondsAgo: number): Promise<(number | null)[]> => {
+        foreignLock(out, secondsAgo);
+        const verified = await cryptodl(['verify', '--out', out], { env });
+        const run = await cryptodl(command(out), { env });
+        return [verified.code, run.code];
+      };
+      expect(await codes(45)).toEqual([6, 6]);
+      expect(await codes(61)).toEqual([0, 0]);
+    },
+  );
+
+  /** Another run takes the lake over while this one is suspended. */
+  function loseLock(out: string, run: Stalled): void {
+    run.child.kill('SIGSTOP');
+    foreignLock(out, 0);
+    writeFileSync(sleptMs, '300000');
+    run.child.kill('SIGCONT');
+    run.release();
+  }
+
+  const dataOf = (out: string): Record<string, string> =>
+    Object.fromEntries(
+      filesBelow(out)
+        .filter((path) => !/^(\.cryptodl|failures)\//.test(path))
+        .map((path) => [path, readFileSync(join(out, path), 'base64')]),
+    );
+
+  it('a run that lost its lock does not remember a revision with fewer rows', async () => {
+    const out = join(scratch, 'shorter');
+    const key = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-10-05.zip';
+    await cryptodlOk(command(out));
+    const before = dataOf(out);
+    const published = ['', '.CHECKSUM'].map((ending) => readFileSync(join(folder, key + ending)));
+    const rows = publishedRows(join(folder, key)).slice(0, 100);
+    publish(folder, key, rows.map((row) => `${row.join(',')}\n`).join(''));
+    const run = await stalledRun(out, [], withClockOff(0));
+    loseLock(out, run);
+    const { code, stderr } = await run.ended;
+    for (const [index, ending] of ['', '.CHECKSUM'].entries())
+      writeFileSync(join(folder, key + ending), published[index] ?? '');
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock of its lake')]);
+    expect(dataOf(out)).toEqual(before);
+  });
+
+  it('a run that lost its lock does not remember what is absent', async () => {
+    const out = join(scratch, 'absent');
+    const until = (to: string): string[] => command(out).map((arg) => (arg === '2026-10-10' ? to : arg));
+    await cryptodlOk(until('2026-10-04'));
+    const before = dataOf(out);
+    const run = await stalledRun(out, [], withClockOff(0), until('2026-10-05'));
+    loseLock(out, run);
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('2026-10-05.zip')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    const { code, stderr } = await run.ended;
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock of its lake')]);
+    expect(dataOf(out)).toEqual(before);
+  });
+
+  it('verify --fix that lost its lock takes no file away', async () => {
+    const out = join(scratch, 'fix');
+    await cryptodlOk(command(out));
+    truncateSync(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet'), 500);
+    const before = dataOf(out);
+    const fix = ['verify', '--fix', '--upstream', '--archive-url', archive.url, '--out', out];
+    const run = await stalledRun(out, [], withClockOff(0), fix);
+    loseLock(out, run);
+    const { code, stderr } = await run.ended;
+    expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock of its lake')]);
+    expect(dataOf(out)).toEqual(before);
+  });
+
+  it.each([
+    ['a conversion', []],
+    ['--format zip', ['--format', 'zip']],
+  ])('a run that was suspended and lost its lock commits nothing more: %s', async (name, flags) => {
+    const out = join(scratch, `suspended ${name}`);
+    const run = await stalledRun(out, flags, withClockOff(0));
     run.child.kill('SIGSTOP');
     const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
     foreignLock(out, 0);

@@ -334,6 +334,61 @@ describe('a heartbeat', () => {
     expect(readFileSync(lockFile, 'utf8')).toBe(theirs);
   });
 
+  it.each<[string, () => void]>([
+    [
+      'is gone',
+      () => {
+        rmSync(lockFile);
+      },
+    ],
+    [
+      'is torn',
+      () => {
+        writeFileSync(lockFile, '{');
+      },
+    ],
+  ])('finds out that the lock file %s', async (_what, harm) => {
+    const clock = new VirtualClock();
+    const lost: Error[] = [];
+    const lock = await acquireLock(directory, { ...ME, clock, onLost: (error) => lost.push(error) });
+    harm();
+    await clock.advance(15_000);
+    await until(() => lost.length > 0);
+    await expect(lock.confirm()).rejects.toMatchObject({
+      code: 'locked',
+      message: expect.stringContaining('lock.json is gone or damaged') as unknown,
+    });
+    await lock.release();
+  });
+
+  it('writes to no file that a symbolic link in place of the lock leads to', async () => {
+    const clock = new VirtualClock();
+    const lock = await acquireLock(directory, { ...ME, clock });
+    const elsewhere = join(root, 'elsewhere');
+    renameSync(lockFile, elsewhere);
+    utimesSync(elsewhere, 1000, 1000);
+    symlinkSync(elsewhere, lockFile);
+    await clock.advance(45_000);
+    await expect(lock.confirm()).rejects.toMatchObject({ code: 'ELOOP' });
+    expect(statSync(elsewhere).mtimeMs).toBe(1_000_000);
+    await lock.release();
+  });
+
+  it('that came in time spares a commit the look at the lock file', async () => {
+    const clock = new VirtualClock();
+    const lock = await acquireLock(directory, { ...ME, clock, onLost: () => undefined });
+    for (let beat = 0; beat < 3; beat += 1) {
+      old();
+      await clock.advance(15_000);
+      await until(() => age() < 60_000);
+      await until(() => clock.waiting === 1);
+    }
+    // Renewed a moment ago: nothing is read.
+    writeFileSync(lockFile, JSON.stringify({ ...readLock(), nonce: 'theirs' }));
+    await expect(lock.confirm()).resolves.toBeUndefined();
+    await lock.release();
+  });
+
   it.each([
     ['by the wall clock', { now: 31_000, monotonic: 0 }],
     ['by a wall clock that was set back', { now: -1, monotonic: 0 }],
@@ -399,6 +454,28 @@ describe('what other users put in the way', () => {
       message: expect.stringContaining(forged()) as unknown,
       hint: expect.stringContaining('can be removed') as unknown,
     });
+  });
+
+  it('a claim that is still being written is respected, and is removed ten seconds later', async () => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(forged(), '');
+    expect(await refusal()).toContain(forged());
+    const at = Date.now() / 1000 - 11;
+    utimesSync(forged(), at, at);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('the claim of this run that is removed is told as a lake that others take', async () => {
+    mkdirSync(directory, { recursive: true });
+    // Holds the run up while its own claim is removed.
+    writeFileSync(forged(), '');
+    const acquired = refusal();
+    const own = (): string[] => readdirSync(directory).filter((name) => name.endsWith('.tmp'));
+    while (own().length === 0) await sleep(5);
+    rmSync(join(directory, own()[0] ?? ''));
+    rmSync(forged());
+    expect(await acquired).toMatch(/^other runs are taking this lake/);
+    expect(await takeAndRelease()).toEqual([]);
   });
 
   it.each([
