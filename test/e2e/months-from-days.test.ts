@@ -1,5 +1,5 @@
 /** A monthly object that is broken or short, beside daily objects that are not. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
@@ -146,6 +146,110 @@ describe('a monthly object that is broken', () => {
     expect(monthly.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1 }, exitCode: 4 });
   });
 
+  /** Other ways in which a monthly object is broken. */
+  const BROKEN: readonly (readonly [string, string, (key: string, csv: string) => void])[] = [
+    [
+      'CELLUSDT',
+      'a wrong cell',
+      (key, csv) => {
+        publish(folder, key, csv.replace(/,[^,]*\n$/, ',x\n'));
+      },
+    ],
+    [
+      'HEADERUSDT',
+      'another header',
+      (key, csv) => {
+        publish(folder, key, csv.replace('open_time', 'time'));
+      },
+    ],
+    [
+      'YEARUSDT',
+      'rows of another year',
+      (key) => {
+        publish(folder, key, csvOf('YEARUSDT', '2023-01-05'));
+      },
+    ],
+    [
+      'EMPTYUSDT',
+      'no row',
+      (key, csv) => {
+        publish(folder, key, csv.slice(0, csv.indexOf('\n') + 1));
+      },
+    ],
+    [
+      'STALEUSDT',
+      'a stale sidecar',
+      (key, csv) => {
+        publish(folder, key, csv, (_digest, name) => `${'0'.repeat(64)}  ${name}\n`);
+      },
+    ],
+  ];
+
+  it.each(BROKEN)('gives way to its days as well: %s with %s', async (symbol, _what, publishWrong) => {
+    publishWrong(keyOf(symbol, '2024-01'), csvOf(symbol, DAYS[0] ?? ''));
+    publishDays(symbol, DAYS.slice(27));
+    const { events } = await vision('wrong', symbol);
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
+  });
+
+  it.each([
+    ['was listed in the middle of it', 'BORNUSDT', DAYS.slice(27)],
+    ['was delisted in the middle of it', 'GONEUSDT', DAYS.slice(0, 4)],
+  ])('gives way to the days of a symbol that %s', async (_, symbol, days) => {
+    publishBroken(symbol, '2024-01');
+    publishDays(symbol, days);
+    const { events } = await vision('part', symbol);
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
+  });
+
+  it('stays a failure where one of its days is not in the archive', async () => {
+    publishBroken('LACKUSDT', '2024-01');
+    publishDays(
+      'LACKUSDT',
+      DAYS.filter((day) => day !== DAYS[10]),
+    );
+    const { events } = await vision('lack', 'LACKUSDT');
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 30, failed: 1 }, exitCode: 4 });
+  });
+
+  it('of a held month does not take the place of its rows, unless their file is damaged', async () => {
+    publishMonth('HELDUSDT');
+    publishDays('HELDUSDT');
+    expect((await vision('held', 'HELDUSDT')).code).toBe(0);
+    const before = await parquetDigests(join(scratch, 'held'));
+    publishBroken('HELDUSDT', '2024-01');
+    archive.requests.length = 0;
+    const kept = await vision('held', 'HELDUSDT');
+    expect(kept.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1 }, exitCode: 4 });
+    expect([dailyRequests(), await parquetDigests(join(scratch, 'held'))]).toEqual([[], before]);
+    truncateSync(join(scratch, 'held/binance/um/klines/interval=1h/symbol=HELDUSDT/2024-01.parquet'), 500);
+    const damaged = await vision('held', 'HELDUSDT');
+    expect(damaged.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('held', 'HELDUSDT');
+  });
+
+  it('stays a failure when a signal ends the run within its days', async () => {
+    publishBroken('ENDUSDT', '2024-01');
+    publishDays('ENDUSDT');
+    const month = ['--interval', '1h', '--symbols', 'ENDUSDT', '--from', '2024-01-01', '--to', '2024-01-31'];
+    const args = ['vision', ...month, '--archive-url', archive.url, '--out', join(scratch, 'end'), '--json'];
+    const ended = await cryptodl([...args, ...FAST], {
+      onSpawn: (child) => {
+        archive.fault = (path) => {
+          if (!path.includes('/daily/') || !path.endsWith('-2024-01-20.zip')) return false;
+          child.kill('SIGINT');
+          return true;
+        };
+      },
+    });
+    archive.fault = undefined;
+    expect(ended.events.at(-1)).toMatchObject({ outcomes: { failed: 1 }, exitCode: 130 });
+    expect(ended.stderr).not.toContain('is taken from its daily objects');
+    const next = await vision('end', 'ENDUSDT');
+    expect(next.events.at(-1)).toMatchObject({ outcomes: { failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('end', 'ENDUSDT');
+  });
+
   it('is made good by retry once its days are there', async () => {
     publishBroken('LATERUSDT', '2024-01');
     const failed = await vision('later', 'LATERUSDT');
@@ -180,6 +284,28 @@ describe('a monthly object without some of its days', () => {
     const { events } = await vision('young', 'YOUNGUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1 } });
     expect(archive.requests.filter((path) => path.includes('daily/klines/YOUNGUSDT'))).toEqual([]);
+  });
+
+  it.each([
+    ['its first days, and the month before is held', 'STARTUSDT', DAYS.slice(2), '2023-12'],
+    ['its last days, and the month after is held', 'STOPUSDT', DAYS.slice(0, -2), '2024-02'],
+  ] as const)('gives way to its days where it lacks %s', async (_, symbol, days, other) => {
+    publishMonth(symbol, days);
+    publishDays(symbol);
+    publishMonth(symbol, [`${other}-01`], other);
+    const range = ['--from', '2023-12-01', '--to', '2024-02-29'];
+    const { stderr } = await run('vision', symbol, '--interval', '1h', '--symbols', symbol, ...range);
+    expect(stderr).toContain(`${symbol} 2024-01 is taken from its daily objects`);
+    await isLikeItsDays(symbol, symbol);
+  });
+
+  it('is left alone by repair where it is held with --cadence monthly', async () => {
+    const lacking = DAYS.filter((day) => day !== DAYS[10]);
+    publishMonth('ONLYUSDT', lacking);
+    await vision('only', 'ONLYUSDT', '--cadence', 'monthly');
+    publishDays('ONLYUSDT');
+    await run('repair', 'only', '--json');
+    expect(dailyRequests()).toEqual([]);
   });
 
   it('is repaired from its days when they were published later', async () => {
