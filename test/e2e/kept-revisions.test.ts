@@ -220,6 +220,49 @@ describe('what a lake holds', () => {
       expect((await run(14, form)).code).toBe(0);
       expect(zips()).toEqual([`/${keyOf(13)}`]);
     });
+
+    it('--force takes a revision with fewer rows', async () => {
+      expect((await run(11, form, 10)).code).toBe(0);
+      put(8, 999, 5);
+      const result = await run(11, [...form, '--force'], 10);
+      expect(summaryOf(result)).toMatchObject({ outcomes: { failed: 0 }, changed: 1, shorter: 0 });
+      if (form[1] !== 'zip') expect(await held()).toEqual({ ...usual(1, 10), 8: '5 of 999' });
+    });
+  });
+
+  it('a forced rewrite with one malformed object keeps the old file', async () => {
+    expect((await run(11, [], 10)).code).toBe(0);
+    publish(folder, keyOf(8), csvOf(8, 999).replace(/999,999/, '999,many'));
+    const result = await run(11, ['--force'], 10);
+    expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'row-malformed': 10 }]);
+    expect(await held()).toEqual(usual(1, 10));
+  });
+
+  it('a revision is refused where its manifest line does not tell of all rows that it would replace', async () => {
+    expect((await run(11, [], 10)).code).toBe(0);
+    const manifest = join(out, SERIES, '_manifest.jsonl');
+    const text = readFileSync(manifest, 'utf8');
+    const last = `"last":"${dayOf(8)}T23:00:00Z"`;
+    expect(text).toContain(last);
+    writeFileSync(manifest, text.replace(last, last.replace('23', '22')));
+    put(8, 999);
+    const result = await run(11, [], 10);
+    expect([result.code, summaryOf(result)?.['failed']]).toEqual([3, { 'partition-incomplete': 1 }]);
+    expect(await held()).toEqual(usual(1, 10));
+  });
+
+  it('a zip without a checksum is not kept with the checksum of its earlier revision', async () => {
+    expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
+    put(8, 999);
+    archive.fault = (path, _request, response) => {
+      if (path !== `/${keyOf(8)}.CHECKSUM`) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    expect(summaryOf(await run(12, ['--format', 'zip']))).toMatchObject({ changed: 1 });
+    const kept = filesBelow(out, '.CHECKSUM');
+    expect(kept).toEqual([1, 2, 3, 4, 5, 6, 7, 9, 10, 11].map((day) => `${keyOf(day)}.CHECKSUM`));
+    expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
   });
 
   describe('a revision that was refused before', () => {
@@ -328,6 +371,9 @@ describe('what a lake holds', () => {
       expect(result.stderr).toMatch(/quarantine +\S+/);
       const aside = filesBelow(join(out, 'quarantine'), ending);
       expect(aside).toHaveLength(1);
+      // The checksum of a zip goes with it.
+      const checksums = filesBelow(out, `${dayOf(6)}.zip.CHECKSUM`);
+      expect(checksums.filter((path) => !path.startsWith('quarantine'))).toEqual([]);
       if (ending !== '.zip') {
         const { 6: _lost, ...others } = usual(1, 11);
         expect(await held()).toEqual(others);
@@ -337,6 +383,85 @@ describe('what a lake holds', () => {
       expect(filesBelow(join(out, 'quarantine'), ending)).toEqual(aside);
     },
   );
+
+  /** The answer for the zips and the checksums of these days. */
+  function refuse(status: number, ...days: readonly number[]): void {
+    archive.fault = (path, _request, response) => {
+      if (!days.some((day) => path.startsWith(`/${keyOf(day)}`))) return false;
+      response.writeHead(status).end();
+      return true;
+    };
+  }
+
+  it('a damaged file that held nothing but a withdrawn day goes to the quarantine as well', async () => {
+    expect((await run(7)).code).toBe(0);
+    withdraw(6);
+    damage('.parquet');
+    const result = await run(7);
+    expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'object-withdrawn': 1 }]);
+    expect(filesBelow(join(out, 'quarantine'), '.parquet')).toHaveLength(1);
+    expect(await held()).toEqual({});
+  });
+
+  it('of a damaged file, a day that cannot be had now is not lost: a later run fetches it', async () => {
+    expect((await run(11, [], 10)).code).toBe(0);
+    withdraw(6);
+    damage('.parquet');
+    refuse(500, 7);
+    const result = await run(11, ['--retries', '0'], 10);
+    archive.fault = undefined;
+    expect([result.code, summaryOf(result)?.['failed']]).toEqual([
+      3,
+      { 'object-withdrawn': 1, 'http-server-error': 1 },
+    ]);
+    const { 6: _lost, ...others } = usual(1, 10);
+    expect((await run(11, [], 10)).code).toBe(0);
+    expect(await held()).toEqual(others);
+  });
+
+  it('a damaged file stays in its place while the archive cannot be asked for all of its days', async () => {
+    expect((await run(11, [], 10)).code).toBe(0);
+    withdraw(6);
+    damage('.parquet');
+    refuse(500, 1, 2, 3, 4, 5, 7, 8, 9, 10);
+    const refused = await run(11, ['--retries', '0'], 10);
+    archive.fault = undefined;
+    expect([refused.code, summaryOf(refused)?.['failed']]).toEqual([3, { 'http-server-error': 9 }]);
+    expect(filesBelow(join(out, SERIES), '.parquet')).toHaveLength(1);
+    expect(filesBelow(out).filter((path) => path.startsWith('quarantine'))).toEqual([]);
+    const result = await run(11, [], 10);
+    expect(summaryOf(result)?.['failed']).toEqual({ 'object-withdrawn': 1 });
+    const { 6: _lost, ...others } = usual(1, 10);
+    expect(await held()).toEqual(others);
+  });
+
+  /** With the first bar of the next day as well: rows of the two lie among each other. */
+  const INTO_THE_NEXT = 25;
+
+  it('a revision fetches all days whose rows lie among each other, also through other days', async () => {
+    for (let day = 1; day <= 5; day += 1) put(day, undefined, INTO_THE_NEXT);
+    expect((await run(11, [], 10)).code).toBe(0);
+    put(2, 999, INTO_THE_NEXT);
+    const result = await run(11, [], 10);
+    expect(summaryOf(result)).toMatchObject({ failed: {}, changed: 1 });
+    expect(zips().sort()).toEqual([1, 2, 3, 4, 5, 6].map((day) => `/${keyOf(day)}`));
+    const rows = await readParquet(join(out, SERIES, '2026-11.parquet'));
+    expect([rows.length, rows.filter((row) => row['open'] === 999).length]).toEqual([245, 25]);
+  });
+
+  it('a revision that must stay is told beside a revision with fewer rows', async () => {
+    put(2, undefined, INTO_THE_NEXT);
+    expect((await run(11, [], 10)).code).toBe(0);
+    put(2, 999, INTO_THE_NEXT);
+    withdraw(3);
+    put(7, 999, 5);
+    const result = await run(11, [], 10);
+    expect([result.code, summaryOf(result)]).toMatchObject([
+      4,
+      { failed: { 'object-withdrawn': 1 }, shorter: 1, changed: 0 },
+    ]);
+    expect(outcomeOf(result, 7)).toMatchObject([{ outcome: 'partial' }]);
+  });
 });
 
 describe('a revision whose rows share a time with those of the next day', () => {
@@ -357,6 +482,13 @@ describe('a revision whose rows share a time with those of the next day', () => 
   });
   afterAll(() => archive.close());
 
+  function run(out: string, to: number): Promise<CliResult> {
+    const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--from', dayOf(1), '--to', dayOf(to)];
+    const places = ['--archive-url', archive.url, '--out', out];
+    return cryptodl(['vision', ...what, ...places, '--json', ...FAST, '--retries', '0']);
+  }
+  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+
   it.each([
     ['can be had: both are taken', 200, 0, {}, 2],
     ['is withdrawn: both stay', 404, 4, { 'object-withdrawn': 1 }, 0],
@@ -365,22 +497,7 @@ describe('a revision whose rows share a time with those of the next day', () => 
   ] as const)('and the next day %s, while a new day is added', async (_, status, code, failed, taken) => {
     const out = join(scratch, String(status));
     for (let day = 1; day <= 7; day += 1) put(day);
-    const run = (to: number): Promise<CliResult> => {
-      const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--from', dayOf(1), '--to', dayOf(to)];
-      return cryptodl([
-        'vision',
-        ...what,
-        '--archive-url',
-        archive.url,
-        '--out',
-        out,
-        '--json',
-        ...FAST,
-        '--retries',
-        '0',
-      ]);
-    };
-    expect((await run(6)).code).toBe(0);
+    expect((await run(out, 6)).code).toBe(0);
     put(3, 10);
     archive.requests.length = 0;
     archive.fault = (path, _request, response) => {
@@ -388,12 +505,27 @@ describe('a revision whose rows share a time with those of the next day', () => 
       response.writeHead(status).end();
       return true;
     };
-    const result = await run(7);
+    const result = await run(out, 7);
     archive.fault = undefined;
     expect([result.code, result.events.at(-1)?.['failed']]).toEqual([code, failed]);
-    const zips = archive.objectRequests().filter((path) => path.endsWith('.zip'));
-    if (status !== 500) expect(zips.sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
+    if (status !== 500) expect(zips().sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 1 + taken } });
+    const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
+    expect(rows).toHaveLength(7 * 288);
+  });
+
+  it('and cannot be read: the unchanged next day is no failure', async () => {
+    const out = join(scratch, 'unreadable');
+    for (let day = 1; day <= 7; day += 1) put(day);
+    expect((await run(out, 6)).code).toBe(0);
+    publish(folder, metricsKey(3), 'other\n1\n');
+    archive.requests.length = 0;
+    const result = await run(out, 7);
+    expect(zips().sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
+    expect([result.code, result.events.at(-1)]).toMatchObject([
+      4,
+      { failed: { 'header-unknown': 1 }, outcomes: { ok: 1, skipped: 5 } },
+    ]);
     const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
     expect(rows).toHaveLength(7 * 288);
   });

@@ -6,6 +6,7 @@ import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { publishKlines } from '../helpers/metrics-archive.js';
+import { publish, publishedRows } from '../helpers/published.js';
 import { joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -157,6 +158,25 @@ describe('a day of the archive that lacks bars', () => {
     const rows = await rowsOf(lake, SERIES);
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
+  });
+
+  it('stays the archive’s where another day has rows among its own: no other day is fetched for REST', async () => {
+    const { run, lake, folder } = await scene();
+    for (const day of ['2026-11-16', '2026-11-17', '2026-11-18'])
+      publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse(day), {
+        lacks: day === '2026-11-17' ? LACKS : [],
+      });
+    const day16 = DAY_17.replace('11-17', '11-16');
+    const [before, own] = [day16, DAY_17].map((key) => publishedRows(join(folder, key)));
+    // The day before ends with the first bar of the day that lacks some.
+    const rows = [...(before ?? []), own?.[0] ?? []].map((row) => `${row.join(',')}\n`);
+    publish(folder, day16, rows.join(''));
+    expect((await run(THREE_DAYS)).code).toBe(0);
+    const held = await rowsOf(lake, SERIES);
+    const repaired = await run(['repair', '--json']);
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 0 }, exitCode: 0 });
+    expect(lineOf(lake, '2026-11-17')).toMatchObject({ key: DAY_17, rows: 21 });
+    expect(await rowsOf(lake, SERIES)).toEqual(held);
   });
 
   it('comes back from the archive when its file is damaged as well, and is filled after that', async () => {
