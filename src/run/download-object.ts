@@ -13,6 +13,7 @@ import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
+import { beginsWithHeader } from '../write/csv-input.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import { sampleRows } from '../write/sample-rows.js';
 import type { Session } from './session.js';
@@ -166,7 +167,7 @@ async function unpack(
   }
 }
 
-/** Rows of an object of the archive, with a header as one; undefined when it cannot be read. */
+/** Rows of an object of the archive; undefined when it cannot be read. */
 export async function rowsOfZip(
   zip: Body,
   key: string,
@@ -178,10 +179,13 @@ export async function rowsOfZip(
     const csv = await unzip(zip, memberName(key), limits);
     const chunks = csv.kind === 'file' ? createReadStream(csv.path) : [csv.bytes];
     let rows = 0;
+    let last: number | undefined;
     for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      if (last === undefined && beginsWithHeader(chunk)) rows -= 1;
+      last = chunk.at(-1) ?? last;
       for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) rows += 1;
     }
-    return rows;
+    return last === undefined || last === NEWLINE ? rows : rows + 1;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CryptodlError) return undefined;

@@ -159,11 +159,15 @@ function needsCheck(
 
 /** The header with which a CSV begins, if it has one (facts, section 1.4). Throws `header-unknown` for another one. */
 export function headerOf(chunk: Buffer, columns: readonly ColumnSpec[], name: string): Buffer | undefined {
-  if (!/^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'))) return undefined;
+  if (!beginsWithHeader(chunk)) return undefined;
   const end = chunk.indexOf(NEWLINE);
   const header = chunk.subarray(0, end < 0 ? chunk.length : end);
   checkHeader(header, columns, name);
   return header;
+}
+
+export function beginsWithHeader(chunk: Buffer): boolean {
+  return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 }
 
 function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string): void {

@@ -238,6 +238,21 @@ describe('what a lake holds', () => {
     expect(await held()).toEqual(usual(1, 10));
   });
 
+  /** The 8th without its header. */
+  const rowsOnly = (hours: number): string => csvOf(8, 999, hours).slice(HEADER.length);
+
+  it.each([
+    ['a revision without the header has as many rows', csvOf(8, 999), rowsOnly(24), 0],
+    ['a revision with a header and one row less has fewer', rowsOnly(24), csvOf(8, 999, 23), 1],
+    ['a revision without the last line end has as many rows', rowsOnly(24), rowsOnly(24).trimEnd(), 0],
+  ])('rows of a zip are counted, not lines: %s', async (_, first, second, shorter) => {
+    publish(folder, keyOf(8), first);
+    expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
+    publish(folder, keyOf(8), second);
+    const result = await run(11, ['--format', 'zip'], 10);
+    expect(summaryOf(result)).toMatchObject({ shorter, changed: 1 - shorter });
+  });
+
   it('a revision is refused where its manifest line does not tell of all rows that it would replace', async () => {
     expect((await run(11, [], 10)).code).toBe(0);
     const manifest = join(out, SERIES, '_manifest.jsonl');
