@@ -167,12 +167,12 @@ async function unpack(
   }
 }
 
-/** Rows of an object of the archive; undefined when it cannot be read. */
+/** Rows of an object of the archive, or why it cannot be read. */
 export async function rowsOfZip(
   zip: Body,
   key: string,
   { tempFolder, signal }: Pick<DownloadContext, 'tempFolder' | 'signal'>,
-): Promise<number | undefined> {
+): Promise<number | CryptodlError> {
   const spoolPath = join(tempFolder, `${randomUUID()}.csv`);
   const limits = { spoolPath, memoryBytes: BODY_MEMORY_BYTES, maxBytes: CSV_MAX_BYTES, signal };
   try {
@@ -188,7 +188,7 @@ export async function rowsOfZip(
     return last === undefined || last === NEWLINE ? rows : rows + 1;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof CryptodlError) return undefined;
+    if (error instanceof CryptodlError && !error.fatal) return error;
     throw error;
   } finally {
     await rm(spoolPath, { force: true });

@@ -98,6 +98,9 @@ const REFUSED_BYTES: ReadonlySet<string> = new Set([
   'symbol-mismatch',
   'file-empty',
   'rows-outside-period',
+  'not-a-zip',
+  'zip-broken',
+  'zip-unsupported',
 ]);
 
 /** What was refused, for whoever wants to look at it. */

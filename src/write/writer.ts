@@ -29,8 +29,8 @@ export interface WriterContext {
   readonly tool: string;
   /** Revisions are taken also when they have fewer rows. */
   readonly takesShorter: boolean;
-  /** Rows of a zip of the archive; undefined when it cannot be read. */
-  readonly rowsOf: (zip: Body, key: string) => Promise<number | undefined>;
+  /** Rows of a zip of the archive, or why it cannot be read. */
+  readonly rowsOf: (zip: Body, key: string) => Promise<number | CryptodlError>;
 }
 
 export interface WrittenObject extends Partial<ObjectFacts> {

@@ -30,9 +30,9 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
       const { zip: held } = await readManifest(folder);
       const takesAll = plan.force === true || context.takesShorter;
-      const shorter = takesAll ? [] : await shorterZips(context, held, received);
+      const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
       const isShorter = new Set(shorter.map((each) => each.received));
-      const taken = received.filter((each) => !isShorter.has(each));
+      const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
       await context.lock?.confirm();
       await files.write((await Promise.all(taken.map((object) => filesOf(context, object)))).flat());
       if (taken.length > 0) await mkdir(folder, { recursive: true });
@@ -43,7 +43,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       if (shorter.length > 0) await rememberShorter(context, folder, 'zip', shorter);
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
-        failed: lost.failed,
+        failed: new Map([...lost.failed, ...broken]),
         stillHeld: lost.stillHeld,
         quarantined: lost.quarantined,
         shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
@@ -79,13 +79,19 @@ async function lostZips({ paths, clock }: WriterContext, held: Held, missing: Mi
   return { ...lost, lines, quarantined };
 }
 
+/** Revisions with fewer rows than the held one, and revisions that cannot be read although the held one can. */
+interface WorseZips {
+  readonly shorter: Shorter[];
+  readonly broken: Map<string, CryptodlError>;
+}
+
 /** Revisions are rare: only they are unpacked, and what is held of them. */
-async function shorterZips(
+async function worseZips(
   context: WriterContext,
   held: Held,
   received: readonly ReceivedObject[],
-): Promise<Shorter[]> {
-  const found: Shorter[] = [];
+): Promise<WorseZips> {
+  const worse: WorseZips = { shorter: [], broken: new Map() };
   for (const each of received) {
     const { key } = each.object;
     if (replacedRevision(held, each) === undefined) continue;
@@ -95,10 +101,16 @@ async function shorterZips(
     const size = await fileSize(path);
     if (size === undefined || size !== line.fileBytes) continue;
     const keptRows = await context.rowsOf({ kind: 'file', path, size }, key);
-    const shorter = shorterThan(line, each, { rows: await context.rowsOf(each.zip, key), keptRows });
-    if (shorter !== undefined) found.push(shorter);
+    if (typeof keptRows !== 'number') continue;
+    const rows = await context.rowsOf(each.zip, key);
+    if (typeof rows !== 'number') {
+      worse.broken.set(key, rows);
+      continue;
+    }
+    const shorter = shorterThan(line, each, { rows, keptRows });
+    if (shorter !== undefined) worse.shorter.push(shorter);
   }
-  return found;
+  return worse;
 }
 
 interface LostZips extends Pick<WriteResult, 'failed'> {

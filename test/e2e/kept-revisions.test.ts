@@ -266,6 +266,25 @@ describe('what a lake holds', () => {
     expect(await held()).toEqual(usual(1, 10));
   });
 
+  it('a zip that cannot be unpacked does not take the place of one that can, without --revisions take', async () => {
+    expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
+    const sound = readFileSync(join(out, keyOf(8)));
+    const broken = makeZip([{ name: memberOf(keyOf(8)), data: csvOf(8, 999) }]);
+    broken[80] = (broken[80] ?? 0) ^ 0xff;
+    publishZip(folder, keyOf(8), broken);
+    const result = await run(12, ['--format', 'zip']);
+    expect([result.code, summaryOf(result)]).toMatchObject([
+      4,
+      { outcomes: { ok: 1, failed: 1 }, failed: { 'zip-broken': 1 }, changed: 0 },
+    ]);
+    expect(readFileSync(join(out, keyOf(8)))).toEqual(sound);
+    expect(readFileSync(join(out, 'quarantine', keyOf(8)))).toEqual(broken);
+    expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
+    const taken = await run(13, ['--format', 'zip', '--revisions', 'take']);
+    expect([taken.code, summaryOf(taken)]).toMatchObject([0, { changed: 1 }]);
+    expect(readFileSync(join(out, keyOf(8)))).toEqual(broken);
+  });
+
   it('a zip without a checksum is not kept with the checksum of its earlier revision', async () => {
     expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
     put(8, 999);
