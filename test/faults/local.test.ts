@@ -227,6 +227,29 @@ describe('L: disks', () => {
     );
   }
 
+  fault(
+    {
+      id: 'L3',
+      fault: 'EIO when the commit journal of a killed run is read',
+      outcome: 'the run ends, journal and staged files stay for the next run',
+      exit: 1,
+      missing: MISSING.strace,
+    },
+    async (exit) => {
+      const { out } = await heldLake(scene);
+      const journal = join(out, '.cryptodl/commit-x.json');
+      const staged = join(out, '.cryptodl/tmp/x.partial');
+      mkdirSync(join(out, '.cryptodl/tmp'), { recursive: true });
+      writeFileSync(staged, '');
+      const redo = { seriesFolder: join(out, SERIES), publications: [], dead: [], lines: [] };
+      writeFileSync(journal, JSON.stringify(redo));
+      const { code, stderr } = await scene.run([], { out, ...strace('openat:error=EIO', journal) });
+      expect([code, stderr]).toEqual([exit, expect.stringContaining('EIO')]);
+      expect([existsSync(journal), existsSync(staged)]).toEqual([true, true]);
+      await expectNextRunCompletes(scene, out);
+    },
+  );
+
   for (const [id, errno] of [
     ['L1', 'ENOSPC'],
     ['L3', 'EIO'],
