@@ -308,6 +308,21 @@ describe('a monthly object without some of its days', () => {
     expect(dailyRequests()).toEqual([]);
   });
 
+  it('is repaired from days that have a part of what it lacks', async () => {
+    publishMonth(
+      'SOMEUSDT',
+      DAYS.filter((day) => day !== DAYS[10] && day !== DAYS[11]),
+    );
+    await vision('some', 'SOMEUSDT');
+    publishDays(
+      'SOMEUSDT',
+      DAYS.filter((day) => day !== DAYS[11]),
+    );
+    const repaired = await run('repair', 'some', '--json');
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 30, failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('some', 'SOMEUSDT');
+  });
+
   it('is repaired from its days when they were published later', async () => {
     rmSync(join(folder, 'data/futures/um/daily/klines/SHORTUSDT'), { recursive: true });
     await vision('repaired', 'SHORTUSDT');
