@@ -638,6 +638,42 @@ describe('L: signals and crashes', () => {
 
   fault(
     {
+      id: 'L7',
+      fault: 'power loss while a file replaces others, by the order of the system calls',
+      outcome:
+        'staged files and their folder are synced before the journal appears, and that before an old file goes',
+      exit: 0,
+      missing: MISSING.strace,
+    },
+    async (exit) => {
+      const out = newLake(scene);
+      expect((await scene.run(['--partition', 'day'], { out })).code).toBe(0);
+      const log = `${out}.log`;
+      const flags = ['--partition', 'month', '--force'];
+      const run = await scene.run(flags, { out, ...watched('fsync,rename,unlink', log) });
+      expect(run.code).toBe(exit);
+      const calls = readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(out) && !line.includes('lock'));
+      const at = (pattern: RegExp): number => calls.findIndex((line) => pattern.test(line));
+      const order = [
+        /fsync\(.*\.cryptodl\/tmp\/[\w-]+\.partial>/,
+        /fsync\(.*\.cryptodl\/tmp>/,
+        /fsync\(.*commit-[\w-]+\.json\.partial>/,
+        /rename\(.*commit-[\w-]+\.json\.partial/,
+        /unlink\(.*2026-10-01\.parquet/,
+      ].map(at);
+      expect(order).not.toContain(-1);
+      expect(order).toEqual([...order].sort((a, b) => a - b));
+      const journal = order[3] ?? 0;
+      const synced = calls.findIndex((line, index) => index > journal && /fsync\(.*\.cryptodl>/.test(line));
+      expect(synced).toBeGreaterThan(journal);
+      expect(synced).toBeLessThan(order[4] ?? 0);
+    },
+  );
+
+  fault(
+    {
       id: 'L8',
       fault: 'no heap left, so that V8 ends the process',
       outcome: 'nothing half-written is seen, no lock is left; the same command completes it',
