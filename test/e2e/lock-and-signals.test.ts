@@ -190,6 +190,19 @@ describe('one lake, several runs', () => {
         .map((path) => [path, readFileSync(join(out, path), 'base64')]),
     );
 
+  it('a run that waits for the archive finds out with a heartbeat that it lost its lock, and ends', async () => {
+    const out = join(scratch, 'waiting');
+    archive.requests.length = 0;
+    const run = await stalledRun(out);
+    foreignLock(out, 0);
+    const { code, stderr } = await run.ended;
+    run.release();
+    expect([code, stderr]).toEqual([6, expect.stringContaining('pid 1 on container-7 took it over')]);
+    expect(archive.requests.filter((path) => path.endsWith('BTCUSDT-metrics-2026-10-05.zip'))).toHaveLength(
+      1,
+    );
+  });
+
   it('a run that lost its lock does not remember a revision with fewer rows', async () => {
     const out = join(scratch, 'shorter');
     const key = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-10-05.zip';
