@@ -271,6 +271,14 @@ describe('a monthly object without some of its days', () => {
     await isLikeItsDays('short', 'SHORTUSDT');
   });
 
+  it('gives way to days that have a part of what it lacks', async () => {
+    publishMonth('PARTUSDT', [...DAYS.slice(0, 10), ...DAYS.slice(12)]);
+    publishDays('PARTUSDT', [...DAYS.slice(0, 11), ...DAYS.slice(12)]);
+    const { events } = await vision('part-of-it', 'PARTUSDT');
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 30, skipped: 1, failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('part-of-it', 'PARTUSDT');
+  });
+
   it('stays where its days lack the same day, or another one', async () => {
     for (const symbol of ['HOLEUSDT', 'LESSUSDT']) {
       const { events, stderr } = await vision('hole', symbol);
