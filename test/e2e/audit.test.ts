@@ -395,6 +395,16 @@ describe('a lake', () => {
     expect(stderr).toContain('DIFFUSDT 2024-01 stays as it is: it is held with --cadence monthly');
   });
 
+  it('a month that is held as zip stays', async () => {
+    const args = ['--interval', '1h', '--symbols', 'DIFFUSDT', ...JANUARY, '--format', 'zip'];
+    expect((await run('vision', 'zips', ...args)).code).toBe(0);
+    const before = filesBelow(join(scratch, 'zips/data'));
+    const { events, stderr } = await run('audit', 'zips', '--prefer', 'daily', '--json');
+    expect(events.at(-1)).toMatchObject({ rebuilt: 0 });
+    expect(stderr).toContain('DIFFUSDT 2024-01 stays as it is: it is held as zip');
+    expect(filesBelow(join(scratch, 'zips/data'))).toEqual(before);
+  });
+
   it('a month file of a series in day files gives way to the files of its days', async () => {
     // The days are published after the month was taken.
     bars('NEWUSDT', withCell([100], 4, '12345.6'), 0);

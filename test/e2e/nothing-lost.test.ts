@@ -157,7 +157,8 @@ describe('nothing is lost or doubled', () => {
     await cryptodlOk(args(out, 5, ['--format', 'csv', '--timestamps', 'ms', '--force']));
     const before = readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8');
     const retried = await cryptodl(['retry', report, ...FAST]);
-    expect(retried.code === 0 || retried.code === 2).toBe(true);
+    const why = expect.stringContaining('is held with --timestamps ms, not us') as unknown;
+    expect([retried.code, retried.stderr]).toEqual([2, why]);
     expect(readFileSync(join(scratch, out, SERIES, '2026-10.csv'), 'utf8')).toBe(before);
     expect(readCsv(join(scratch, out, SERIES, '2026-10.csv'))).toHaveLength(5 * 288);
   });
