@@ -360,4 +360,14 @@ describe('audit --prefer daily', () => {
     const held = manifestLines(join(scratch, 'audited/binance/um/klines/interval=1h/symbol=BROKENUSDT'));
     expect(held.filter(({ cadence }) => cadence === 'daily')).toHaveLength(31);
   });
+
+  it('takes no month from its days when one of them is broken as well', async () => {
+    publishMonth('TWICEUSDT', ['2024-02-01'], '2024-02');
+    const what = ['--interval', '1h', '--symbols', 'TWICEUSDT'];
+    await run('vision', 'unread', ...what, '--from', '2024-02-01', '--to', '2024-02-29');
+    const january = ['--from', '2024-01-01', '--to', '2024-01-31'];
+    const audited = await run('audit', 'unread', ...what, ...january, '--prefer', 'daily', '--json');
+    expect(audited.events.at(-1)).toMatchObject({ rebuilt: 0, failed: 2 });
+    expect(audited.stderr).toContain('TWICEUSDT 2024-01 stays as it is: one of its days could not be read');
+  });
 });
