@@ -7,8 +7,10 @@ interface Written {
   readonly rows?: number;
   /** Rows that the period must have, where that is known. */
   readonly expectedRows?: number;
-  /** Rows of the held revision, which stay: this one has fewer and was not taken. */
+  /** Rows of the held revision, which stay: this one lacks some of them and was not taken. */
   readonly keptRows?: number;
+  /** Those of them that this one lacks, by id or time, where that was counted. */
+  readonly lackedRows?: number;
   /** ISO 8601, of the first and the last row. */
   readonly first?: string;
   readonly last?: string;

@@ -148,7 +148,7 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
 /** For --quiet as well, however the run ends: rows have vanished upstream. */
 function shorterLines(tally: Tally): string[] {
   const title =
-    'revised upstream with fewer rows, the held rows stay (--revisions take takes it all the same)';
+    'revised upstream without some of the held rows, which stay (--revisions take takes it all the same)';
   return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
 }
 

@@ -52,7 +52,11 @@ export class Tally {
       case 'partial':
         if (outcome.keptRows !== undefined) {
           this.shorter += 1;
-          this.#example('shorter', `${key}: ${outcome.rows ?? 0} rows, ${outcome.keptRows} are held`);
+          const lacked = outcome.lackedRows === undefined ? '' : `, ${outcome.lackedRows} of which it lacks`;
+          this.#example(
+            'shorter',
+            `${key}: ${outcome.rows ?? 0} rows, ${outcome.keptRows} are held${lacked}`,
+          );
           return;
         }
         this.rows += outcome.rows ?? 0;

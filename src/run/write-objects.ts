@@ -46,8 +46,16 @@ export async function writeObjects(
     await forget(object);
     const shorter = result.shorter?.get(object.object.key);
     if (shorter !== undefined) {
-      const { rows, keptRows } = shorter;
-      const facts = { bytes: object.zipBytes, unverified: false, rows, expectedRows: keptRows, keptRows };
+      const { rows, keptRows, lackedRows } = shorter;
+      const lacked = lackedRows === 0 ? {} : { lackedRows };
+      const facts = {
+        bytes: object.zipBytes,
+        unverified: false,
+        rows,
+        expectedRows: keptRows,
+        keptRows,
+        ...lacked,
+      };
       await session.tell(plan, object.object, { kind: 'partial', ...facts });
       continue;
     }

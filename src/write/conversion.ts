@@ -19,6 +19,8 @@ export interface Conversion {
   };
   /** Rows of REST, in that file, that the archive's take the place of: to be compared with them. */
   readonly overlap?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
+  /** Objects of the archive that have changed there, in that file: rows that are gone are counted. */
+  readonly revised?: { readonly file: string; readonly lines: readonly ObjectLine[] };
   /** Scratch of the input; other names start with it. */
   readonly csvPath: string;
   readonly targetPath: string;

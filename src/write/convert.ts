@@ -6,7 +6,7 @@ import type { Row, Session } from '../duckdb.js';
 import { expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
 import type { Sought } from './gaps.js';
 import type { Input } from './load-rows.js';
-import { compareOverlap } from './overlap.js';
+import { compareOverlap, countLackedRows } from './overlap.js';
 import type { Overlap } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
@@ -33,6 +33,8 @@ export interface ConversionResult {
   /** Exact duplicates across objects, which are kept. */
   readonly duplicatesAcross: number;
   readonly overlap?: Overlap;
+  /** Held rows that a revision lacks, by its key. */
+  readonly lacked: ReadonlyMap<string, number>;
 }
 
 /**
@@ -54,7 +56,8 @@ async function convertRight(session: Session, conversion: Conversion): Promise<C
     failed,
     ordinalsOf: (inputs) => ordinalsOf(inputs, kept).received,
   });
-  if (read === undefined) return { written: new Map(), failed, rows: 0, duplicatesAcross: 0 };
+  if (read === undefined)
+    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
   const ordinals = ordinalsOf(read.inputs, kept).kept;
   return { ...(await writeRows(session, conversion, read, ordinals)), failed };
 }
@@ -65,11 +68,15 @@ async function writeRows(
   { inputs, stats, staged }: ReadObjects,
   keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
-  const { kept } = conversion;
+  const { kept, revised } = conversion;
   const overlap =
     conversion.overlap === undefined
       ? {}
       : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
+  const lacked = new Map<string, number>();
+  if (revised !== undefined)
+    for (const line of revised.lines)
+      lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
   if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
   const gaps = await gapsOf(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
@@ -93,7 +100,7 @@ async function writeRows(
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
-  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, ...overlap };
+  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
 }
 
 function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'gaps'> {

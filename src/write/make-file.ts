@@ -82,6 +82,7 @@ async function convertPart(
 ): Promise<ConversionResult> {
   const { kept, replaced, path } = inputs.held;
   const comparable = comparableLines(replaced, inputs.received);
+  const revised = context.takesShorter ? [] : revisedLines(replaced, inputs.received);
   const spec = specOf(context, plan);
   return convert(session, {
     spec,
@@ -90,11 +91,24 @@ async function convertPart(
     received: inputs.received,
     ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
     ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
+    ...(revised.length === 0 ? {} : { revised: { file: path, lines: revised } }),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
     provenance: (written) => provenance(context, plan, spec, inputs.label, kept, written),
   });
+}
+
+/** Both revisions are the archive's. */
+function revisedLines(
+  replaced: readonly ObjectLine[],
+  received: readonly ReceivedObject[],
+): readonly ObjectLine[] {
+  return replaced.filter(
+    (line) =>
+      !isFromRest(line) &&
+      received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256),
+  );
 }
 
 /** What is replaced by the same period from the other source; of one source only. */

@@ -55,6 +55,26 @@ export async function compareOverlap(
   return plain;
 }
 
+/** How many held rows of one object the relation `rows` lacks. */
+export async function countLackedRows(
+  session: Session,
+  conversion: Conversion,
+  { file, line }: { readonly file: string; readonly line: ObjectLine },
+): Promise<number> {
+  const { spec } = conversion;
+  const id = keyOf(spec);
+  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const select = (relation: string): string =>
+    `SELECT ${key} AS key, ${instantOf(spec)} AS instant FROM ${relation}`;
+  const { first = '', last = '' } = line;
+  const [row] = await session.rows(
+    `SELECT count(*) AS lacked FROM (
+       SELECT key FROM (${select(readHeld(conversion, file))}) WHERE ${within([[first, last]])}
+       EXCEPT SELECT key FROM (${select('rows')}))`,
+  );
+  return Number(row?.['lacked']);
+}
+
 function stepOf(spec: DatasetSpec, interval: string | undefined): number | undefined {
   const seconds = rowSeconds(spec, interval);
   return seconds === undefined ? undefined : seconds * 1000;

@@ -132,7 +132,8 @@ function shorterOf(
     const { key } = each.object;
     const line = held.replaced.find((candidate) => candidate.key === key);
     const rows = rowsIn(made, key)?.rows;
-    return shorterThan(line, each, { rows, keptRows: line?.rows }) ?? [];
+    const lackedRows = made.reduce((sum, { result }) => sum + (result.lacked.get(key) ?? 0), 0);
+    return shorterThan(line, each, { rows, keptRows: line?.rows, lackedRows }) ?? [];
   });
 }
 

@@ -1,4 +1,4 @@
-/** A revision with fewer rows than the held one is not taken: the manifest remembers that it was looked at. */
+/** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
 import type { Clock } from '../clock.js';
 import { appendManifest, isFromRest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
@@ -13,17 +13,27 @@ export interface Shorter {
   readonly rows: number;
   /** Of the held one, which stay. */
   readonly keptRows: number;
+  /** Of those, what the new revision lacks; 0 where only the numbers of rows are compared. */
+  readonly lackedRows: number;
 }
 
-/** Undefined when the revision has as many rows as the held one, or is none. */
+/** Undefined when the revision has all rows of the held one, as far as that is known, or is none. */
 export function shorterThan(
   line: ObjectLine | undefined,
   received: ReceivedObject,
-  { rows, keptRows }: { readonly rows: number | undefined; readonly keptRows: number | undefined },
+  {
+    rows,
+    keptRows,
+    lackedRows = 0,
+  }: {
+    readonly rows: number | undefined;
+    readonly keptRows: number | undefined;
+    readonly lackedRows?: number;
+  },
 ): Shorter | undefined {
   if (line === undefined || isFromRest(line) || received.verified === 'rest') return undefined;
   if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return undefined;
-  return rows < keptRows ? { received, rows, keptRows } : undefined;
+  return rows < keptRows || lackedRows > 0 ? { received, rows, keptRows, lackedRows } : undefined;
 }
 
 /** Later runs leave these revisions alone. Rejects on disk errors, and with `locked` when another run has taken the lake over. */

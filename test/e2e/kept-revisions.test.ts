@@ -186,6 +186,34 @@ describe('what a lake holds', () => {
   });
 
   describe.each([...FORMS, ['zips', ['--format', 'zip']] as const])('in %s', (_, form) => {
+    const isConverted = form[1] !== 'zip';
+    it.runIf(isConverted)(
+      'a revision with as many rows, of other hours, is partial and named, and the held rows stay until --revisions take',
+      async () => {
+        const hoursOf = (from: number, to: number): string => {
+          const [header = '', ...rows] = csvOf(8, 999).trimEnd().split('\n');
+          return `${[header, ...rows.slice(from, to)].join('\n')}\n`;
+        };
+        publish(folder, keyOf(8), hoursOf(0, 20));
+        expect((await run(11, form, 10)).code).toBe(0);
+        publish(folder, keyOf(8), hoursOf(3, 23).replaceAll('999', '777'));
+        const result = await run(12, [...form, '--quiet']);
+        expect(outcomeOf(result, 8)).toMatchObject([
+          { outcome: 'partial', rows: 20, keptRows: 20, lackedRows: 3 },
+        ]);
+        expect(summaryOf(result)).toMatchObject({ changed: 0, shorter: 1 });
+        expect(result.stderr).toContain(`${keyOf(8)}: 20 rows, 20 are held, 3 of which it lacks`);
+        expect(await held()).toEqual({ ...usual(1, 11), 8: '20 of 999' });
+        expect([(await run(13, form)).code, zips()]).toEqual([0, [`/${keyOf(12)}`]]);
+        expect(summaryOf(await run(14, [...form, '--revisions', 'take']))).toMatchObject({ changed: 1 });
+        expect(await held()).toEqual({ ...usual(1, 13), 8: '20 of 777' });
+        // With rows added and none lost it is taken as usual.
+        publish(folder, keyOf(8), hoursOf(3, 24).replaceAll('999', '555'));
+        expect(summaryOf(await run(15, form))).toMatchObject({ changed: 1, shorter: 0 });
+        expect(await held()).toEqual({ ...usual(1, 14), 8: '21 of 555' });
+      },
+    );
+
     it('a revision with fewer rows is partial and named, and the held rows stay', async () => {
       expect((await run(11, form, 10)).code).toBe(0);
       put(8, 999, 5);
@@ -194,7 +222,7 @@ describe('what a lake holds', () => {
       expect(zips().sort()).toEqual([8, 11].map((day) => `/${keyOf(day)}`));
       expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'partial' }]);
       expect(summaryOf(result)).toMatchObject({ outcomes: { ok: 1, partial: 1 }, changed: 0, shorter: 1 });
-      expect(result.stderr).toContain('1 revised upstream with fewer rows, the held rows stay');
+      expect(result.stderr).toContain('1 revised upstream without some of the held rows, which stay');
       expect(result.stderr).toContain(keyOf(8));
       const isZip = form[1] === 'zip';
       if (!isZip) expect(await held()).toEqual(usual(1, 11));
