@@ -11,6 +11,8 @@ export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
+  /** Ends the process by this signal, also while a thread of it is blocked. */
+  readonly kill: (signal: 'SIGINT' | 'SIGTERM') => void;
   /** Ends the process at once: what a second signal asks for. */
   readonly exit: (code: number) => never;
 }

@@ -35,6 +35,11 @@ function processIo(isRead: () => boolean): Io {
     program: [process.execPath, BIN],
     environment: process.env,
     exit: (code) => process.exit(code),
+    kill: (signal) => {
+      // Without a listener the signal ends the process.
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
+    },
     onSignal: (act) => {
       const onInterrupt = (): void => {
         act('SIGINT');

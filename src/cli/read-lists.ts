@@ -5,5 +5,22 @@ import type { ReadList } from '../plan/symbols.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 
 export function readLists(io: Io): ReadList {
-  return (source) => (source === 'stdin' ? readAll(io.stdin) : readSymbolFile(source));
+  return endedBySignals(io, (source) => (source === 'stdin' ? readAll(io.stdin) : readSymbolFile(source)));
+}
+
+/**
+ * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread: a signal ends the process itself. No
+ * object is asked for yet.
+ */
+export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
+  return async (source) => {
+    const release = io.onSignal((signal) => {
+      io.kill(signal);
+    });
+    try {
+      return await read(source);
+    } finally {
+      release();
+    }
+  };
 }

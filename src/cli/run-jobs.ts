@@ -22,6 +22,7 @@ import type { Typed } from './complain.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
 import type { Told } from './download.js';
 import type { Job } from './job.js';
+import { endedBySignals } from './read-lists.js';
 import { watchSignals } from './watch-signals.js';
 import type { Signalled } from './watch-signals.js';
 
@@ -86,7 +87,7 @@ async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Pr
   const request = {
     resolved,
     surroundings: surroundingsOf(io.environment),
-    read: readSymbolFile,
+    read: endedBySignals(io, readSymbolFile),
     observer: reporter,
     clock: systemClock,
     signal: signals.signal,

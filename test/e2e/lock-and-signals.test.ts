@@ -1,6 +1,12 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import {
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   truncateSync,
@@ -14,11 +20,67 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { BIN, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publish, publishedRows } from '../helpers/published.js';
+
+describe('a signal while symbols are read', () => {
+  const scratch = scratchFolder();
+  const start = (symbols: string): { child: ChildProcess; ended: Promise<unknown> } => {
+    const words = [
+      'vision',
+      '--symbols',
+      symbols,
+      '--interval',
+      '1h',
+      '--days',
+      '1',
+      '--out',
+      join(scratch, 'lake'),
+    ];
+    const child = spawn(process.execPath, [BIN, ...words], { stdio: ['pipe', 'ignore', 'ignore'] });
+    return { child, ended: once(child, 'exit') };
+  };
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s ends a run that waits for a FIFO', async (signal) => {
+    const fifo = join(scratch, `fifo-${signal}`);
+    execFileSync('mkfifo', [fifo]);
+    const { child, ended } = start(`@${fifo}`);
+    let writer: number | undefined;
+    try {
+      // It can be opened once there is a reader, which then waits for content.
+      while (writer === undefined) {
+        try {
+          writer = openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
+        } catch {
+          await setTimeout(20);
+        }
+      }
+      child.kill(signal);
+      expect(await ended).toEqual([null, signal]);
+    } finally {
+      child.kill('SIGKILL');
+      if (writer !== undefined) closeSync(writer);
+    }
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s ends a run that waits for its standard input',
+    async (signal) => {
+      const { child, ended } = start('-');
+      try {
+        // More than a pipe holds: it is written once the program reads.
+        await new Promise((resolve) => child.stdin?.write('BTCUSDT\n'.repeat(50_000), resolve));
+        child.kill(signal);
+        expect(await ended).toEqual([null, signal]);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    },
+  );
+});
 
 describe('one lake, several runs', () => {
   const scratch = scratchFolder();

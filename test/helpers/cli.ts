@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export interface CliResult {
   readonly code: number | null;
