@@ -148,6 +148,30 @@ export function duckdbVersion(): Promise<string> {
   });
 }
 
+/** Whether it is there, without loading it. Throws `engine-missing`. */
+export function requireBinary(): void {
+  const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
+  const bindings = createRequire(createRequire(api).resolve('@duckdb/node-bindings/package.json'));
+  const causes: unknown[] = [];
+  for (const libc of ['', '-musl']) {
+    try {
+      bindings.resolve(`@duckdb/node-bindings-${process.platform}-${process.arch}${libc}/duckdb.node`);
+      return;
+    } catch (error) {
+      causes.push(error);
+    }
+  }
+  throw engineMissing(causes[0]);
+}
+
+function engineMissing(cause: unknown): CryptodlError {
+  const platform = `${process.platform} ${process.arch}`;
+  return new CryptodlError('engine-missing', `the binary of DuckDB for ${platform} is not installed`, {
+    cause,
+    hint: 'install cryptodl again with its optional packages: npm install --include=optional',
+  });
+}
+
 /**
  * Not `import()`: that reads its many files once more, for the names that they export. Throws `engine-missing` when the
  * binary of this platform is not installed.
@@ -157,11 +181,7 @@ function load(): typeof Values {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
   } catch (error) {
     if (errnoOf(error) !== 'MODULE_NOT_FOUND') throw error;
-    const platform = `${process.platform} ${process.arch}`;
-    throw new CryptodlError('engine-missing', `the binary of DuckDB for ${platform} is not installed`, {
-      cause: error,
-      hint: 'install cryptodl again with its optional packages: npm install --include=optional',
-    });
+    throw engineMissing(error);
   }
 }
 

@@ -11,6 +11,7 @@ import type { JobsReport } from '../report/failure-report.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
 import type { EndedJob } from '../report/jobs-block.js';
 import type { Log } from '../report/log.js';
+import { sumOfFailed } from '../report/next-step.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
@@ -123,7 +124,8 @@ function conclude(
   const hasFailed = sumOfOutcomes(jobs).failed > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(options, { io, log });
-  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown });
+  const failed = sumOfFailed(ended.flatMap(({ told }) => told?.end?.tally ?? []));
+  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {

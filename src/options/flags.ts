@@ -434,7 +434,7 @@ const FLAGS = {
     group: 'Safety',
     verbs: ['vision'],
     value: 'HOW',
-    doc: 'check: what has changed upstream is fetched again, and taken unless it has fewer rows; take: taken all the same; ignore: what is held stays; only: nothing else is fetched',
+    doc: 'check: what has changed upstream is fetched again, and taken unless it lacks rows that are held; take: taken all the same; ignore: what is held stays; only: nothing else is fetched',
     ...oneOf(['check', 'take', 'ignore', 'only']),
     default: 'check',
   }),

@@ -1,6 +1,8 @@
 /** The last lines of a run of several jobs: how each ended, and what to type next. */
 import { OUTCOME_KINDS } from '../outcome.js';
 import { durationText, numberText } from '../units.js';
+import { nextStep } from './next-step.js';
+import type { Failed } from './next-step.js';
 import type { Tally } from './tally.js';
 
 export interface EndedJob {
@@ -15,9 +17,11 @@ export interface JobsClosing {
   readonly jobs: readonly EndedJob[];
   readonly elapsedMs: number;
   readonly reportPath: string | undefined;
+  /** Of all jobs. */
+  readonly failed: Failed;
 }
 
-export function jobsBlock({ jobs, elapsedMs, reportPath }: JobsClosing): string[] {
+export function jobsBlock({ jobs, elapsedMs, reportPath, failed }: JobsClosing): string[] {
   const well = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ name }) => name.length));
   const all = well === jobs.length ? 'all well' : `${well} well, ${jobs.length - well} not`;
@@ -28,7 +32,7 @@ export function jobsBlock({ jobs, elapsedMs, reportPath }: JobsClosing): string[
       ? []
       : [
           `  ${'failures'.padEnd(width)} ${reportPath}`,
-          `  ${'next'.padEnd(width)} cryptodl retry ${reportPath}`,
+          `  ${'next'.padEnd(width)} ${nextStep(failed, reportPath)}`,
         ]),
   ];
 }

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.js';
 import { shellWord } from '../shell-word.js';
 import type { Tally } from './tally.js';
 
-type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
+export type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
 
 /** `reportPath`: as it is typed. */
 export function nextStep(
@@ -15,6 +15,19 @@ export function nextStep(
   const mayCome = failedRetryable + waitedTooLong;
   if (mayCome === 0 && failedPermanent > 0) return AGAIN;
   return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
+}
+
+/** Of several runs together. */
+export function sumOfFailed(runs: readonly Failed[]): Failed {
+  const failedBy: Partial<Record<ErrorCode, number>> = {};
+  const sum = { failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };
+  for (const run of runs) {
+    for (const [code, count] of Object.entries(run.failedBy) as [ErrorCode, number][])
+      failedBy[code] = (failedBy[code] ?? 0) + count;
+    for (const name of ['failedPermanent', 'failedRetryable', 'waitedTooLong'] as const)
+      sum[name] += run[name];
+  }
+  return { failedBy, ...sum };
 }
 
 const STALE: ErrorCode = 'sidecar-stale';

@@ -79,11 +79,13 @@ export interface RunSummary {
   readonly network: NetworkFigures;
   readonly unverified: number;
   readonly staleSidecars: number;
+  /** Objects for which no checksum is published: the listing's ETag vouches for them. */
+  readonly noSidecars: number;
   /** Held objects that had changed upstream. */
   readonly changed: number;
   /** Held objects that the archive has no more. */
   readonly withdrawn: number;
-  /** Revisions that were not taken, because they have fewer rows than the held ones. */
+  /** Revisions that were not taken, because they lack rows that are held. */
   readonly shorter: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
@@ -119,6 +121,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     network,
     unverified: tally.unverified,
     staleSidecars: tally.staleSidecars,
+    noSidecars: tally.noSidecars,
     changed: tally.changed,
     withdrawn: tally.withdrawn,
     shorter: tally.shorter,

@@ -149,6 +149,9 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
     const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
+    // Before anything is fetched, and only where rows will be converted.
+    if (totals.fetch > 0 && wanted.requests.some(({ settings }) => settings.format !== 'zip'))
+      (await import('../duckdb.js')).requireBinary();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
     return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals, isCut });

@@ -27,7 +27,7 @@ export interface WriterContext {
   readonly lock?: Pick<Lock, 'confirm'>;
   readonly clock: Clock;
   readonly tool: string;
-  /** Revisions are taken also when they have fewer rows. */
+  /** Revisions are taken also when they lack rows that are held. */
   readonly takesShorter: boolean;
   /** Rows of a zip of the archive, or why it cannot be read. */
   readonly rowsOf: (zip: Body, key: string) => Promise<number | CryptodlError>;
@@ -47,7 +47,7 @@ export interface WriteResult {
   readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
-  /** Revisions that were not taken, because the held ones have more rows. */
+  /** Revisions that were not taken, because they lack rows that are held. */
   readonly shorter?: ReadonlyMap<string, Shorter>;
   /** Damaged files that were put aside. */
   readonly quarantined?: number;

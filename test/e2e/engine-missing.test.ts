@@ -44,6 +44,7 @@ it.each([
   writeFileSync(script, WITHOUT_BINARY);
   const what = ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '3', '--now', '2026-11-21T12:00:00Z'];
   const where = ['--archive-url', archive.url, '--out', join(scratch, format), '--format', format];
+  archive.requests.length = 0;
   const result = await cryptodl(['vision', ...what, ...where, ...FAST], {
     env: { NODE_OPTIONS: `--import ${script}` },
   });
@@ -52,4 +53,6 @@ it.each([
   expect(result.stderr.includes(told)).toBe(code === 1);
   expect(result.stderr.includes('npm install --include=optional')).toBe(code === 1);
   expect(result.stderr).not.toContain('unexpected');
+  // It is said before anything is fetched.
+  expect(archive.objectRequests().length > 0).toBe(code === 0);
 });

@@ -218,6 +218,7 @@ describe('a month with five bad objects', () => {
     expect(result.events.at(-1)).toMatchObject({
       outcomes: { ok: 30, failed: 1 },
       unverified: 0,
+      noSidecars: 30,
       failed: { 'zip-broken': 1 },
       exitCode: 4,
     });

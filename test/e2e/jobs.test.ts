@@ -296,6 +296,29 @@ jobs:
     expect([last.code, lines('failed.jsonl').length]).toEqual([0, 1]);
   });
 
+  it('names the retry only where one of the failures may succeed', async () => {
+    const refusing = (path: string): number => (path === `/${BTC}` ? 400 : path === `/${ETH}` ? 503 : 200);
+    const answering = (statusOf: (path: string) => number): void => {
+      archive.fault = (path, _request, response) => {
+        if (statusOf(path) === 200) return false;
+        response.writeHead(statusOf(path)).end();
+        return true;
+      };
+    };
+    answering((path) => (path === `/${BTC}` || path === `/${ETH}` ? 400 : 200));
+    const permanent = await run(['run', jobs(DIFFERENT), '--failures', 'failed.jsonl', ...FAST]);
+    expect([permanent.code, permanent.stderr]).toEqual([
+      4,
+      expect.stringContaining('  next       run the same command again later'),
+    ]);
+    answering(refusing);
+    const mixed = await run(['run', jobs(DIFFERENT), '--failures', 'failed.jsonl', ...FAST]);
+    expect([mixed.code, mixed.stderr]).toEqual([
+      3,
+      expect.stringContaining('  next       cryptodl retry failed.jsonl\n'),
+    ]);
+  });
+
   it('stays as it was when a job of a retry does not come to its end', async () => {
     failing(BTC, ETH);
     await run(['run', jobs(DIFFERENT), '--only', 'btc,eth', '--failures', 'failed.jsonl', ...FAST]);
