@@ -74,7 +74,8 @@ function decide(
     return choice.isWithdrawn === true && !isFromRest(line)
       ? { kind: 'skip', isWithdrawn: true }
       : { kind: 'skip' };
-  const mayWait = !rebuild && !context.force && (line === undefined || intact.has(line.file));
+  const isAsked = rebuild || context.force || context.revisions === 'take';
+  const mayWait = !isAsked && (line === undefined || intact.has(line.file));
   const refused = mayWait ? refusalOf(context, listed) : undefined;
   if (refused !== undefined) return { kind: 'skip', refused };
   if (listed !== undefined || line !== undefined) return { kind: 'fetch' };
