@@ -1,6 +1,10 @@
 /** `--failures FILE`: what may lie at that path, and what becomes of it. */
 import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -9,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -18,6 +23,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { MISSING } from '../helpers/local-faults.js';
 
 const scratch = scratchFolder();
 const KEY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
@@ -100,6 +106,61 @@ describe('what is not a failure report is refused before the run', () => {
     expect((await typeSuggestion(result)).code).toBe(0);
   });
 
+  it('a socket', async () => {
+    const server = createServer().listen(join(cwd, 'socket'));
+    await once(server, 'listening');
+    const result = await vision('socket');
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('--failures socket is not a file, a pipe or a device to write text to'),
+    ]);
+    expect(lstatSync(join(cwd, 'socket')).isSocket()).toBe(true);
+    server.close();
+  });
+
+  it('a place below a file', async () => {
+    writeFileSync(join(cwd, 'notes.txt'), NOTES);
+    const result = await vision('notes.txt/report.jsonl');
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cryptodl: --failures notes.txt\/report.jsonl cannot be written \(\w+\)\n/),
+    ]);
+    expect(existsSync(join(cwd, 'lake/binance'))).toBe(false);
+  });
+
+  it.skipIf(MISSING.user !== undefined)('a folder that another user has', async () => {
+    chmodSync(scratch, 0o755);
+    chmodSync(cwd, 0o755);
+    mkdirSync(join(cwd, 'lake'));
+    chownSync(join(cwd, 'lake'), 65534, 65534);
+    const wrap = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    for (const [name, content] of [['report.jsonl'], ['empty', '']]) {
+      if (content !== undefined) writeFileSync(join(cwd, name ?? ''), content, { mode: 0o644 });
+      const argv = ['vision', ...WANTED, '--failures', name ?? '', ...FAST];
+      const result = await cryptodl(argv, { cwd, env: env(), wrap });
+      expect([result.code, result.stderr]).toEqual([
+        2,
+        expect.stringContaining(`--failures ${name ?? ''} cannot be written (EACCES)`),
+      ]);
+    }
+    expect(existsSync(join(cwd, 'lake/binance'))).toBe(false);
+  });
+
+  it('also a file that appears there during the run', async () => {
+    archive.fault = (path, _request, response) => {
+      if (path !== `/${KEY}`) return false;
+      writeFileSync(join(cwd, 'report.jsonl'), NOTES);
+      response.writeHead(503).end();
+      return true;
+    };
+    const result = await vision('report.jsonl');
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('--failures report.jsonl is not a failure report'),
+    ]);
+    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(NOTES);
+  });
+
   it('also of a run of jobs, and of a retry', async () => {
     writeFileSync(join(cwd, 'notes.txt'), NOTES);
     const job = 'jobs: { a: { verb: vision, symbols: BTCUSDT, interval: 1h, days: 1, out: lake } }';
@@ -138,6 +199,33 @@ describe('what may lie there', () => {
     archive.fault = undefined;
     expect((await vision('report.jsonl')).code).toBe(0);
     expect(existsSync(join(cwd, 'report.jsonl'))).toBe(false);
+  });
+
+  it('an earlier report is one also when its first line has thousands of symbols', async () => {
+    const asked = ['vision', ...WANTED, '--symbols', 'BTCUSDT,'.repeat(15_000), '--failures', 'long.jsonl'];
+    failing();
+    expect((await cli(asked)).code).toBe(3);
+    expect(readFileSync(join(cwd, 'long.jsonl'), 'utf8').indexOf('\n')).toBeGreaterThan(100_000);
+    expect((await vision('long.jsonl')).code).toBe(3);
+    expect(readFileSync(join(cwd, 'long.jsonl'), 'utf8').length).toBeLessThan(10_000);
+  });
+
+  it('an earlier report stays when a run without failures is cut short', async () => {
+    failing();
+    await vision('report.jsonl');
+    const earlier = readFileSync(join(cwd, 'report.jsonl'), 'utf8');
+    archive.fault = (path) => {
+      if (path !== `/${KEY}`) return false;
+      child?.kill('SIGINT');
+      return true;
+    };
+    let child: ChildProcess | undefined;
+    const argv = ['vision', ...WANTED, '--failures', 'report.jsonl', ...FAST];
+    const onSpawn = (spawned: ChildProcess): void => {
+      child = spawned;
+    };
+    expect((await cryptodl(argv, { cwd, env: env(), onSpawn })).code).toBe(130);
+    expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(earlier);
   });
 
   it('a pipe gets the report, and stays', async () => {
