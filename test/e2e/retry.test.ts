@@ -1,6 +1,7 @@
 /** `cryptodl retry`: what it keeps of the run that failed, and what it makes of a damaged report. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
@@ -100,6 +101,59 @@ it('keeps the options and the verb of the run, also for what came from REST', as
     verb: 'vision',
     options: { retries: ['1'], symbols: ['BTCUSDT'], 'max-wait': ['1s'] },
   });
+});
+
+it('keeps all options of the run that say how things are fetched and judged', async () => {
+  failing('2026-11-20');
+  await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
+  const kept = {
+    'temp-dir': 'spool',
+    verify: 'etag',
+    'stale-checksum': 'warn',
+    strict: 'true',
+    concurrency: '3',
+    'retry-strategy': 'fixed',
+    'connect-timeout': '7s',
+    'headers-timeout': '8s',
+    'idle-timeout': '9s',
+    'total-timeout': '2h',
+    'blocked-wait': '3m',
+    priority: 'low',
+    bwlimit: '3MB',
+    http2: 'true',
+    'ca-file': '/srv/ca.pem',
+    'fallback-url': 'http://127.0.0.1:9',
+  };
+  const [first = '', ...others] = text().split('\n');
+  const head = JSON.parse(first) as { options: Record<string, string[]> };
+  for (const [name, value] of Object.entries(kept)) head.options[name] = [value];
+  writeFileSync(join(cwd, REPORT), [JSON.stringify(head), ...others].join('\n'));
+  const { stdout } = await cli(['retry', REPORT, '--print-options']);
+  const named = stdout.split('\n').filter((line) => line.endsWith('(failure report)'));
+  const names = new Set(named.map((line) => line.split(' ')[0]));
+  expect(Object.keys(kept).filter((name) => !names.has(name))).toEqual([]);
+  expect(names).not.toContain('symbols');
+});
+
+it.each(['revisions', 'recheck-days'])(
+  'takes --%s of the report as well, though it has no such flag',
+  async (name) => {
+    failing('2026-11-20');
+    await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
+    const [first = '', ...others] = text().split('\n');
+    const head = JSON.parse(first) as { options: Record<string, string[]> };
+    head.options[name] = ['nonsense'];
+    writeFileSync(join(cwd, REPORT), [JSON.stringify(head), ...others].join('\n'));
+    const result = await cli(['retry', REPORT, ...FAST]);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(`${name}: `)]);
+  },
+);
+
+it('names the certificates of the run by an absolute path, for a retry from elsewhere', async () => {
+  failing('2026-11-20');
+  writeFileSync(join(cwd, 'ca.pem'), rootCertificates[0] ?? '');
+  await cli(['vision', ...WANTED, '--failures', REPORT, '--ca-file', 'ca.pem', ...FAST]);
+  expect(header()).toMatchObject({ options: { 'ca-file': [join(cwd, 'ca.pem')] } });
 });
 
 it('suggests a line that runs when the lake is held with other settings', async () => {

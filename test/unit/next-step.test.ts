@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { nextStep } from '../../src/report/next-step.js';
+
+const RETRY = 'cryptodl retry report.jsonl';
+const NONE = { failedBy: {}, failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };
+
+it.each([
+  ['failures that may succeed later', { failedRetryable: 2 }, RETRY],
+  ['hosts that asked for too long a wait', { failedPermanent: 3, waitedTooLong: 1 }, RETRY],
+  [
+    'stale checksums alone',
+    { failedBy: { 'sidecar-stale': 2 }, failedRetryable: 2, failedPermanent: 1 },
+    `${RETRY} --stale-checksum warn`,
+  ],
+  ['stale checksums among others', { failedBy: { 'sidecar-stale': 2 }, failedRetryable: 3 }, RETRY],
+])('after %s comes a retry', (_, failed, next) => {
+  expect(nextStep({ ...NONE, ...failed }, 'report.jsonl')).toBe(next);
+});
+
+it('after failures that stay comes the same command, and no retry', () => {
+  const next = nextStep({ ...NONE, failedPermanent: 1 }, 'report.jsonl');
+  expect(next).toMatch(/^run the same command again later: /);
+  expect(next).not.toContain('cryptodl retry');
+});
