@@ -1,0 +1,87 @@
+/** What a run writes into the manifests about periods that it does not hold. */
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/calendar.js';
+import { reasons } from '../../src/coverage/absent-days.js';
+import { CryptodlError } from '../../src/errors.js';
+import type { ErrorCode } from '../../src/errors.js';
+import { MANIFEST, seriesFolder } from '../../src/lake/layout.js';
+import { readManifest } from '../../src/lake/manifest.js';
+import { AbsenceNotes } from '../../src/run/remember-absences.js';
+import type { Series } from '../../src/task.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { manifestLines } from '../helpers/lake.js';
+
+const scratch = scratchFolder();
+const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
+const NOW = '2026-11-21T12:00:00.000Z';
+const day = (text: string): number => parseDay(text) ?? Number.NaN;
+const DAY = dayPeriod(day('2026-11-20'));
+
+interface Scene {
+  readonly folder: string;
+  /** Writes what a run notes. */
+  readonly run: (note: (notes: AbsenceNotes) => void) => Promise<void>;
+}
+
+function scene(): Scene {
+  const root = mkdtempSync(join(scratch, 'lake-'));
+  const folder = join(root, seriesFolder('binance', SERIES));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, MANIFEST), '');
+  return {
+    folder,
+    run: async (note) => {
+      const notes = new AbsenceNotes({ root, venue: 'binance', nowMs: Date.parse(NOW) });
+      note(notes);
+      await notes.write();
+    },
+  };
+}
+
+const fail =
+  (code: ErrorCode, period = DAY) =>
+  (notes: AbsenceNotes): void => {
+    const object = { key: 'the key of the object', period };
+    const error = new CryptodlError(code, 'said by the test');
+    notes.noteFailure({ series: SERIES, format: 'parquet', isVerified: false }, object, error);
+  };
+
+describe('a failure', () => {
+  it('is remembered once, however often it happens, and again with another code', async () => {
+    const { folder, run } = scene();
+    await run(fail('zip-broken'));
+    await run(fail('zip-broken'));
+    expect(manifestLines(folder)).toMatchObject([{ failed: 'zip-broken', first: '2026-11-20' }]);
+    await run(fail('row-malformed'));
+    expect(manifestLines(folder)).toMatchObject([{ failed: 'zip-broken' }, { failed: 'row-malformed' }]);
+  });
+
+  it('of an object that was not begun before the time was over is not remembered', async () => {
+    const { folder, run } = scene();
+    await run(fail('time-over'));
+    expect(readFileSync(join(folder, MANIFEST), 'utf8')).toBe('');
+  });
+
+  it('of a month is the reason of each of its days', async () => {
+    const { folder, run } = scene();
+    await run(fail('zip-broken', monthPeriod(monthOf(day('2026-10-01')))));
+    const { absences } = await readManifest(folder);
+    const reasonOf = reasons([], { absences, today: day('2026-11-21') });
+    expect(reasonOf(day('2026-10-31'))).toBe('failed:zip-broken');
+    expect(reasonOf(day('2026-11-01'))).not.toBe('failed:zip-broken');
+  });
+});
+
+it('REST was asked for the wanted day only, and not for the late days before it', async () => {
+  const { folder, run } = scene();
+  await run((notes) => {
+    notes.note(SERIES, DAY, 'not-published-yet', { since: day('2026-11-18'), hasAskedRest: true });
+  });
+  const told = manifestLines(folder).map(({ first, last, rest }) => [first, last, rest !== undefined]);
+  expect(told).toEqual([
+    ['2026-11-18', '2026-11-19', false],
+    ['2026-11-20', '2026-11-20', true],
+  ]);
+});
