@@ -480,6 +480,9 @@ describe('rows that are missing', () => {
             { from: '2024-01-15T06:59:00.000Z', to: '2024-01-16T17:00:00.000Z', reason: 'cut', days: 2 },
           ],
         });
+        const asked = ['--from', '2024-01-13', '--to', '2024-01-14', '--json'];
+        const before = await cryptodlOk(['coverage', '--out', lake(out), ...asked]);
+        expect(before.events[0]).toMatchObject({ expected: 2, missing: 0, gaps: [] });
       },
     );
 

@@ -1,6 +1,7 @@
 /** Halts that are known by themselves, from config/halts.json. */
 import { describe, expect, it } from 'vitest';
 import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
+import { HaltFinder } from '../../src/coverage/halts.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { parseHalts, readHalts } from '../../src/venue/facts.js';
 
@@ -25,6 +26,17 @@ describe('a known halt', () => {
     expect(reasonsOf(series, 7 * 3600, 21 * 3600)).toEqual([[7, 24, 'cut']]);
   });
 
+  it('leaves a day of ticks that is cut at both ends, which counts as one', () => {
+    const start = FIRST * DAY * 1000;
+    const cuts = [
+      { day: FIRST, at: 'begin', from: start, to: start + 9 * 3600_000 },
+      { day: FIRST, at: 'end', from: start + 15 * 3600_000, to: start + DAY * 1000 },
+    ] as const;
+    const gaps = gapsOf(coverage({ cuts }), NO_HALTS);
+    expect(gaps.map(({ reason }) => reason)).toEqual(['cut', 'cut']);
+    expect(gaps.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
+  });
+
   it('explains the rows that it touches, and no others', () => {
     const series = coverage({ gaps: [FIRST * DAY, FIRST * DAY + 6 * 3600] });
     expect(reasonsOf(series, 3600 + 600, 2 * 3600 + 60)).toEqual([
@@ -47,6 +59,17 @@ describe('a known halt', () => {
     const series = coverage({ absent: [{ from: FIRST, to: FIRST + 1, reason: 'not-listed-yet' }] });
     expect(reasonsOf(series, 0, DAY)).toEqual([[0, 24, 'not-listed-yet']]);
   });
+});
+
+it('two symbols tell of a halt that begins and ends for both within a minute', () => {
+  const haltOf = (seconds: number): number[] => {
+    const finder = new HaltFinder();
+    const start = FIRST * DAY + 3600;
+    for (const from of [start, start + seconds]) finder.add([FIRST, FIRST + 1], [from, from + 600]);
+    return finder.halts(60).map((second) => second - start);
+  };
+  expect(haltOf(30)).toEqual([30, 600]);
+  expect(haltOf(60)).toEqual([]);
 });
 
 describe('config/halts.json', () => {

@@ -1,12 +1,18 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayText } from '../../src/calendar.js';
+import { dayPeriod, dayText } from '../../src/calendar.js';
 import { cutStretches } from '../../src/coverage/cut-days.js';
+import { lakePaths } from '../../src/lake/layout.js';
 import type { ObjectLine } from '../../src/lake/manifest.js';
+import { CutDays } from '../../src/run/cut-days.js';
+import type { ArchiveObject, PartitionPlan } from '../../src/task.js';
+import { loadVenue } from '../../src/venue/venue.js';
+import { scratchFolder } from '../helpers/folders.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3600_000;
 const FIRST = 20_000;
+const scratch = scratchFolder();
 
 /** The hours of the first and the last row of a day, and its rows. */
 type Hours = readonly [first: number, last: number, rows?: number];
@@ -61,6 +67,13 @@ describe('a day is cut', () => {
     ).toEqual([]);
   });
 
+  it('not while its rows were asked for before it was over', () => {
+    const days = [WHOLE, WHOLE, [0, 7] as Hours].map((hours, index) => line(FIRST + index, hours));
+    const open = days.map((day, index) => (index === 2 ? { ...day, open: true as const } : day));
+    expect(cutStretches(days, false)).toHaveLength(1);
+    expect(cutStretches(open, false)).toEqual([]);
+  });
+
   it('not at the begin of the first held day, and not at the end of a series', () => {
     expect(cuts([[9, 15], WHOLE, WHOLE])).toEqual(['0 end']);
     expect(cuts([WHOLE, WHOLE, [9, 15]], true)).toEqual(['2 begin']);
@@ -85,4 +98,61 @@ describe('a day is cut', () => {
       ),
     );
   });
+});
+
+const tradesOf = (dataset: string): PartitionPlan => {
+  const series = { market: 'um', dataset, symbol: 'BTCUSDT' };
+  return { series, settings: { format: 'parquet' } } as PartitionPlan;
+};
+
+interface Doubts {
+  readonly days: CutDays;
+  readonly told: string[];
+  readonly doubt: (index: number, dataset?: string, object?: Partial<ArchiveObject>) => Promise<boolean>;
+}
+
+/** Days that end at seven in a lake that holds nothing. */
+function doubts(): Doubts {
+  const told: string[] = [];
+  const days = new CutDays(
+    {
+      paths: lakePaths(scratch),
+      venue: loadVenue(),
+      nowMs: (FIRST + 5000) * DAY_MS,
+      tell: (_plan, object) => {
+        told.push(object.key);
+        return Promise.resolve();
+      },
+    },
+    { note: () => undefined },
+  );
+  const doubt: Doubts['doubt'] = (index, dataset = 'aggTrades', object = {}) => {
+    const { rows = 0, first = '', last = '' } = line(FIRST + index, [0, 7]);
+    const outcome = { kind: 'ok', bytes: 1, unverified: false, rows, first, last } as const;
+    const period = dayPeriod(FIRST + index);
+    return days.doubt({
+      plan: tradesOf(dataset),
+      object: { key: `day ${index}`, period, ...object },
+      outcome,
+    });
+  };
+  return { days, told, doubt };
+}
+
+it('a thousand days in doubt are told, so that no more of them are kept', async () => {
+  const { days, told, doubt } = doubts();
+  for (let index = 0; index < 999; index += 1) expect(await doubt(index)).toBe(true);
+  expect(told).toEqual([]);
+  expect(await doubt(999)).toBe(true);
+  expect(told).toHaveLength(1000);
+  await days.tell();
+  expect(told).toHaveLength(1000);
+});
+
+it('days of ticks are in doubt, and neither bars nor a day that is not over', async () => {
+  const { doubt } = doubts();
+  for (const dataset of ['aggTrades', 'trades', 'bookTicker']) expect(await doubt(0, dataset)).toBe(true);
+  expect(await doubt(0, 'klines')).toBe(false);
+  const rest = { from: FIRST, to: FIRST + 1, otherwise: 'hole', open: true } as const;
+  expect(await doubt(0, 'aggTrades', { rest })).toBe(false);
 });
