@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   existsSync,
+  lutimesSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -486,6 +487,39 @@ describe('what other users put in the way', () => {
     renameSync(lockFile, forged());
     utimesSync(forged(), 1000, 1000);
     expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('a torn claim counts for ten seconds: its run may be writing it', async () => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(forged(), '{"pid": 12');
+    expect(await refusal()).toContain(forged());
+    const ago = Date.now() / 1000 - 60;
+    utimesSync(forged(), ago, ago);
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('a run whose own claim was removed while it waited is refused, and can be run again', async () => {
+    await leaveFile({});
+    renameSync(lockFile, forged());
+    const refused = refusal();
+    const own = (): string | undefined => readdirSync(directory).find((name) => name.endsWith('.tmp'));
+    await expect.poll(own).toBeDefined();
+    rmSync(join(directory, own() ?? ''));
+    rmSync(forged());
+    expect(await refused).toContain('other runs are taking this lake');
+    expect(await takeAndRelease()).toEqual([]);
+  });
+
+  it('a link in the place of the lock or of a claim is replaced or removed, and not followed', async () => {
+    mkdirSync(directory, { recursive: true });
+    const outside = join(directory, '..', 'outside');
+    writeFileSync(outside, 'kept');
+    for (const path of [lockFile, forged()]) {
+      symlinkSync(outside, path);
+      lutimesSync(path, 1000, 1000);
+    }
+    expect(await takeAndRelease()).toEqual([]);
+    expect(readFileSync(outside, 'utf8')).toBe('kept');
   });
 
   it.skipIf(!onLinux)('a pipe in the place of the lock or of a claim does not hold a run up', async () => {
