@@ -415,6 +415,21 @@ it.each(['parquet', 'zip'])('nothing that a run writes as %s may be written by o
   expect(kinds.filter((kind) => !made.some((path) => path.includes(kind)))).toEqual([]);
 });
 
+it.each([
+  ['002', true],
+  ['022', false],
+] as const)('under umask %s the group may write what a run makes: %s', async (umask, isWritable) => {
+  const out = join(scratch, `group-${umask}`);
+  const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--days', '1', '--format', 'zip'];
+  await cryptodlOk(['vision', ...places(join(out, 'lake')), ...what], {
+    wrap: ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh'],
+  });
+  const made = readdirSync(out, { recursive: true }) as string[];
+  expect(made.some((path) => path.endsWith('_manifest.jsonl'))).toBe(true);
+  const isOfGroup = (path: string): boolean => (statSync(join(out, path)).mode & 0o020) !== 0;
+  expect(made.filter((path) => isOfGroup(path) !== isWritable)).toEqual([]);
+});
+
 describe('a series without a manifest', () => {
   it('is named by every verb that leaves it out, with what adopts it', async () => {
     const { lake } = copy();

@@ -1,4 +1,5 @@
 /** The folder that the runs of a machine share is a help: without it a run goes on. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -6,6 +7,7 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { MISSING } from '../helpers/local-faults.js';
 
 const scratch = scratchFolder();
 let archive: TestArchive;
@@ -51,6 +53,29 @@ describe.skipIf(process.platform !== 'linux')(
       expect([result.code, result.signal]).toEqual([1, null]);
       expect(result.stderr).toMatch(new RegExp(`^cryptodl: ${flag} /proc/.* cannot be used`, 'm'));
     });
+
+    it('a log file ends the run', async () => {
+      const flags = ['--out', join(scratch, 'log'), '--log-file', '/proc/of/mine/run.log'];
+      const result = await cryptodl(command(...flags), { wrap });
+      expect([result.code, result.signal]).toEqual([1, null]);
+      expect(result.stderr).toContain("mkdir '/proc/of'");
+    });
   },
   120_000,
+);
+
+it.skipIf(MISSING.user !== undefined)(
+  'without HOME, and for a user without an account, a folder must be given',
+  async () => {
+    const wrap = ['env', '-u', 'CRYPTODL_STATE_DIR', 'setpriv', '--reuid=54321', '--clear-groups'];
+    const out = join(scratch, 'homeless');
+    const result = await cryptodl(command('--out', out), { wrap });
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^cryptodl: HOME is not set, and no home folder of this user is known \(\w+\)\n.*--state-dir DIR\n/,
+      ),
+    ]);
+    expect(existsSync(out)).toBe(false);
+  },
 );

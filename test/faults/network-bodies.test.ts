@@ -264,6 +264,9 @@ describe('N: what arrives on the wire', () => {
       const run = await scene.run();
       expect(run.code).toBe(exit);
       expect(Math.max(...sent)).toBeLessThan(32e6);
+      const listed = scene.bytesOf(VICTIM).length;
+      const bound = 2 * listed + 1024 * 1024;
+      expect(run.stderr).toContain(`sent more than ${bound} bytes, the listing says ${listed}`);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'length-mismatch': 1 } });
       await expectIntact(scene, run, 'victim');
       const again = await scene.retry(run);
