@@ -53,6 +53,15 @@ describe('vision over all datasets and all intervals', () => {
     expect(keysIn(stdout)).toEqual(keys.filter((key) => !key.includes('-1h-')).sort());
   });
 
+  it.each([
+    ['all datasets', EVERYTHING],
+    ['all intervals', ['--dataset', 'klines', '--interval', 'all']],
+  ])('of %s leaves out what the cadence that is asked for has not', async (_, chosen) => {
+    const wanted = ['--cadence', 'daily', '--symbols', 'BTCUSDT', '--dry-run'];
+    const { stdout } = await cryptodlOk(['vision', ...chosen, ...wanted, ...place], { cwd: scratch });
+    expect(keysIn(stdout)).toContain(keys.find((key) => key.includes('-1h-')));
+  });
+
   it.each(['zip', 'parquet'])(
     'downloads all of it as %s, holds it then, and goes on with it',
     async (format) => {

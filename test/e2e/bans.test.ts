@@ -1,5 +1,5 @@
 /** N24 to N26: a host that says for how long it wants to be left alone is left alone, by the next run too. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import type { CliResult } from '../helpers/cli.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { MISSING } from '../helpers/local-faults.js';
 
 const HOUR_S = 3600;
 const scratch = scratchFolder();
@@ -177,6 +178,20 @@ describe('a ban', () => {
       { check: 'bans', status: 'ok', found: 'removed: futures a.test, funding a.test' },
     ]);
     expect(JSON.parse(readFileSync(join(folder, 'bans.json'), 'utf8'))).toEqual({ 'futures b.test': ban });
+  });
+
+  it.skipIf(MISSING.user !== undefined)('that cannot be removed is told as a failure', async () => {
+    const folder = join(scratch, 'others/state');
+    mkdirSync(folder, { recursive: true });
+    for (const path of [scratch, join(scratch, 'others'), folder]) chmodSync(path, 0o755);
+    const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
+    writeFileSync(join(folder, 'bans.json'), JSON.stringify({ 'futures a.test': ban }));
+    const wrap = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', '--state-dir', folder], { wrap });
+    expect([result.code, result.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^fail +bans +the bans of a\.test could not be removed/),
+    ]);
   });
 
   it('short enough to be waited for is waited for, and uses up no attempt', async () => {

@@ -10,12 +10,13 @@ import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
 /** A line break, a sequence that sets the title of a terminal, the C1 form of one, and a text that runs backwards. */
-const NAMES = ['EVIL\nINJECTED', 'T\u009b2JUSDT', 'LEFT\u202eTFEL', 'LS\u2028X', '币安人生USDT'];
+const NAMES = ['EVIL\nINJECTED', 'T\u009b2JUSDT', 'LEFT\u202eTFEL', 'LS\u2028X', 'A\tB', '币安人生USDT'];
 const SHOWN = [
   String.raw`EVIL\nINJECTED`,
   String.raw`T\x9b2JUSDT`,
   String.raw`LEFT\u202eTFEL`,
   String.raw`LS\u2028X`,
+  String.raw`A\tB`,
   '币安人生USDT',
 ];
 const PASSWORD = 'hunter2';
