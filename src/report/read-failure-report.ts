@@ -104,11 +104,21 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
 
 /** Whether a text is the first line of a report. */
 export function isHeader(line: string): boolean {
-  try {
-    return v.is(HeaderSchema, JSON.parse(line));
-  } catch {
-    return false;
-  }
+  return v.is(HeaderSchema, contentOf(line));
+}
+
+/** Whether a text is a line below the first, or blank. */
+export function isLineBelow(line: string): boolean {
+  const content = contentOf(line);
+  return v.is(EntrySchema, content) || v.is(JobSchema, content) || line.trim() === '';
+}
+
+/** How all lines of a report begin. */
+const LINE_START = '{"v":1,';
+
+/** Whether a text may be a line that was not written to its end. */
+export function isCutLine(line: string): boolean {
+  return line.startsWith(LINE_START) || LINE_START.startsWith(line);
 }
 
 async function fileOf(path: string): Promise<string | undefined> {

@@ -1,11 +1,11 @@
 /** What lies where a failure report is to be written: only a report is ever replaced or removed. */
-import { constants } from 'node:fs';
-import { access, lstat, open, stat } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { access, lstat, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, usage } from '../errors.js';
 import { makeFolder } from '../make-folder.js';
-import { isHeader } from './read-failure-report.js';
+import { isCutLine, isHeader, isLineBelow } from './read-failure-report.js';
 
 /**
  * `free`: nothing. `empty`: a file without content, which is not ours but loses nothing. `report`: an earlier one.
@@ -74,17 +74,20 @@ export function copyName(path: string, copy: number): string {
 }
 
 /** Longer than a header with all symbols that a command line can hold. */
-const MOST_HEADER_BYTES = 4 << 20;
+const MOST_LINE_CHARACTERS = 4 << 20;
 
+/** Line by line to the end: lines below those of a report are lost with it. */
 async function isReport(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const head = Buffer.alloc(Math.min(size, MOST_HEADER_BYTES));
-    await file.read(head, 0, head.length, 0);
-    const [line = ''] = head.toString('utf8').split('\n', 1);
-    return isHeader(line);
-  } finally {
-    await file.close();
+  let isFirst = true;
+  let rest = '';
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!(isFirst ? isHeader(line) : isLineBelow(line))) return false;
+      isFirst = false;
+    }
+    if (rest.length > MOST_LINE_CHARACTERS) return false;
   }
+  return isFirst ? isHeader(rest) : isLineBelow(rest) || isCutLine(rest);
 }

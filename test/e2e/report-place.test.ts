@@ -82,6 +82,37 @@ describe('what is not a failure report is refused before the run', () => {
     expect(readFileSync(join(cwd, 'notes-2.txt'), 'utf8')).toContain('"kind":"header"');
   });
 
+  it('notes below the lines of a report, whether the next run succeeds or fails', async () => {
+    failing();
+    expect((await vision('report.jsonl')).code).toBe(3);
+    const report = readFileSync(join(cwd, 'report.jsonl'), 'utf8');
+    const [header = ''] = report.split('\n');
+    const wrong = [
+      `${header}\n${NOTES}`,
+      `${header}\n${NOTES.trimEnd()}`,
+      `${report}${NOTES}`,
+      `${report}{"v":1,"kind":"note"}\n`,
+      // Reports are read in parts of 64 KiB.
+      `${report}${report.slice(header.length + 1).repeat(300)}${NOTES}`,
+    ];
+    for (const [index, content] of wrong.entries()) {
+      // The first while all still fails.
+      if (index > 0) archive.fault = undefined;
+      writeFileSync(join(cwd, 'mine.jsonl'), content);
+      expect(await vision('mine.jsonl')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--failures mine.jsonl is not a failure report') as string,
+      });
+      expect(readFileSync(join(cwd, 'mine.jsonl'), 'utf8')).toBe(content);
+    }
+    // The last line of a run that was killed.
+    for (const cut of [header, report.slice(0, -20), `${report}{"v"`, `${report}\n`]) {
+      writeFileSync(join(cwd, 'mine.jsonl'), cut);
+      expect((await vision('mine.jsonl')).code).toBe(0);
+      expect(existsSync(join(cwd, 'mine.jsonl'))).toBe(false);
+    }
+  });
+
   it('a symbolic link is neither followed nor replaced', async () => {
     writeFileSync(join(cwd, 'notes.txt'), NOTES);
     for (const target of ['notes.txt', 'nothing']) {
