@@ -49,7 +49,7 @@ export async function folderInside(root: string, place: string): Promise<string>
   return join(root, place);
 }
 
-/** The same, with one look per folder and run. */
+/** The same, with one look per folder: for the files of one commit. */
 export function folderCheck(root: string): (place: string) => Promise<string> {
   const known = new Map<string, Promise<string>>();
   return (place) => {

@@ -6,7 +6,8 @@ import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { CryptodlError } from '../errors.js';
 import { isPartition, isPlainName, readInside } from './inside.js';
-import type { LakePaths } from './layout.js';
+import type { LakePaths, VenueFolders } from './layout.js';
+import { seriesAt } from './layout.js';
 import { applyLine, emptyManifest } from './manifest.js';
 import type { ManifestLine } from './manifest.js';
 import type { Publication } from './publish.js';
@@ -61,12 +62,12 @@ function journalBelow(root: string, { seriesFolder, publications, dead, lines }:
 export class JournalRefused extends Error {}
 
 /** Rejects for a journal that is damaged, another lake's, or leads out of this one. */
-export async function readJournal(paths: LakePaths, path: string): Promise<Redo> {
+export async function readJournal(paths: LakePaths, venue: VenueFolders, path: string): Promise<Redo> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is no regular file');
   try {
     const content = JSON.parse((await readInside(path)) ?? '') as OwnedJournal | Redo;
     const journal = 'seriesFolder' in content ? await ofEarlier(paths, content) : await owned(paths, content);
-    return await redoOf(paths, journal);
+    return await redoOf(paths, venue, journal);
   } catch (error) {
     // What the disk says is no word on the journal.
     if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
@@ -104,11 +105,14 @@ async function ofEarlier({ root, own }: LakePaths, redo: Redo): Promise<Journal>
 }
 
 /** With absolute paths, all of them in the folder of one series or among the staged files. */
-async function redoOf(paths: LakePaths, { series, publications, dead, lines }: Journal): Promise<Redo> {
-  const places = series.split('/');
+async function redoOf(
+  paths: LakePaths,
+  venue: VenueFolders,
+  { series, publications, dead, lines }: Journal,
+): Promise<Redo> {
   const isInside =
-    places.every(isPlainName) &&
-    places.at(-1)?.startsWith('symbol=') === true &&
+    series.split('/').every(isPlainName) &&
+    seriesAt(venue, series) !== undefined &&
     publications.every(({ staged, target }) => isPlainName(staged) && isPartition(target)) &&
     dead.every(isPartition);
   if (!isInside) throw new JournalRefused('it names files that are no partitions of a series');

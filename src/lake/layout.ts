@@ -1,7 +1,7 @@
 /** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
 import { join } from 'node:path';
-import type { Series } from '../task.js';
-import { folderCheck } from './inside.js';
+import type { Market, Series } from '../task.js';
+import { folderInside } from './inside.js';
 
 export const MANIFEST = '_manifest.jsonl';
 
@@ -40,6 +40,31 @@ export function seriesFolder(venue: string, series: Series): string {
   return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
 }
 
+/** The venue, as far as it names folders. */
+export interface VenueFolders {
+  readonly name: string;
+  readonly markets: Readonly<Record<Market, unknown>>;
+}
+
+/** The series whose folder has this place below the lake's root; undefined for any other place. */
+export function seriesAt(venue: VenueFolders, place: string): Series | undefined {
+  const [top, market, dataset = '', ...layers] = place.split('/');
+  const symbol = valueOf(layers.at(-1), 'symbol=');
+  if (top !== venue.name || !isMarket(venue, market) || symbol === undefined) return undefined;
+  const series = { market, dataset: originalName(dataset), symbol };
+  if (layers.length === 1) return series;
+  const interval = layers.length === 2 ? valueOf(layers[0], 'interval=') : undefined;
+  return interval === undefined ? undefined : { ...series, interval };
+}
+
+function isMarket({ markets }: VenueFolders, name: string | undefined): name is Market {
+  return name !== undefined && Object.hasOwn(markets, name);
+}
+
+function valueOf(name: string | undefined, layer: string): string | undefined {
+  return name?.startsWith(layer) === true ? originalName(name.slice(layer.length)) : undefined;
+}
+
 /** An archive key as a path below the lake's root (`--format zip`, quarantine). */
 export function keyFile(key: string): string {
   return key.split('/').map(safeName).join('/');
@@ -58,7 +83,7 @@ export interface LakePaths {
 
 /** Rejects when one of the folders that a run writes to and clears is a symbolic link. */
 export async function refuseLinkedOwn({ folder }: LakePaths): Promise<void> {
-  await Promise.all(['.cryptodl', 'failures', 'quarantine'].map(folder));
+  await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));
 }
 
 export function lakePaths(root: string): LakePaths {
@@ -69,6 +94,6 @@ export function lakePaths(root: string): LakePaths {
     staging: join(own, 'tmp'),
     failures: join(root, 'failures'),
     quarantine: join(root, 'quarantine'),
-    folder: folderCheck(root),
+    folder: (place) => folderInside(root, place),
   };
 }

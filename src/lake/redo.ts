@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
 import { journalOf, JournalRefused, readJournal } from './journal.js';
 import type { Redo } from './journal.js';
-import type { LakePaths } from './layout.js';
+import type { LakePaths, VenueFolders } from './layout.js';
 import { appendManifest } from './manifest.js';
 import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
@@ -47,14 +47,14 @@ const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
  * Finishes what a killed run had begun to commit in this lake. Of any other journal nothing is applied, and nothing that it
  * may need is removed.
  */
-export async function finishCommits(paths: LakePaths): Promise<RefusedCommit[]> {
+export async function finishCommits(paths: LakePaths, venue: VenueFolders): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
   for (const entry of await readdir(paths.own, { withFileTypes: true })) {
     const { name } = entry;
     if (entry.isDirectory() || !JOURNAL.test(name)) continue;
     const journal = join(paths.own, name);
     try {
-      if (name.endsWith('.json')) await apply(await readJournal(paths, journal));
+      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal));
       await rm(journal);
     } catch (error) {
       if (!(error instanceof JournalRefused)) throw error;

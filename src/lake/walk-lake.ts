@@ -2,9 +2,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
-import type { Market, Series } from '../task.js';
-import type { LakePaths } from './layout.js';
-import { originalName } from './layout.js';
+import type { Series } from '../task.js';
+import type { LakePaths, VenueFolders } from './layout.js';
+import { seriesAt } from './layout.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -24,12 +24,6 @@ export interface LoosePath {
   readonly path: string;
 }
 
-/** The venue, as far as it names folders. */
-export interface VenueFolders {
-  readonly name: string;
-  readonly markets: Readonly<Record<Market, unknown>>;
-}
-
 type Found = SeriesFolder | LoosePath;
 
 /** Of the root itself, beside the venue's folder. */
@@ -40,46 +34,29 @@ export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerat
   const { folders, links } = await entriesOf(root);
   for (const path of links) if (path === venue.name || OWN.includes(path)) yield { kind: 'link', path };
   if (!folders.includes(venue.name)) return;
-  yield* walkFolder(root, venue.name, (name, place) => {
-    const market = Object.keys(venue.markets).find((known): known is Market => known === name);
-    return market === undefined ? looseBelow(root, place) : walkMarket(root, place, market);
+  yield* walkVenue(root, venue, venue.name);
+}
+
+function walkVenue(root: string, venue: VenueFolders, place: string): AsyncGenerator<Found> {
+  return walkFolder(root, place, (below) => {
+    const series = seriesAt(venue, below);
+    return series === undefined ? walkVenue(root, venue, below) : walkSeries(root, below, series);
   });
 }
 
-/** What is no folder, and each folder by its name and place. */
+/** What is no folder, and each folder by its place. */
 async function* walkFolder(
   root: string,
   place: string,
-  walk: (name: string, place: string) => AsyncGenerator<Found>,
+  walk: (place: string) => AsyncGenerator<Found>,
 ): AsyncGenerator<Found> {
   const { files, folders, links } = await entriesOf(join(root, place));
   yield* files.map((name): LoosePath => ({ kind: 'file', path: `${place}/${name}` }));
   yield* links.map((name): LoosePath => ({ kind: 'link', path: `${place}/${name}` }));
-  for (const name of folders) yield* walk(name, `${place}/${name}`);
+  for (const name of folders) yield* walk(`${place}/${name}`);
 }
 
-function walkMarket(root: string, place: string, market: Market): AsyncGenerator<Found> {
-  return walkFolder(root, place, (name, below) =>
-    walkDataset(root, below, { market, dataset: originalName(name) }),
-  );
-}
-
-function walkDataset(root: string, place: string, above: Omit<Series, 'symbol'>): AsyncGenerator<Found> {
-  return walkFolder(root, place, (name, below) => {
-    const interval = valueOf(name, 'interval=');
-    const symbol = valueOf(name, 'symbol=');
-    if (symbol !== undefined) return seriesFolder(root, below, { ...above, symbol });
-    if (interval !== undefined && above.interval === undefined)
-      return walkDataset(root, below, { ...above, interval });
-    return looseBelow(root, below);
-  });
-}
-
-function valueOf(name: string, layer: string): string | undefined {
-  return name.startsWith(layer) ? originalName(name.slice(layer.length)) : undefined;
-}
-
-async function* seriesFolder(root: string, place: string, series: Series): AsyncGenerator<SeriesFolder> {
+async function* walkSeries(root: string, place: string, series: Series): AsyncGenerator<SeriesFolder> {
   const path = join(root, place);
   const { files, folders, links } = await entriesOf(path);
   const deeper: string[] = [];
@@ -91,7 +68,7 @@ async function* seriesFolder(root: string, place: string, series: Series): Async
 
 /** What is in no series, whatever it is. */
 async function* looseBelow(root: string, place: string): AsyncGenerator<LoosePath> {
-  const walk = (_: string, below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
+  const walk = (below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
   yield* walkFolder(root, place, walk) as AsyncGenerator<LoosePath>;
 }
 

@@ -26,7 +26,7 @@ export async function openLake(session: Session, command: string): Promise<OpenL
   await writable(root, '--out', () => makeFolder(own));
   const lock = await writable(own, '--out', () => takeLock(session, command));
   try {
-    const refused = await finishCommits(session.paths);
+    const refused = await finishCommits(session.paths, session.venue);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { monthOf, periodText } from '../calendar.js';
 import { setAside } from '../lake/aside.js';
+import { seriesFolder } from '../lake/layout.js';
 import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
 import type { DroppedLine, Held, ManifestLine, ObjectLine } from '../lake/manifest.js';
 import { publishAll, removeStaged } from '../lake/publish.js';
@@ -36,7 +37,7 @@ export interface Commit {
 /**
  * The manifest comes last: nothing is held without being there. Answers for the staged files from here on. Resolves with
  * the place of a damaged file whose rows were not all written again. Rejects with `locked`, and writes nothing, when
- * another run has taken the lake over.
+ * another run has taken the lake over, and with `disk` when a symbolic link is on the way to the series.
  */
 export async function commit(
   context: WriterContext,
@@ -45,6 +46,8 @@ export async function commit(
 ): Promise<string | undefined> {
   const { held, made, dead } = commitment;
   await context.lock?.confirm();
+  // A link may have taken its place since the rows were read.
+  await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const files = made.map(({ file }) => file);
   const unknown = await keepUnknown(context, plan, held, { received: commitment.received, files });
   const aside = await keepLost(context, commitment);

@@ -5,7 +5,9 @@ import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../fetch.js';
 import type { CryptodlError } from '../errors.js';
 import { setAside } from '../lake/aside.js';
+import { folderCheck } from '../lake/inside.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -34,7 +36,10 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const isShorter = new Set(shorter.map((each) => each.received));
       const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
       await context.lock?.confirm();
-      await files.write((await Promise.all(taken.map((object) => filesOf(context, object)))).flat());
+      const folderOf = folderCheck(context.paths.root);
+      await folderOf(seriesFolder(context.venue.name, plan.series));
+      const made = taken.map((object) => filesOf(context, folderOf, object));
+      await files.write((await Promise.all(made)).flat());
       if (taken.length > 0) await mkdir(folder, { recursive: true });
       const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
       const lost = await lostZips(context, held, missing);
@@ -120,14 +125,18 @@ interface LostZips extends Pick<WriteResult, 'failed'> {
 }
 
 /** The sidecar first: a zip is never seen without the digest that vouches for it. */
-async function filesOf(context: WriterContext, received: ReceivedObject): Promise<FileToWrite[]> {
+async function filesOf(
+  context: WriterContext,
+  folderOf: LakePaths['folder'],
+  received: ReceivedObject,
+): Promise<FileToWrite[]> {
   const { key } = received.object;
   const { zip } = received;
   const place = keyFile(key);
   const file = {
     content: zip.kind === 'file' ? zip.path : zip.bytes,
     staged: stagedPath(context),
-    target: join(await context.paths.folder(dirname(place)), basename(place)),
+    target: join(await folderOf(dirname(place)), basename(place)),
   };
   const target = `${file.target}${SIDECAR}`;
   if (received.verified !== 'sidecar') {

@@ -83,6 +83,10 @@ function contents(folder: string): Record<string, string> {
   );
 }
 
+async function waitFor(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
 const going = (lake: string, ...flags: string[]): Promise<CliResult> =>
   cryptodl(['vision', ...places(lake), '--json', ...flags]);
 const named = (lake: string, ...flags: string[]): Promise<CliResult> =>
@@ -214,6 +218,34 @@ describe('a commit journal', () => {
     expect(stderr).toContain('commit-x.json is not applied');
     expect([left(), keptBeside(lake)]).toEqual([before, KEPT]);
   });
+
+  it('is not applied while .cryptodl/tmp is a symbolic link, and nothing is moved out of its target', async () => {
+    const { lake, outside } = copy();
+    pending(lake, lake);
+    const left = link(lake, outside, '.cryptodl/tmp');
+    const before = [left(), contents(join(lake, SERIES))];
+    for (const run of [await named(lake), await verify(lake, '--fix'), await repair(lake)])
+      expect([run.code, run.stderr]).toEqual([
+        1,
+        expect.stringContaining('.cryptodl/tmp is a symbolic link'),
+      ]);
+    expect([left(), contents(join(lake, SERIES))]).toEqual(before);
+  });
+
+  it.each(['mine/symbol=x', 'binance/mine/klines/symbol=x', 'binance/um/symbol=x'])(
+    'about %s, which is no folder of a series, takes nothing away there',
+    async (place) => {
+      const { lake } = copy();
+      mkdirSync(join(lake, place), { recursive: true });
+      writeFileSync(join(lake, place, '2026-10.parquet'), 'precious');
+      const dead = [join(lake, place, '2026-10.parquet')];
+      pending(lake, lake, () => ({ seriesFolder: join(lake, place), publications: [], dead, lines: [] }));
+      const { code, stderr } = await named(lake);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('commit-x.json is not applied')]);
+      expect(filesBelow(join(lake, place))).toEqual(['2026-10.parquet']);
+      expect(keptBeside(lake)).toEqual(KEPT);
+    },
+  );
 });
 
 describe('a manifest line', () => {
@@ -298,6 +330,35 @@ describe('a symbolic link', () => {
     const { stdout } = await sql(lake, 'SELECT count(DISTINCT symbol) AS n FROM um_metrics');
     expect(stdout).toBe('n\n2\n');
     expect(found(await verify(lake, '--fix'))).toEqual(['link binance/um/metrics/symbol=COPY']);
+  });
+
+  it.each([
+    ['csv', SERIES],
+    ['zip', ZIPS],
+  ])('that appears while a run is under way is not written through (--format %s)', async (format, place) => {
+    const { lake, outside } = copy();
+    rmSync(lake, { recursive: true });
+    let left: () => Record<string, string> = () => ({});
+    let before: Record<string, string> = {};
+    archive.fault = (path, request, response) => {
+      if (!path.endsWith('2026-10-03.zip')) return false;
+      const committed = (): number =>
+        existsSync(join(lake, MANIFEST)) ? manifestLines(join(lake, SERIES)).length : 0;
+      void waitFor(() => committed() === 2).then(() => {
+        left = link(lake, outside, place);
+        before = left();
+        archive.serve(request, response);
+      });
+      return true;
+    };
+    const run = await named(lake, '--format', format, '--partition', 'day', '--concurrency', '1');
+    archive.fault = undefined;
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining(`${place} is a symbolic link, which is not followed inside a lake`),
+    ]);
+    expect(Object.keys(before)).not.toEqual([]);
+    expect(left()).toEqual(before);
   });
 
   it('in place of .cryptodl is refused before anything is cleared', async () => {

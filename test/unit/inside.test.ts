@@ -1,17 +1,31 @@
 /** Where a writer meets a link that was not there when its run was planned. */
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderCheck, isFileOfLake, linkOnTheWay } from '../../src/lake/inside.js';
 import { lakePaths } from '../../src/lake/layout.js';
+import { createSerializer } from '../../src/lake/serialize.js';
+import { createEngine } from '../../src/duckdb.js';
 import { quarantine } from '../../src/lake/quarantine.js';
 import { loadVenue } from '../../src/venue/venue.js';
+import { systemClock } from '../../src/clock.js';
+import { commit } from '../../src/write/commit.js';
 import { heldFile } from '../../src/write/held-file.js';
-import { SETTINGS } from '../helpers/conversion.js';
+import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
+const CONTEXT = {
+  venue: loadVenue(),
+  tempFolder: scratch,
+  engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),
+  serialize: createSerializer(),
+  clock: systemClock,
+  tool: 'test',
+  takesShorter: false,
+  rowsOf: () => Promise.resolve(0),
+};
 const KEY = 'data/spot/daily/klines/BTCUSDT/1m/BTCUSDT-1m-2024-01-15.zip';
 const BODY = { kind: 'memory', bytes: Buffer.from('evidence') } as const;
 
@@ -31,6 +45,22 @@ describe('a link', () => {
     const plan = { series, label: '2024-01', settings: SETTINGS, tasks: [] };
     const reading = heldFile({ paths: lakePaths(root), venue: loadVenue() }, plan);
     await expect(reading).rejects.toThrow(/binance\/um is a symbolic link/);
+  });
+
+  it('that appears after the rows were read stops the commit', async () => {
+    const { root, target } = await linked('binance/spot');
+    mkdirSync(target);
+    const series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' } as const;
+    const plan = { series, label: '2024-01', settings: SETTINGS, tasks: [] };
+    const context = { ...CONTEXT, paths: lakePaths(root), lock: { confirm: takesPlace } };
+    function takesPlace(): Promise<void> {
+      symlinkSync(target, join(root, 'binance/um'));
+      return Promise.resolve();
+    }
+    const held = await heldFile(context, plan);
+    const commitment = { held, made: [], received: [], dead: [], lost: [objectLine('2024-01-01')] };
+    await expect(commit(context, plan, commitment)).rejects.toThrow(/binance\/um is a symbolic link/);
+    expect(readdirSync(target)).toEqual([]);
   });
 
   it('in the way of evidence keeps it from being written elsewhere', async () => {
@@ -57,13 +87,14 @@ describe('a link', () => {
     expect(await Promise.all(found)).toEqual(['a/b', 'a/b', undefined, undefined, undefined]);
   });
 
-  it('is looked for once per folder and run', async () => {
+  it('is looked for once per folder within a commit, and again in the next one', async () => {
     const { root } = await linked('a/b');
     const folder = folderCheck(root);
     await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
     symlinkSync(scratch, join(root, 'a/c'));
     await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
     await expect(folderCheck(root)('a/c')).rejects.toThrow('a/c is a symbolic link');
+    await expect(lakePaths(root).folder('a/c')).rejects.toThrow('a/c is a symbolic link');
   });
 });
 

@@ -6,11 +6,13 @@ import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { commitWithRedo, finishCommits } from '../../src/lake/redo.js';
+import { loadVenue } from '../../src/venue/venue.js';
 import { objectLine } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
+const venue = loadVenue();
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
@@ -36,7 +38,7 @@ async function interrupted(): Promise<LakePaths> {
 }
 
 async function finished(paths: LakePaths): Promise<boolean> {
-  const refused = await finishCommits(paths);
+  const refused = await finishCommits(paths, venue);
   const { parquet } = await readManifest(join(paths.root, SERIES));
   const made = readFileSync(join(paths.root, MADE), 'utf8');
   return refused.length === 0 && made === 'month' && parquet.size === 1 && filesBelow(paths.own).length === 0;
@@ -82,7 +84,7 @@ it('a journal that was not written to its end is removed, and nothing of it is a
   const [journal = ''] = filesBelow(paths.own, '.json');
   renameSync(join(paths.own, journal), join(paths.own, `${journal}.partial`));
   writeFileSync(join(paths.root, DEAD), 'day');
-  expect(await finishCommits(paths)).toEqual([]);
+  expect(await finishCommits(paths, venue)).toEqual([]);
   expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet']);
   expect(filesBelow(paths.own)).toEqual(['tmp/x.partial']);
 });
@@ -107,7 +109,7 @@ it('a commit that cannot be written down removes nothing but what it staged', as
 it('in a lake with the same inode on another device and at another path, the journal is not applied', async () => {
   const paths = await interrupted();
   changeJournal(paths, ({ lake }) => Object.assign(lake, { device: '0', path: '/elsewhere' }));
-  expect(await finishCommits(paths)).toMatchObject([
+  expect(await finishCommits(paths, venue)).toMatchObject([
     { why: expect.stringContaining('another lake') as unknown },
   ]);
   expect(existsSync(join(paths.root, MADE))).toBe(false);
@@ -133,17 +135,26 @@ it.each<[string, (lake: string, root: string) => void]>([
   const root = what.startsWith('beside') ? `${original.root}-copy` : original.root;
   copyTo(root, original.root);
   const copy = lakePaths(root);
-  const [refused, ...others] = await finishCommits(copy);
+  const [refused, ...others] = await finishCommits(copy, venue);
   expect([others, refused?.why]).toEqual([[], expect.stringContaining('another lake')]);
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name, 'tmp/x.partial']);
   expect(existsSync(join(copy.root, MADE))).toBe(false);
-  expect(await finishCommits(copy)).toEqual([]);
+  expect(await finishCommits(copy, venue)).toEqual([]);
 });
 
 it.each<[string, (journal: Journal) => unknown]>([
   ['its series', (journal) => Object.assign(journal, { series: '../other/symbol=BTCUSDT' })],
   ['its series, the own folder', (journal) => Object.assign(journal, { series: '.cryptodl/symbol=BTCUSDT' })],
   ['a folder that is no series', (journal) => Object.assign(journal, { series: 'binance/um' })],
+  [
+    'a folder of no market',
+    (journal) => Object.assign(journal, { series: 'binance/x/metrics/symbol=BTCUSDT' }),
+  ],
+  ['a folder of no venue', (journal) => Object.assign(journal, { series: 'mine/um/metrics/symbol=BTCUSDT' })],
+  [
+    'a folder too deep',
+    (journal) => Object.assign(journal, { series: 'binance/um/metrics/a/symbol=BTCUSDT' }),
+  ],
   ['a target', ({ publications: [first] }) => Object.assign(first ?? {}, { target: '../2024-01.parquet' })],
   ['a staged file', ({ publications: [first] }) => Object.assign(first ?? {}, { staged: '../x.partial' })],
   ['a file to be removed', (journal) => Object.assign(journal, { dead: ['../../2024-01-01.parquet'] })],
@@ -153,7 +164,7 @@ it.each<[string, (journal: Journal) => unknown]>([
   const paths = await interrupted();
   writeFileSync(join(paths.root, DEAD), 'day');
   changeJournal(paths, edit);
-  expect(await finishCommits(paths)).toHaveLength(1);
+  expect(await finishCommits(paths, venue)).toHaveLength(1);
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
 });
 
