@@ -18,16 +18,6 @@ export function emptyDays({ from, to }: Period, gaps: ObjectLine['gaps'] = []): 
   return days;
 }
 
-/** The ends of a series are no reason to ask for days, where nothing is held on the other side of them. */
-export function hasEmptyDayWithin(held: Held, { from, to }: Period, empty: readonly number[]): boolean {
-  const rowDays = Array.from({ length: to - from }, (_, index) => from + index).filter(
-    (day) => !empty.includes(day),
-  );
-  const first = (held.first() ?? from) < from ? from : (rowDays[0] ?? to);
-  const end = (held.end() ?? to) > to ? to : (rowDays.at(-1) ?? from) + 1;
-  return empty.some((day) => day >= first && day < end);
-}
-
 /** A series whose short months make way for their days where the archive has those. */
 export async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { shortMonths = [], rest: _, ...own } = request;
@@ -58,13 +48,13 @@ function without(
   });
 }
 
-/** Held months of a series that lack days between others; only those that a series without `--cadence` holds. */
+/** Held months of a series that lack days; only those that a series without `--cadence` holds. */
 export function shortMonthsOf(held: Held): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];
     const { from, to } = period;
     const empty = emptyDays(period, line.gaps);
-    return hasEmptyDayWithin(held, period, empty) ? [{ from, to, emptyDays: empty }] : [];
+    return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
 }

@@ -7,7 +7,7 @@ import type { ObjectLine } from '../lake/manifest.js';
 import type { Outcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
-import { emptyDays, hasEmptyDayWithin } from '../plan/short-months.js';
+import { emptyDays } from '../plan/short-months.js';
 import { seriesName } from '../task.js';
 import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../task.js';
 import { countText } from '../units.js';
@@ -147,7 +147,7 @@ function hasDays({ venue }: Places, { series, settings }: PartitionPlan, object:
   );
 }
 
-/** Undefined where what is held is better than days: a revision that is broken, or a month that lacks only its ends. */
+/** Undefined where what is held is better than days: its new revision is broken. Whether a short month has better days is for their listing to say. */
 async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promise<Attempt | undefined> {
   const { plan, object, error, gaps } = month;
   const { period } = object;
@@ -155,9 +155,7 @@ async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promis
   const held = (await readManifest(folder))[plan.settings.format];
   const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
   const empty = error === undefined ? emptyDays(period, gaps) : [];
-  const isWorth =
-    error === undefined ? hasEmptyDayWithin(held, period, empty) : !isHeld || plan.rebuild === 'damaged';
-  if (!isWorth) return undefined;
+  if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
   const before = (held.first() ?? period.from) < period.from;
   const after = (held.end() ?? period.to) > period.to;
   return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };

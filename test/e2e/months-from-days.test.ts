@@ -288,23 +288,37 @@ describe('a monthly object without some of its days', () => {
     }
   });
 
-  it('of a symbol that was listed in the middle of it costs no look at its days', async () => {
+  it('of a symbol that was listed in the middle of it stays, and none of its days is fetched', async () => {
     const { events } = await vision('young', 'YOUNGUSDT');
-    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1 } });
-    expect(archive.requests.filter((path) => path.includes('daily/klines/YOUNGUSDT'))).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1, absent: 0 } });
+    await run('repair', 'young', '--fapi-url', archive.url);
+    expect(dailyRequests()).toEqual([]);
   });
 
   it.each([
-    ['its first days, and the month before is held', 'STARTUSDT', DAYS.slice(2), '2023-12'],
-    ['its last days, and the month after is held', 'STOPUSDT', DAYS.slice(0, -2), '2024-02'],
-  ] as const)('gives way to its days where it lacks %s', async (_, symbol, days, other) => {
-    publishMonth(symbol, days);
-    publishDays(symbol);
-    publishMonth(symbol, [`${other}-01`], other);
-    const range = ['--from', '2023-12-01', '--to', '2024-02-29'];
-    const { stderr } = await run('vision', symbol, '--interval', '1h', '--symbols', symbol, ...range);
-    expect(stderr).toContain(`${symbol} 2024-01 is taken from its daily objects`);
-    await isLikeItsDays(symbol, symbol);
+    ['its first days', 'STARTUSDT', DAYS.slice(2)],
+    ['its last days', 'STOPUSDT', DAYS.slice(0, -3)],
+  ])(
+    'gives way to its days where it lacks %s and nothing around it is asked for',
+    async (_, symbol, days) => {
+      publishMonth(symbol, days);
+      publishDays(symbol);
+      const { events, stderr } = await vision(symbol, symbol);
+      expect(events.at(-1)).toMatchObject({ outcomes: { ok: 31, skipped: 1, partial: 0 }, exitCode: 0 });
+      expect(stderr).toContain(`${symbol} 2024-01 is taken from its daily objects`);
+      await isLikeItsDays(symbol, symbol);
+    },
+  );
+
+  it('is repaired from its days where it is held without its last days and nothing behind it is held', async () => {
+    publishMonth('TAILUSDT', DAYS.slice(0, -3));
+    await vision('tail', 'TAILUSDT');
+    publishDays('TAILUSDT');
+    const covered = await cryptodl(['coverage', '--out', join(scratch, 'tail')]);
+    expect(covered.stderr).toContain(`next: cryptodl repair --out ${join(scratch, 'tail')}`);
+    const repaired = await run('repair', 'tail', '--json');
+    expect(repaired.events.at(-1)).toMatchObject({ outcomes: { ok: 31, failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('tail', 'TAILUSDT');
   });
 
   it('is left alone by repair where it is held with --cadence monthly', async () => {
