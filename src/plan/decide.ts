@@ -87,13 +87,14 @@ function decide(
 }
 
 /**
- * What is held stands for what is chosen: rows of REST until the archive has the period, or another revision of what they
- * stand in for; rows of the archive always.
+ * What is held stands for what is chosen: rows of REST until the archive has the period with as many rows, or another
+ * revision of what they stand in for; rows of the archive always.
  */
 function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
   if (isFromRest(line)) {
     if (listed === undefined || listed.rest !== undefined) return line.open !== true;
-    return line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
+    const isOfListed = line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
+    return isOfListed || isShorter(context, line, listed);
   }
   return (
     line.key === context.keyOf(period) &&

@@ -1,6 +1,8 @@
 /** One partition file from start to finish: convert, read back, publish, remember. */
 import { rm } from 'node:fs/promises';
+import { parsePeriod } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
+import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import { seriesName } from '../task.js';
 import type { PartitionPlan } from '../task.js';
@@ -130,11 +132,20 @@ function shorterOf(
 ): Shorter[] {
   return received.flatMap((each) => {
     const { key } = each.object;
-    const line = held.replaced.find((candidate) => candidate.key === key);
+    const line = held.replaced.find((candidate) => standsInPlaceOf(candidate, each));
     const rows = rowsIn(made, key)?.rows;
     const lackedRows = made.reduce((sum, { result }) => sum + (result.lacked.get(key) ?? 0), 0);
     return shorterThan(line, each, { rows, keptRows: line?.rows, lackedRows }) ?? [];
   });
+}
+
+/** An earlier revision of the object, or rows of REST of the same period. */
+function standsInPlaceOf(line: ObjectLine, { object }: ReceivedObject): boolean {
+  if (!isFromRest(line)) return line.key === object.key;
+  return (
+    line.cadence === object.period.cadence &&
+    parsePeriod(line.cadence, line.period)?.from === object.period.from
+  );
 }
 
 function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined {

@@ -1,6 +1,6 @@
 /** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
 import type { Clock } from '../clock.js';
-import { appendManifest, isFromRest, readManifest } from '../lake/manifest.js';
+import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held, ObjectLine } from '../lake/manifest.js';
 import type { Lock } from '../lake/lock.js';
 import type { Serialize } from '../lake/serialize.js';
@@ -9,6 +9,8 @@ import type { ReceivedObject } from './csv-input.js';
 
 export interface Shorter {
   readonly received: ReceivedObject;
+  /** Of what is held of its period: an object of the archive, or rows of REST. */
+  readonly heldKey: string;
   /** Of the new revision. */
   readonly rows: number;
   /** Of the held one, which stay. */
@@ -31,9 +33,11 @@ export function shorterThan(
     readonly lackedRows?: number;
   },
 ): Shorter | undefined {
-  if (line === undefined || isFromRest(line) || received.verified === 'rest') return undefined;
+  if (line === undefined || line.open === true || received.verified === 'rest') return undefined;
   if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return undefined;
-  return rows < keptRows || lackedRows > 0 ? { received, rows, keptRows, lackedRows } : undefined;
+  return rows < keptRows || lackedRows > 0
+    ? { received, heldKey: line.key, rows, keptRows, lackedRows }
+    : undefined;
 }
 
 /** Later runs leave these revisions alone. Rejects on disk errors, and with `locked` when another run has taken the lake over. */
@@ -53,7 +57,7 @@ export async function rememberShorter(
     const { [format]: held } = await readManifest(seriesFolder);
     const lines = held.lines();
     const found = shorter.flatMap((each) => {
-      const line = lines.find(({ key }) => key === each.received.object.key);
+      const line = lines.find(({ key }) => key === each.heldKey);
       return line === undefined ? [] : [lineOf(held, line, each, at)];
     });
     await appendManifest(seriesFolder, found);

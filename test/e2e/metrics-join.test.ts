@@ -198,6 +198,24 @@ describe('vision --fill rest', () => {
     expect(rows.length).toBe(4 * 1440);
   });
 
+  it('keeps a filled day when the archive publishes it with fewer rows, says so with --quiet, and takes a whole one later', async () => {
+    const { run, lake, folder } = await scene([FUTURE]);
+    const series = 'um/klines/interval=1m/symbol=BTCUSDT';
+    for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);
+    await run(line('um', 'klines'));
+    const lacks = Array.from({ length: 1020 }, (_, index) => 420 + index);
+    publishKlines(folder, FUTURE, '1m', 60_000, days[2] ?? 0, { lacks });
+    const cut = await run(['vision', '--quiet']);
+    expect([cut.code, cut.stderr]).toEqual([0, expect.stringContaining('420 rows, 1440 are held')]);
+    expect(await rowsOf(lake, series)).toHaveLength(4 * 1440);
+    const again = await run(['vision']);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('to fetch   nothing')]);
+    publishKlines(folder, FUTURE, '1m', 60_000, days[2] ?? 0);
+    const whole = await run(['vision']);
+    expect(whole.stderr).toContain("compared   1,440 rows of REST with the archive's: 0 differ");
+    expect(await rowsOf(lake, series)).toHaveLength(4 * 1440);
+  });
+
   it('leaves a gap a gap where REST does not serve our place, and says so once', async () => {
     const { run, folder, venue } = await scene([FUTURE], { restricted: ['fapi'] });
     for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);
