@@ -2,7 +2,7 @@
 import { DAY_MS, parseDay } from '../calendar.js';
 import { systemClock } from '../clock.js';
 import { percentOf } from '../coverage/gaps.js';
-import type { Gap, Grain } from '../coverage/gaps.js';
+import type { Grain } from '../coverage/gaps.js';
 import { csvLines, CSV_HEAD, instant, seriesRecord } from '../coverage/records.js';
 import { percentText } from '../coverage/series-table.js';
 import { usage } from '../errors.js';
@@ -119,7 +119,7 @@ async function* counted(
     const { market, dataset } = series.coverage.series;
     const spec = findDataset(venue, market, dataset);
     if (series.missing > 0 && spec !== undefined && !isArchived(spec)) found.continuing = 'metrics';
-    if (series.gaps.some(isRepairable)) found.broken += 1;
+    if (series.gaps.some(({ isMissing, reason }) => isMissing && reason !== 'not-fetched')) found.broken += 1;
     if (percent !== undefined) {
       found.least = Math.min(found.least ?? 100, percent);
       if (min !== undefined && percent < min)
@@ -127,11 +127,6 @@ async function* counted(
     }
     yield series;
   }
-}
-
-/** A cut day is what the archive has: a later run sees its revision. */
-function isRepairable({ isMissing, reason }: Gap): boolean {
-  return isMissing && reason !== 'not-fetched' && reason !== 'cut';
 }
 
 async function write(

@@ -1,11 +1,13 @@
 /** Days of ticks that may be cut: they are told once the days around them are held. */
 import { DAY_MS, dayPeriod } from '../calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
+import type { EmptyStretch } from '../coverage/cut-days.js';
 import { coverSeries } from '../coverage/series-coverage.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
 import type { WrittenOutcome } from '../outcome.js';
-import type { ArchiveObject, PartitionPlan } from '../task.js';
+import type { ArchiveObject, Format, PartitionPlan, Series } from '../task.js';
 import { findDataset } from '../venue/venue.js';
 import type { AbsenceNotes } from './remember-absences.js';
 import type { Session } from './session.js';
@@ -78,19 +80,28 @@ export class CutDays {
     series,
     settings,
   }: PartitionPlan): Promise<(day: number) => (readonly [string, string])[]> {
-    const { paths, venue, nowMs } = this.#session;
+    const { paths, venue } = this.#session;
     const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
-    const [coverage] = coverSeries(series, manifest, [settings.format], {
-      range: {},
-      today: Math.floor(nowMs / DAY_MS),
-      spec: findDataset(venue, series.market, series.dataset),
-      revisions: {},
-    });
+    const cuts = heldCuts(this.#session, series, manifest, settings.format);
     return (day) =>
-      (coverage?.cuts ?? [])
-        .filter((cut) => cut.day === day)
-        .map(({ from, to }) => [instant(from), instant(to)] as const);
+      cuts.filter((cut) => cut.day === day).map(({ from, to }) => [instant(from), instant(to)] as const);
   }
+}
+
+/** Where held days of ticks are cut. */
+export function heldCuts(
+  { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
+  series: Series,
+  manifest: Manifest,
+  format: Format,
+): readonly EmptyStretch[] {
+  const [coverage] = coverSeries(series, manifest, [format], {
+    range: {},
+    today: Math.floor(nowMs / DAY_MS),
+    spec: findDataset(venue, series.market, series.dataset),
+    revisions: {},
+  });
+  return coverage?.cuts ?? [];
 }
 
 function instant(ms: number): string {

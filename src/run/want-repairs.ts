@@ -1,6 +1,6 @@
 /** `cryptodl repair`: what is wrong is put aside; that and what is missing in between is planned like any other run. */
 import { join } from 'node:path';
-import { dayOf } from '../calendar.js';
+import { dayOf, dayPeriod } from '../calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { DroppedLine, Held } from '../lake/manifest.js';
 import type { Resolved } from '../options/resolve.js';
@@ -19,6 +19,7 @@ import { countText } from '../units.js';
 import { checkLake } from './check-lake.js';
 import type { Checked } from './check-lake.js';
 import { chooseHeld } from './choose-held.js';
+import { heldCuts } from './cut-days.js';
 import { nothingHeld } from './narrow-held.js';
 import { restOffer } from './rest-offer.js';
 import type { Session } from './session.js';
@@ -106,6 +107,7 @@ function requestOf(
         dropped.map(({ key }) => key),
       ).filter((period) => !isHeld(held, period)),
       ...periodsIn(session, series, revised).filter((period) => isHeld(held, period)),
+      ...heldCuts(session, series, manifest, format).map(({ day }) => dayPeriod(day)),
     ],
     today: dayOf(session.nowMs),
   });

@@ -10,7 +10,7 @@ export interface Missing {
   readonly absences: Absences;
   /** Objects in files that are not right. */
   readonly broken: readonly ObjectLine[];
-  /** Objects that were held once, or that the archive has another revision of. */
+  /** Objects that were held once, that the archive has another revision of, or that are cut. */
   readonly others: readonly Period[];
   /** The running day. */
   readonly today: number;

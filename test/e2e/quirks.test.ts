@@ -495,6 +495,26 @@ describe('rows that are missing', () => {
       expect(eventOf(result, keyOf(series, '2024-01-17'))).toMatchObject({ outcome: 'partial' });
     });
 
+    it('that are cut are what coverage sends to repair, which takes their revision however old they are', async () => {
+      const series = { ...NAMES, symbol: 'MENDEDUSDT' };
+      const key = keyOf(series, '2024-01-15');
+      for (const day of DAYS) put(series, day, trades(day, 1, 0, day.endsWith('15') ? 7 : 24));
+      await runOk(series, range('cut-mended'));
+      const now = ['--out', lake('cut-mended'), '--now', '2024-03-01T12:00:00Z'];
+      const covered = await cryptodlOk(['coverage', ...now, '--to', '2024-01-17']);
+      const next = /^next: cryptodl (\w+) /m.exec(covered.stderr)?.[1] ?? '';
+      const follow = (): Promise<CliResult> =>
+        cryptodlOk([next, ...now, '--archive-url', archive.url, '--json', ...FAST]);
+      const before = archive.objectRequests().length;
+      const idle = await follow();
+      expect(archive.objectRequests().slice(before)).toEqual([]);
+      expect(eventOf(idle, key)).toMatchObject({ outcome: 'skipped' });
+      put(series, '2024-01-15', trades('2024-01-15', 1));
+      expect(eventOf(await follow(), key)).toMatchObject({ outcome: 'ok', rows: 1440 });
+      const whole = await cryptodlOk(['coverage', ...now, '--to', '2024-01-17']);
+      expect([next, whole.stdout, whole.stderr]).toEqual(['repair', expect.stringContaining('100 %'), '']);
+    });
+
     it('of a quiet symbol are whole, though hours lie between its trades', async () => {
       const series = { ...NAMES, symbol: 'QUIETUSDT' };
       const hours: Record<string, [number, number]> = { '2024-01-15': [0, 7], '2024-01-16': [13, 24] };
