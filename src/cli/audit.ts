@@ -50,8 +50,8 @@ class AuditTally {
   readonly findings = new Map<Finding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
-  /** What days that take the place of a monthly object put right. */
-  readonly mendable = { findings: 0, failures: new Set<AuditFailure>() };
+  /** What is right in a lake that has days in place of a monthly object; `rebuilt`: how much of it this run puts right. */
+  readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
   add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
     this.series.add(seriesName(series));
@@ -63,11 +63,14 @@ class AuditTally {
   }
 
   /** A month of which the lake has days in place of the monthly object. */
-  addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth): void {
-    this.mendable.findings += findings.filter(
+  addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth, isRebuilt: boolean): void {
+    const mended = findings.filter(
       ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),
-    ).length;
-    for (const failure of failures) if (failure.key === monthlyKey) this.mendable.failures.add(failure);
+    );
+    const failed = failures.filter(({ key }) => key === monthlyKey);
+    this.mendable.findings += mended.length;
+    for (const failure of failed) this.mendable.failures.add(failure);
+    if (isRebuilt) this.mendable.rebuilt += mended.length + failed.length;
   }
 
   get found(): number {
@@ -123,7 +126,7 @@ async function prefer(
 ): Promise<void> {
   const { requests, notes, isFromDays } = await rebuildsOf(session, month);
   tally.rebuilds.push(...requests);
-  if (isFromDays) tally.addFromDays(month);
+  if (isFromDays) tally.addFromDays(month, requests.length > 0);
   if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
 }
 
@@ -182,7 +185,8 @@ async function conclude(
   const isPreferred = options.prefer === 'daily';
   const isMended = isPreferred && rebuilt === 0;
   const code = exitCodeOfJobs([tally.exitCode(isMended), rebuilt], undefined);
-  const mended = isMended ? tally.mendable.findings + tally.mendable.failures.size : 0;
+  const right = isMended ? tally.mendable.findings + tally.mendable.failures.size : 0;
+  const mended = isMended ? tally.mendable.rebuilt : 0;
   const summary = {
     series: tally.series.size,
     months: tally.months,
@@ -196,14 +200,21 @@ async function conclude(
   };
   if (options.json === true) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet === true && code === 0) return code;
-  const told = mended > 0 ? `; ${mended} put right in the lake` : '';
-  printLines(io.stderr, [`${textOf(tally)}${told}`]);
+  printLines(io.stderr, [`${textOf(tally)}${rightText(mended, right - mended)}`]);
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
     printLines(io.stderr, [`${months} would be better from the days`, `next: ${line}`]);
   }
   return code;
+}
+
+function rightText(mended: number, before: number): string {
+  const parts = [
+    ...(mended > 0 ? [`${mended} put right in the lake`] : []),
+    ...(before > 0 ? [`${before} right ${mended > 0 ? 'there' : 'in the lake'} before`] : []),
+  ];
+  return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
 }
 
 function textOf(tally: AuditTally): string {
