@@ -3,13 +3,14 @@
  * and a folder that cannot be written costs the copies, not the run. Runs share them: the last one to write is read.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
 import { makeFolder } from '../make-folder.js';
+import { readState, TOO_LARGE } from './read-state.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -39,6 +40,8 @@ const MOST_KEPT = 64;
 /** Unpacked: as much as the largest answer that is taken from REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
+/** A copy, or one that is being written: nothing else in the folder is the tool's to remove. */
+const OWN_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
 /** Its age says when the folder was last looked through: thousands of copies are not for every run. */
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
@@ -68,9 +71,9 @@ export class Copies {
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
-      bytes = (await stat(path)).size > COPY_MAX_BYTES ? undefined : await readFile(path);
-    } catch {
-      return undefined;
+      bytes = await readState(path, COPY_MAX_BYTES);
+    } catch (error) {
+      if (errnoOf(error) !== TOO_LARGE) return undefined;
     }
     const copy = bytes === undefined ? undefined : await contentOf(bytes, name, parse);
     if (copy === undefined) {
@@ -102,7 +105,7 @@ export class Copies {
   }
 
   async #isPruneDue(): Promise<boolean> {
-    const pruned = await stat(join(this.#options.folder, PRUNED)).catch(() => undefined);
+    const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
     // By amount: a clock that was wrong once is not believed for years.
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
@@ -138,14 +141,18 @@ export class Copies {
   async #prune(): Promise<void> {
     const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
     const now = clock.now();
+    // Not through a link: the files behind it may be of others.
+    if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
-      if (name === PRUNED) continue;
+      const own = OWN_NAME.exec(name);
+      if (own === null) continue;
       const path = join(folder, name);
-      const facts = await stat(path).catch(() => undefined);
+      const facts = await lstat(path).catch(() => undefined);
       if (facts?.isFile() !== true) continue;
       const { mtimeMs, size } = facts;
-      if (now - mtimeMs > (name.endsWith(ENDING) ? MAX_AGE_MS : STAGED_MS)) await rm(path, { force: true });
+      if (now - mtimeMs > (own.groups?.['staged'] === undefined ? MAX_AGE_MS : STAGED_MS))
+        await rm(path, { force: true });
       else files.push({ path, mtimeMs, size });
     }
     let bytes = 0;
@@ -153,7 +160,14 @@ export class Copies {
       bytes += size;
       if (bytes > maxBytes) await rm(path, { force: true });
     }
-    await writeFile(join(folder, PRUNED), '');
+    await this.#notePruned(new Date(now));
+  }
+
+  /** A file of that name that is there already keeps its content. */
+  async #notePruned(at: Date): Promise<void> {
+    const path = join(this.#options.folder, PRUNED);
+    await writeFile(path, '', { flag: 'wx' }).catch(() => undefined);
+    await lutimes(path, at, at);
   }
 
   #pathOf(name: string): string {

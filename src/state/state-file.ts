@@ -1,13 +1,14 @@
 /**
- * A small JSON file that all runs of one machine share. It is a help, never a duty: what is damaged is thrown away with a
- * warning, and a folder that cannot be written costs the sharing, not the run.
+ * A small JSON file that all runs of one machine share. It is a help, never a duty: damaged content is not used, and a folder
+ * that cannot be written costs the sharing, not the run. Content that is not the tool's own is moved aside, never lost.
  */
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
 import { makeFolder } from '../make-folder.js';
+import { readState } from './read-state.js';
 
 export interface StateFileOptions {
   readonly folder: string;
@@ -37,18 +38,27 @@ export class StateFile<T> {
   }
 
   async read(): Promise<T> {
-    let text: string;
     try {
-      text = await readFile(this.#path, 'utf8');
+      return (await this.#content()) ?? this.#empty;
     } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') this.#warn(`cannot be read (${errnoOf(error)})`);
+      this.#warn(`cannot be read (${errnoOf(error)})`);
       return this.#empty;
     }
-    const content = this.#parse(parsed(text));
-    if (content !== undefined) return content;
-    this.#warn('is damaged and begun anew');
-    await rm(this.#path, { force: true }).catch(() => undefined);
-    return this.#empty;
+  }
+
+  /** Undefined for what is damaged. Rejects for what cannot be read. */
+  async #content(): Promise<T | undefined> {
+    let bytes: Buffer;
+    try {
+      bytes = await readState(this.#path);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return this.#empty;
+      throw error;
+    }
+    const content = this.#parse(parsed(bytes.toString('utf8')));
+    if (content === undefined)
+      this.#warn('is damaged: its content is not used, and the next write moves it aside');
+    return content;
   }
 
   /** One writer at a time; readers see the old content or the new one. */
@@ -59,7 +69,9 @@ export class StateFile<T> {
       await makeFolder(this.#options.folder);
       if (!(await this.#lock(lock))) return;
       try {
-        await writeFile(staged, `${JSON.stringify(change(await this.read()))}\n`);
+        const content = await this.#content();
+        await writeFile(staged, `${JSON.stringify(change(content ?? this.#empty))}\n`);
+        if (content === undefined) await rename(this.#path, `${this.#path}.damaged-${randomUUID()}`);
         await rename(staged, this.#path);
       } finally {
         await rm(lock, { force: true });
@@ -78,8 +90,10 @@ export class StateFile<T> {
         return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
-        const held = await stat(path).catch(() => undefined);
-        if (held !== undefined && clock.now() - held.mtimeMs > STALE_LOCK_MS) await rm(path, { force: true });
+        const held = await lstat(path).catch(() => undefined);
+        // A lock of the tool is an empty file.
+        const isOwn = held?.isFile() === true && held.size === 0;
+        if (isOwn && clock.now() - held.mtimeMs > STALE_LOCK_MS) await rm(path, { force: true });
         else await clock.sleep(LOCK_WAIT_MS);
       }
     }

@@ -122,7 +122,8 @@ export class WindowMeter implements Meter {
     const { window, isSure } = this.#enter(nowMs);
     // A number of the window before would lie about this one; a date has whole seconds, like the windows.
     const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.#budget.windowMs) === window;
-    if (isOfThis) this.#count.raise(window, used);
+    // Beyond the budget a number says nothing more.
+    if (isOfThis) this.#count.raise(window, Math.min(used, this.#budget.permits));
   }
 
   onExhausted(nowMs: number): number {

@@ -3,8 +3,8 @@
  * atomic, so that nobody needs a lock, and a file can hold nothing wrong (docs/adr/0009). What cannot be written costs the
  * sharing, not the run.
  */
-import { appendFileSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { errnoOf } from '../errors.js';
 import { makeFolderSync } from '../make-folder.js';
 import { OwnCount } from './window-count.js';
@@ -16,6 +16,8 @@ export interface SharedCountOptions {
   readonly name: string;
   readonly warn: (message: string) => void;
 }
+
+const OWN_NAME = /^\d+\.permits$/;
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
@@ -58,7 +60,15 @@ export class SharedCount implements WindowCount {
   }
 
   #sizeOf(window: number): number {
-    return this.#shared(() => statSync(this.#path(window), { throwIfNoEntry: false })?.size) ?? 0;
+    return (
+      this.#shared(() => {
+        const facts = statSync(this.#path(window), { throwIfNoEntry: false });
+        // An append to a pipe would wait for a reader.
+        if (facts?.isFile() === false)
+          throw Object.assign(new Error('not a file'), { code: 'not a regular file' });
+        return facts?.size;
+      }) ?? 0
+    );
   }
 
   #append(window: number, weight: number): boolean {
@@ -84,13 +94,15 @@ export class SharedCount implements WindowCount {
     }
   }
 
-  /** The first permit of a window takes the files of those before away. */
+  /** The first permit of a window takes the files of those before away, but nothing through a link. */
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;
+    const { folder } = this.#options;
     makeFolderSync(this.#folder);
+    if (realpathSync(this.#folder) !== resolve(realpathSync(folder), relative(folder, this.#folder))) return;
     for (const name of readdirSync(this.#folder)) {
-      const isOld = Number.parseInt(name, 10) < window - 1;
+      const isOld = OWN_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
       if (isOld) rmSync(join(this.#folder, name), { force: true });
     }
   }

@@ -1,11 +1,24 @@
 /** The folder that the runs of a machine share is a help: without it a run goes on. */
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { MISSING } from '../helpers/local-faults.js';
 
@@ -23,6 +36,9 @@ beforeAll(async () => {
   archive = await startArchive(join(scratch, 'archive'));
 });
 afterAll(() => archive.close());
+afterEach(() => {
+  archive.fault = undefined;
+});
 
 const command = (...flags: string[]): string[] => [
   ...'vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02'.split(' '),
@@ -79,3 +95,106 @@ it.skipIf(MISSING.user !== undefined)(
     expect(existsSync(out)).toBe(false);
   },
 );
+
+/** A run with a state folder and a lake of its own. */
+function place(): { state: string; run: (...flags: string[]) => Promise<CliResult> } {
+  const root = mkdtempSync(join(scratch, 'in-'));
+  const state = join(root, 'state');
+  const where = ['--out', join(root, 'lake'), '--state-dir', state];
+  const wrap = process.platform === 'linux' ? ['timeout', '--signal=KILL', '50'] : [];
+  return { state, run: (...flags) => cryptodl(command(...where, ...flags), { wrap }) };
+}
+
+const MONTH_AGO = Date.now() / 1000 - 31 * 86_400;
+
+describe('a file in the state folder that the tool did not write', () => {
+  const FOREIGN = ['notes.txt', 'mine.json.gz', '12-notes.json.gz', `${'a'.repeat(40)}.json.gz.old`];
+  const OWN = `${'0'.repeat(40)}.json.gz`;
+  const STAGED = `${OWN}.5b6fa1ee-9d4c-4f4e-8b9a-0d6a2a1b9c11`;
+
+  const fill = (folder: string): void => {
+    mkdirSync(folder, { recursive: true });
+    for (const name of [...FOREIGN, OWN, STAGED]) {
+      writeFileSync(join(folder, name), 'x');
+      utimesSync(join(folder, name), MONTH_AGO, MONTH_AGO);
+    }
+    writeFileSync(join(folder, 'large.bin'), '');
+    truncateSync(join(folder, 'large.bin'), 300e6);
+    utimesSync(join(folder, 'large.bin'), MONTH_AGO, MONTH_AGO);
+    writeFileSync(join(folder, 'pruned'), 'mine');
+    utimesSync(join(folder, 'pruned'), MONTH_AGO, MONTH_AGO);
+  };
+
+  it('stays in the cache, however old or large it is; copies that are old go', async () => {
+    const { state, run } = place();
+    fill(join(state, 'cache'));
+    expect((await run()).code).toBe(0);
+    const left = readdirSync(join(state, 'cache'));
+    expect(left).toEqual(expect.arrayContaining([...FOREIGN, 'large.bin']));
+    expect([left.includes(OWN), left.includes(STAGED)]).toEqual([false, false]);
+    expect(readFileSync(join(state, 'cache/pruned'), 'utf8')).toBe('mine');
+  });
+
+  it('stays in a folder that a symbolic link in place of the cache leads to', async () => {
+    const { state, run } = place();
+    const elsewhere = `${state}-elsewhere`;
+    fill(elsewhere);
+    mkdirSync(state);
+    symlinkSync(elsewhere, join(state, 'cache'));
+    expect((await run()).code).toBe(0);
+    expect(readdirSync(elsewhere)).toEqual(expect.arrayContaining([...FOREIGN, 'large.bin', OWN, STAGED]));
+  });
+
+  it('is left in place of the bans with a warning, and moved aside when a ban is written', async () => {
+    const { state, run } = place();
+    const bans = join(state, 'bans.json');
+    mkdirSync(state);
+    writeFileSync(bans, '{"mine":1}');
+    const first = await run();
+    expect([first.code, readFileSync(bans, 'utf8')]).toEqual([0, '{"mine":1}']);
+    expect(first.stderr).toMatch(/^warning: the state file .*bans\.json is damaged/m);
+    archive.fault = (path, _, response) => {
+      if (!path.endsWith('.zip')) return false;
+      response.writeHead(418, { 'retry-after': '3600' }).end();
+      return true;
+    };
+    expect((await run('--force')).code).toBe(7);
+    expect(readFileSync(bans, 'utf8')).toContain('"until"');
+    const aside = readdirSync(state).filter((name) => name.startsWith('bans.json.damaged'));
+    expect(aside.map((name) => readFileSync(join(state, name), 'utf8'))).toEqual(['{"mine":1}']);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('a pipe without a writer in the state folder', () => {
+  it('in place of the bans costs a warning, not the run; doctor ends as well', async () => {
+    const { state, run } = place();
+    mkdirSync(state);
+    execFileSync('mkfifo', [join(state, 'bans.json')]);
+    const result = await run();
+    expect([result.code, result.signal]).toEqual([0, null]);
+    expect(result.stderr).toMatch(/^warning: the state file .*bans\.json cannot be read/m);
+    const hosts = ['--archive-url', archive.url, '--listing-url', archive.url];
+    const doctor = await cryptodl(['doctor', '--state-dir', state, ...hosts, '--json'], {
+      wrap: ['timeout', '--signal=KILL', '50'],
+    });
+    expect([doctor.signal, doctor.events.some(({ check }) => check === 'bans')]).toEqual([null, true]);
+    expect(existsSync(join(state, 'bans.json'))).toBe(true);
+  }, 120_000);
+
+  it('in place of a copy counts as none', async () => {
+    const { state, run } = place();
+    expect((await run()).code).toBe(0);
+    const cache = join(state, 'cache');
+    for (const name of readdirSync(cache).filter((each) => each.endsWith('.json.gz'))) {
+      rmSync(join(cache, name));
+      execFileSync('mkfifo', [join(cache, name)]);
+    }
+    archive.fault = (path, request) => {
+      if (!path.startsWith('/?')) return false;
+      request.socket.destroy();
+      return true;
+    };
+    const result = await run('--force');
+    expect([result.code, result.signal]).toEqual([0, null]);
+  }, 120_000);
+});

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -47,7 +48,7 @@ it('what is too old is not used, and goes', async () => {
   await copies.close();
   expect(await copiesIn(folder).read('old', textOf)).toBeUndefined();
   expect(await copiesIn(folder).read('young', textOf)).toBeDefined();
-  const left = join(folder, 'left.json.gz.staged');
+  const left = join(folder, `${'0'.repeat(40)}.json.gz.${randomUUID()}`);
   writeFileSync(left, '');
   const ago = Date.now() / 1000 - 31 * 86_400;
   for (const name of readdirSync(folder)) utimesSync(join(folder, name), ago, ago);
@@ -77,7 +78,7 @@ it('all together are bounded: once a day the oldest go', async () => {
   expect(await copiesIn(folder).read('last', textOf)).toBeDefined();
   // The clock was wrong.
   for (let index = 0; index < 20; index += 1)
-    writeFileSync(join(folder, `more${index}.json.gz`), 'x'.repeat(80));
+    writeFileSync(join(folder, `${String(index).padStart(40, '0')}.json.gz`), 'x'.repeat(80));
   await keepAfter(-2 * DAY_MS, 'later');
   expect(copiesOn(folder).length).toBeLessThan(10);
 });

@@ -1,11 +1,21 @@
 /** A budget that all runs of one machine share, in files. The processes are real ones, over the built program. */
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { WindowMeter } from '../../src/throttle/meter.js';
 import { SharedCount } from '../../src/throttle/shared-count.js';
 import { OwnCount } from '../../src/throttle/window-count.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -122,13 +132,39 @@ describe('Z8 a shared budget', () => {
     const { folder, files, first } = runs(1);
     mkdirSync(files, { recursive: true });
     for (const old of [1, WINDOW - 2, WINDOW - 1]) writeFileSync(join(files, `${old}.permits`), '...');
-    writeFileSync(join(files, 'README'), 'not ours');
+    const foreign = ['README', '2024-report.txt', '7', '1.permits.txt'];
+    for (const name of foreign) writeFileSync(join(files, name), 'not ours');
     first.take(WINDOW, 1, 100);
     expect(readdirSync(files).sort()).toEqual(
-      [`${WINDOW - 1}.permits`, `${WINDOW}.permits`, 'README'].sort(),
+      [`${WINDOW - 1}.permits`, `${WINDOW}.permits`, ...foreign].sort(),
     );
     for (let window = WINDOW; window < WINDOW + 20; window += 1) runs(1, folder).first.take(window, 1, 100);
     expect(readdirSync(files).filter((name) => name.endsWith('.permits'))).toHaveLength(2);
+  });
+
+  it('takes nothing away through a symbolic link', () => {
+    for (const link of ['budgets', 'budgets/spot']) {
+      const { folder, files, first } = runs(1);
+      const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
+      mkdirSync(dirname(join(folder, link)), { recursive: true });
+      symlinkSync(elsewhere, join(folder, link));
+      mkdirSync(files, { recursive: true });
+      writeFileSync(join(files, '1.permits'), 'not ours');
+      first.take(WINDOW, 1, 100);
+      expect(existsSync(join(files, '1.permits'))).toBe(true);
+    }
+  });
+
+  it('is not written larger than the budget, whatever the server says', () => {
+    const { files, first } = runs(1);
+    const meter = new WindowMeter(
+      { permits: 100, windowMs: 60_000 },
+      (nowMs) => ({ from: nowMs, to: nowMs }),
+      first,
+    );
+    meter.onUsed(60_000_000, Number.NaN, WINDOW * 60_000);
+    expect(statSync(join(files, `${WINDOW}.permits`)).size).toBe(100);
+    expect(meter.take(1, WINDOW * 60_000)).toBeGreaterThan(0);
   });
 
   it.each(['../../evil', 'a/b', 'spot data.test'])(
@@ -188,6 +224,25 @@ describe('Z8 a state folder that cannot be used', () => {
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain(folder);
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'does not keep a run that finds a pipe in the place of a window',
+    () => {
+      const { folder, files } = runs(0);
+      mkdirSync(files, { recursive: true });
+      execFileSync('mkfifo', [join(files, `${WINDOW}.permits`)]);
+      const script = `
+const { SharedCount } = await import(${JSON.stringify(DIST)});
+const warn = (message) => console.log(message);
+const count = new SharedCount({ folder: ${JSON.stringify(folder)}, name: 'spot', warn });
+console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
+      const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+        timeout: 30_000,
+        encoding: 'utf8',
+      });
+      expect(said).toMatch(/^the shared budget in .* cannot be used .*\ntrue false\n$/);
+    },
+  );
 
   it('takes back what was never sent, when it counts alone', () => {
     const folder = join(scratch, randomUUID());
