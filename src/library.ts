@@ -9,7 +9,7 @@ import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { FlagName, Options } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
-import { NO_PROXIES } from './options/surroundings.js';
+import { folderOf, NO_PROXIES } from './options/surroundings.js';
 import type { TaskOutcome } from './outcome.js';
 import { summaryOf } from './run/conclude-run.js';
 import type { RunSummary } from './run/conclude-run.js';
@@ -88,7 +88,7 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
   const run = startRun({
     verb: 'vision',
     resolved: resolveOptions('vision', [layer]),
-    surroundings: { home: homedir(), stateHome: undefined, proxies: NO_PROXIES },
+    surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,
     observer: observerOf(hooks),
     clock: systemClock,

@@ -5,7 +5,7 @@ import { exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf } from '../options/surroundings.js';
+import { homeOf, surroundingsOf } from '../options/surroundings.js';
 import { createJobsReport } from '../report/failure-report.js';
 import type { JobsReport } from '../report/failure-report.js';
 import { jobsBlock, sumOfOutcomes } from '../report/jobs-block.js';
@@ -60,7 +60,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
     ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
-  const home = io.environment['HOME'];
+  const home = homeOf(io.environment);
   const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
   const report = createJobsReport(sharedReport(where), isWhole);
   const log = openLogOf(options);

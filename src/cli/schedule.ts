@@ -8,6 +8,7 @@ import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
+import { homeOf } from '../options/surroundings.js';
 import { printable, printLines, withoutPassword } from '../printable.js';
 import { checkRequest } from '../run/check-request.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
@@ -93,7 +94,7 @@ function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): 
 
 /** Read by the shell that cron starts, and by systemd. */
 function environmentFile({ environment }: Io): string {
-  return absolutePath('~/.config/cryptodl/environment', environment['HOME']);
+  return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
 }
 
 function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {

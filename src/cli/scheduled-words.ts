@@ -4,6 +4,7 @@ import type { Io } from '../io.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import { folderOf, homeOf } from '../options/surroundings.js';
 import { withoutPassword } from '../printable.js';
 import { absolutePath } from '../shown-path.js';
 import { wordsOf } from './command-words.js';
@@ -16,7 +17,8 @@ export function scheduledWords(
   verb: Verb,
   { resolved, io }: { readonly resolved: Resolved; readonly io: Io },
 ): string[] {
-  const { HOME: home, XDG_STATE_HOME: stateHome } = io.environment;
+  const home = homeOf(io.environment);
+  const stateHome = folderOf(io.environment['XDG_STATE_HOME']);
   const { options, origins, texts } = resolved;
   const known = flagsOf(verb);
   const secret = secretFlags(verb, resolved);

@@ -6,6 +6,7 @@ import { errnoOf, toCryptodlError, usage } from '../errors.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
 import type { Resolved } from '../options/resolve.js';
+import { homeOf } from '../options/surroundings.js';
 import { linesText, printLines } from '../printable.js';
 import { absolutePath } from '../shown-path.js';
 import { lakeViews, queryLake } from '../run/query-lake.js';
@@ -30,7 +31,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
   const { options } = resolved;
   if (options.csv === true && options.json === true)
     throw usage('--csv and --json are two kinds of output', 'keep one', { flags: { csv: null } });
-  const home = io.environment['HOME'];
+  const home = homeOf(io.environment);
   const lake: QueriedLake = {
     venue: loadVenue(),
     root: absolutePath(options.out, home),

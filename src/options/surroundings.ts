@@ -1,4 +1,5 @@
 /** What the environment says besides the options' own variables. */
+import { isAbsolute } from 'node:path';
 import { usage } from '../errors.js';
 
 export interface Proxies {
@@ -19,8 +20,20 @@ export interface Surroundings {
 
 export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Folder that `~` stands for. */
+export function homeOf(environment: Environment): string | undefined {
+  return folderOf(environment['HOME']);
+}
+
+/** The XDG Base Directory Specification: an empty variable is not set, and a relative path is ignored. */
+export function folderOf(value: string | undefined): string | undefined {
+  return value !== undefined && isAbsolute(value) ? value : undefined;
+}
+
 /** Throws a usage error for a proxy variable that holds no address. */
-export function surroundingsOf(environment: Readonly<Record<string, string | undefined>>): Surroundings {
+export function surroundingsOf(environment: Environment): Surroundings {
   // An empty variable is none.
   const variableOf = (name: string): string =>
     [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '') ?? name;
@@ -32,8 +45,8 @@ export function surroundingsOf(environment: Readonly<Record<string, string | und
     return value;
   };
   return {
-    home: environment['HOME'],
-    stateHome: environment['XDG_STATE_HOME'],
+    home: homeOf(environment),
+    stateHome: folderOf(environment['XDG_STATE_HOME']),
     proxies: {
       http: proxy('HTTP_PROXY'),
       https: proxy('HTTPS_PROXY'),

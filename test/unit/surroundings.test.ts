@@ -54,6 +54,17 @@ describe('proxies of the environment', () => {
   );
 });
 
+describe('folders of the environment', () => {
+  it.each([
+    [{ HOME: '/home/a', XDG_STATE_HOME: '/srv/state' }, '/home/a', '/srv/state'],
+    [{ HOME: '', XDG_STATE_HOME: '' }, undefined, undefined],
+    [{ HOME: 'home', XDG_STATE_HOME: './state' }, undefined, undefined],
+    [{}, undefined, undefined],
+  ])('that are empty or relative count as not set: %o', (environment, home, stateHome) => {
+    expect(surroundingsOf(environment)).toMatchObject({ home, stateHome });
+  });
+});
+
 describe('--proxy', () => {
   const around = surroundingsOf({ HTTP_PROXY: UPPER, https_proxy: LOWER, NO_PROXY: 'a.test' });
 
