@@ -39,7 +39,9 @@ export function refuseMissingValues(argv: readonly string[]): void {
     if (kind !== 'flag' || flag === undefined || isSwitch(flag) || text !== `--${flag}`) continue;
     if (words[at + 1]?.kind === 'value') continue;
     const value = flagSpec(flag).default ?? flagSpec(flag).example;
-    const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(words.slice(at + 1))];
+    // A negative number looks like a flag.
+    const rest = words.slice(/^-\d/.test(words[at + 1]?.text ?? '') ? at + 2 : at + 1);
+    const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(rest)];
     throw usage(`--${flag} needs a value`, undefined, value === undefined ? undefined : { argv: filled });
   }
 }
@@ -68,7 +70,10 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   const valued = words.find(
     ({ kind, flag, text }) => kind === 'flag' && flag !== undefined && isSwitch(flag) && text.includes('='),
   );
-  if (unknown !== undefined) return unknownFlag(verb, words, unknown);
+  if (unknown !== undefined) {
+    const { says, hint, argv: line } = withoutUnknown(verb, words, unknown);
+    return usage(says, hint, { argv: allKnown(line) });
+  }
   if (valued?.flag !== undefined)
     return usage(`--${valued.flag} takes no value`, undefined, {
       argv: textsOf(words).map((text) => (text === valued.text ? `--${valued.flag ?? ''}` : text)),
@@ -77,7 +82,23 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   return usage(first, VERB_TEXTS[verb].examples[0]);
 }
 
-function unknownFlag(verb: Verb, words: readonly Word[], unknown: Word): Error {
+interface KnownLine {
+  readonly says: string;
+  readonly hint?: string;
+  readonly argv: readonly string[];
+}
+
+/** The line without any flag that its command does not have. */
+function allKnown(argv: readonly string[]): readonly string[] {
+  const verb = verbOf(argv);
+  const words = verb === undefined ? [] : wordsOf(argv, verb);
+  const unknown = words.find(({ kind }) => kind === 'unknown-flag');
+  if (verb === undefined || unknown === undefined) return argv;
+  return allKnown(withoutUnknown(verb, words, unknown).argv);
+}
+
+/** What is wrong with one flag, and the line without it. */
+function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): KnownLine {
   const [typed = '', carried] = unknown.text.split(/=(.*)/s);
   const at = words.indexOf(unknown);
   const next = words[at + 1];
@@ -95,20 +116,23 @@ function unknownFlag(verb: Verb, words: readonly Word[], unknown: Word): Error {
       ? [`--${known}`, ...(value === undefined || carried !== undefined ? [] : [value])]
       : [`--${known}`, rightValue(known, plain, value)];
     const shown = carried === undefined ? given : [given.join('=')];
-    return usage(`${verb} has no flag ${typed}`, `did you mean --${known}?`, {
+    return {
+      says: `${verb} has no flag ${typed}`,
+      hint: `did you mean --${known}?`,
       argv: folded([...before, ...shown, ...after], verb),
-    });
+    };
   }
   const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
   if (verb === 'run' && (other === 'vision' || other === 'metrics')) {
     const flags = textsOf(words.filter(({ kind }) => kind !== 'verb' && kind !== 'operand'));
-    return usage(`run has no flag ${typed}: what a job downloads stands in its file`, undefined, {
+    return {
+      says: `run has no flag ${typed}: what a job downloads stands in its file`,
       argv: [other, ...flags],
-    });
+    };
   }
   const hint =
     other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
-  return usage(`${verb} has no flag ${typed}`, hint, { argv: [...before, ...after] });
+  return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
 }
 
 /** What was typed when the flag takes it, else what its name says (`--csv`), else what it takes. */

@@ -37,6 +37,8 @@ export function jobsFile(file: string, content: unknown): JobsFile {
   }
   const { defaults = {}, jobs } = content;
   if (!isMap(defaults)) throw usage(`${file}: defaults is not a map of option names to values`, SHAPE);
+  if (jobs !== undefined && jobs !== null && !isMap(jobs))
+    throw usage(`${file}: jobs is not a map of names to jobs`, SHAPE);
   if (!isMap(jobs) || Object.keys(jobs).length === 0) throw usage(`${file}: no jobs`, SHAPE);
   return {
     defaults: defaultsLayer(`${file}: defaults`, defaults),

@@ -63,15 +63,28 @@ function isGlob(word: string): boolean {
 function refuseUnsafe(word: string, words: readonly string[]): void {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u0020\u007f/\\%]/.test(word) || /^!?\.+$/.test(word) || word === '!' || word.length > 100) {
-    const cleaned = word.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase() || 'BTCUSDT';
     throw usage(
       `--symbols: ${JSON.stringify(word)} is not a symbol`,
       'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
       words.length > MOST_SHOWN
         ? undefined
-        : { flags: { symbols: words.map((other) => (other === word ? cleaned : other)).join(',') } },
+        : { flags: { symbols: words.map((other) => (other === word ? cleaned(word) : other)).join(',') } },
     );
   }
+}
+
+/** White space between names as long as symbols stands where a comma should; `BTC USDT` is one name. */
+function cleaned(word: string): string {
+  const names = word.split(/\s+/).map(lettersOf);
+  return names.every((name) => name.length >= SHORTEST_SYMBOL)
+    ? names.join(',')
+    : lettersOf(word) || 'BTCUSDT';
+}
+
+const SHORTEST_SYMBOL = 5;
+
+function lettersOf(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase();
 }
 
 function unique(words: readonly string[]): string[] {

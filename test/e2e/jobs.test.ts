@@ -425,6 +425,11 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
     'jobs.yaml: jobs.a: market: metrics has um and cm, not spot\n',
   ],
   [
+    'a list of jobs',
+    'jobs: [{ name: a, verb: vision, symbols: BTCUSDT, days: 1 }]',
+    'jobs.yaml: jobs is not a map of names to jobs\n',
+  ],
+  [
     'no symbol',
     'jobs: { a: { verb: vision, symbols: BTC/USDT } }',
     'jobs.yaml: jobs.a: symbols: "BTC/USDT" is not a symbol\n',

@@ -106,7 +106,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--start', '2026-11-18', '--end', '2026-11-19'],
     says: 'vision has no flag --start',
-    line: 'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --end 2026-11-19',
+    line: 'cryptodl vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--timeframe=1h'],
@@ -121,6 +121,16 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--symbols', 'BTC/USDT'],
     says: '"BTC/USDT" is not a symbol',
+    line: 'cryptodl vision --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT ETHUSDT'],
+    says: '"BTCUSDT ETHUSDT" is not a symbol',
+    line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTC USDT'],
+    says: '"BTC USDT" is not a symbol',
     line: 'cryptodl vision --symbols BTCUSDT',
   },
   {
@@ -323,6 +333,21 @@ const MISTAKES: readonly Mistake[] = [
     line: 'cryptodl vision --symbols BTCUSDT --days 7',
   },
   {
+    typed: ['vision', '--symbols', 'BTCUSDT', '--days', '-3'],
+    says: '--days needs a value',
+    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+  },
+  {
+    typed: ['verify', '--fapi-url', 'http://a', '--spot-url=http://b', '--dapi-url', 'http://c'],
+    says: 'verify has no flag --fapi-url',
+    line: 'cryptodl verify',
+  },
+  {
+    typed: ['vision', '--coin', 'BTCUSDT', '--upstream', '--timeframe', '1h', '--foo', '1'],
+    says: 'vision has no flag --coin',
+    line: 'cryptodl vision --symbols BTCUSDT --interval 1h',
+  },
+  {
     typed: ['vision', '--symbols', 'BTCUSDT', '--dry-run=yes'],
     says: '--dry-run takes no value',
     line: 'cryptodl vision --symbols BTCUSDT --dry-run',
@@ -335,7 +360,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '-s', 'BTCUSDT', '-d', '1'],
     says: 'vision has no flag -s',
-    line: 'cryptodl vision --symbols BTCUSDT -d 1',
+    line: 'cryptodl vision --symbols BTCUSDT --days 1',
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--csv'],
