@@ -13,7 +13,7 @@ export function nextStep(
   const retry = `cryptodl retry ${shellWord(reportPath)}`;
   const stale = failedBy[STALE] ?? 0;
   const mayCome = failedRetryable + waitedTooLong;
-  if (mayCome === 0 && failedPermanent > 0) return AGAIN;
+  if (mayCome === 0 && failedPermanent > 0) return `${AGAIN}; ${shellWord(reportPath)} names the objects`;
   return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
 }
 
@@ -32,5 +32,4 @@ export function sumOfFailed(runs: readonly Failed[]): Failed {
 
 const STALE: ErrorCode = 'sidecar-stale';
 /** No other try of the same bytes succeeds. */
-const AGAIN =
-  'run the same command again later: a retry now fails the same way; cryptodl coverage names the objects';
+const AGAIN = 'run the same command again later: a retry now fails the same way';
