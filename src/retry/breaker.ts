@@ -11,6 +11,8 @@ export interface BreakerOptions {
   /** Least wait after a firewall's refusal of this address; a second refusal ends the host for this run. */
   readonly blockedMs: number;
   readonly onChange?: (host: string, state: BreakerState) => void;
+  /** What to check when a host cannot be reached. */
+  readonly hintOf?: (host: string) => string;
 }
 
 type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
@@ -171,7 +173,7 @@ class Hosts {
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
       throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {
         cause: error,
-        hint: 'check the network, --archive-url and --listing-url',
+        hint: this.#options.hintOf?.(host) ?? 'check the network',
       });
     }
   }

@@ -103,6 +103,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     onChange: (host, state) => {
       observer.event('breaker', { host, state });
     },
+    hintOf: (host) => hintOf(options, host),
   });
   const { throttle, fetch: once } = attemptOver(wire, stack, {
     begun: () => {
@@ -223,6 +224,14 @@ function twinOf({ options, venue }: AttemptOptions): Twin | undefined {
   return other === undefined || other === first ? undefined : { first, other };
 }
 
+function hintOf(options: StackOptions['options'], host: string): string {
+  const ofRest = REST_URLS.filter((name) => new URL(options[name]).host === host);
+  if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
+  return `check the network and ${ofRest.map((name) => `--${name}`).join(', ')}`;
+}
+
+const REST_URLS = ['fapi-url', 'dapi-url', 'spot-url'] as const;
+
 function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
   const { options, venue, listingUrl } = stack;
   const twin = twinOf(stack);
@@ -230,9 +239,7 @@ function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
     options['archive-url'],
     listingUrl,
     ...Object.values(venue.hosts),
-    options['fapi-url'],
-    options['dapi-url'],
-    options['spot-url'],
+    ...REST_URLS.map((name) => options[name]),
     ...(twin === undefined ? [] : [twin.other]),
   ];
   return new Set(urls.map((url) => new URL(url).host));

@@ -371,4 +371,24 @@ describe('bad input', () => {
     expect(result.stderr).toContain('cannot be reached');
     expect(result.stderr).toContain('check the network, --archive-url and --listing-url');
   });
+
+  it.each([
+    ['um', '--fapi-url'],
+    ['cm', '--dapi-url'],
+  ])('nobody at the REST of %s names %s', async (market, flag) => {
+    const what = ['--market', market, '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--days', '1'];
+    const out = ['--out', join(scratch, `nobody-${market}`)];
+    const result = await cryptodl([
+      'metrics',
+      ...what,
+      flag,
+      'http://127.0.0.1:9',
+      ...out,
+      ...FAST,
+      '--retries',
+      '8',
+    ]);
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain(`check the network and ${flag}\n`);
+  });
 });
