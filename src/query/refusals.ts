@@ -93,7 +93,14 @@ function refuseEmpty(name: string, { root, tables }: Known): void {
     );
 }
 
-export function emptyLake(root: string): Error {
+/** `names`: of what is held in files that cannot be queried, or cannot be read. */
+export function noViews(root: string, names: readonly string[]): Error {
+  return names.length === 0
+    ? emptyLake(root)
+    : usage(`the lake ${shownPath(root)} holds no Parquet and no CSV file that can be read`);
+}
+
+function emptyLake(root: string): Error {
   return usage(`the lake ${shownPath(root)} is empty`, 'fill it first, or say where it is with --out', {
     command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],
   });

@@ -7,7 +7,12 @@ import { refuseFault } from './refusals.js';
 export interface Statement {
   /** Names of tables and views, of CTEs as well, in lower case. */
   readonly names: ReadonlySet<string>;
+  /** It asks which views there are. */
+  readonly listsViews: boolean;
 }
+
+/** What `SHOW TABLES`, and `SHOW ALL TABLES` or `DESCRIBE`, read in DuckDB's tree. */
+const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 const READS = 'sql only reads: one SELECT (or WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, SHOW TABLES)';
 
@@ -39,7 +44,7 @@ export async function readStatement(session: Session, text: string): Promise<Sta
     if (typeof called === 'string' && REFUSED_FUNCTIONS.has(called.toLowerCase()))
       throw usage(`${READS}; ${called}() is none of it`);
   });
-  return { names };
+  return { names, listsViews: LISTS_OF_VIEWS.some((name) => names.has(name)) };
 }
 
 export function notOneSelect(): Error {

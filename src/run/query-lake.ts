@@ -8,7 +8,7 @@ import { heldSeries } from '../plan/held-series.js';
 import { ask } from '../query/ask.js';
 import { readTables, tableName } from '../query/lake-tables.js';
 import type { LakeTable, LeftOut } from '../query/lake-tables.js';
-import { emptyLake } from '../query/refusals.js';
+import { noViews } from '../query/refusals.js';
 import { readStatement } from '../query/statement.js';
 import { viewOf } from '../query/views.js';
 import { shownPath } from '../shown-path.js';
@@ -51,6 +51,7 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => P
     const named = held.filter((series) => statement.names.has(tableName(series).toLowerCase()));
     // A query without one of them is about the views themselves: SHOW TABLES.
     const tables = await tablesOf(query, named.length > 0 ? named : held);
+    if (statement.listsViews && tables.length === 0) throw noViews(query.root, names);
     const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(query.venue, table);
     const answer = await ask(session, { ...query, statement, tables, names, specOf });
     return await read(answer);
@@ -66,8 +67,9 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => P
 
 /** Statements for DuckDB, each with its semicolon. Throws a usage error for an empty lake. */
 export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {
-  const tables = await tablesOf(lake, await seriesOf(lake));
-  if (tables.length === 0) throw emptyLake(lake.root);
+  const held = await seriesOf(lake);
+  const tables = await tablesOf(lake, held);
+  if (tables.length === 0) throw noViews(lake.root, held.map(tableName));
   for (const table of tables) yield `${await viewOf(table, specIn(lake.venue, table), true)};\n`;
 }
 

@@ -403,7 +403,7 @@ describe('the query', () => {
   it('needs nothing of an empty lake, and makes none', async () => {
     const out = join(scratch, 'no-lake');
     expect((await cryptodlOk(['sql', 'SELECT 1 AS one', '--out', out])).stdout).toBe('one\n1\n');
-    for (const args of [['SELECT * FROM um_klines'], ['--views']]) {
+    for (const args of [['SELECT * FROM um_klines'], ['SHOW TABLES'], ['SHOW ALL TABLES'], ['--views']]) {
       const { code, stderr } = await cryptodl(['sql', ...args, '--out', out]);
       expect(code).toBe(2);
       expect(stderr).toContain('is empty');
