@@ -189,7 +189,7 @@ function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<strin
   );
 }
 
-/** Bars longer than a day: most days have no object, and none of them is missing. */
+/** Bars longer than a day: most days have no object, and between the first and the last one none of them is missing. */
 function opensOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
@@ -198,8 +198,11 @@ function opensOnSomeDays(venue: Venue, { market, dataset, interval }: Series): b
 function dropUnlisted(partitions: Map<string, Choice[]>): void {
   for (const [label, choices] of partitions) {
     const there = choices.filter(
-      ({ period, listed, held }) =>
-        period.cadence === 'monthly' || listed !== undefined || held !== undefined,
+      ({ period, listed, held, absent }) =>
+        period.cadence === 'monthly' ||
+        listed !== undefined ||
+        held !== undefined ||
+        absent === 'not-listed-yet',
     );
     if (there.length > 0) partitions.set(label, there);
     else partitions.delete(label);

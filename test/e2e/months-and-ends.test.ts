@@ -61,6 +61,11 @@ describe('a part of a month that has no daily objects', () => {
   });
 });
 
+it('bars longer than a day that the archive has not got are absent, with the reason', async () => {
+  const { stderr } = await run('weeks', '--interval', '1w', '--symbols', 'BTCUSDT', '--months', '1');
+  expect(stderr).toMatch(/ absent {5}\d+ not-listed-yet\n/);
+});
+
 describe('a lake of a dataset that has ended', () => {
   it('goes on to the last month when it holds months', async () => {
     const months = ['--dataset', 'bookTicker', '--cadence', 'monthly', '--symbols', 'BTCUSDT'];
