@@ -37,6 +37,7 @@ export function wantFailures(session: Session, failures: PastFailures): Wanted {
     requests: requestsOf(session, failures),
     hasListing: true,
     what: path,
+    idle: 'no object is left to retry',
     range: `${entries.length} object${entries.length === 1 ? '' : 's'} of an earlier run`,
     notes: [],
     ended: [],

@@ -172,3 +172,12 @@ it('suggests a line that runs when the lake is held with other settings', async 
   const typed = await cli([...line.split(' ').slice(1), '--json']);
   expect([typed.code, typed.events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1 } }]);
 });
+
+it('of a report without a failure says that none is left', async () => {
+  failing('2026-11-19');
+  await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
+  archive.fault = undefined;
+  await cli(['retry', REPORT, ...FAST]);
+  const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
+  expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl: no object is left to retry']);
+});
