@@ -55,3 +55,17 @@ export function parsePeriod(cadence: Cadence, text: string): Period | undefined 
   if (day === undefined) return undefined;
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
+
+/** Whole days of the period within spans of ISO instants `[from, to)`. */
+export function daysWithin(
+  { from, to }: Period,
+  spans: readonly (readonly [string, string])[] = [],
+): number[] {
+  const days: number[] = [];
+  for (const [start, end] of spans) {
+    const first = Math.max(from, Math.ceil(Date.parse(start) / DAY_MS));
+    const last = Math.min(to, Math.floor(Date.parse(end) / DAY_MS));
+    for (let day = first; day < last; day += 1) days.push(day);
+  }
+  return days;
+}

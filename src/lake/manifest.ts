@@ -37,6 +37,8 @@ export interface ObjectLine {
   readonly staleSidecar?: string;
   /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */
   readonly insteadOf?: ShortObject;
+  /** A monthly object that lacks whole days: whether its daily objects have them was not found out yet. */
+  readonly daysPending?: true;
   /** Rows of this object in the file; absent for zip. */
   readonly rows?: number;
   /** ISO instants of the first and last row, by time. */

@@ -96,6 +96,8 @@ function standsFor(context: DecideContext, line: ObjectLine, { period, listed }:
     const isOfListed = line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
     return isOfListed || isShorter(context, line, listed);
   }
+  // The run that wrote the short month was ended before its days were asked for.
+  if (line.daysPending === true && listed !== undefined) return false;
   return (
     line.key === context.keyOf(period) &&
     (listed === undefined || isSameRevision(context, line, listed) || isShorter(context, line, listed))

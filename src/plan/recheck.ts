@@ -18,8 +18,8 @@ export interface RecheckContext {
 const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
- * The ranges, ascending and disjoint, with the recent days that are held or unknown, and with what was missing when it was
- * asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
+ * The ranges, ascending and disjoint, with the recent days that are held or unknown, with short months whose days were not
+ * asked for yet, and with what was missing when it was asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
  */
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
@@ -33,6 +33,10 @@ export function withRecheckedDays(
     const period = parsePeriod(line.cadence, line.period);
     return period === undefined || isFromRest(line) || period.to <= since ? [] : [period];
   });
+  const pending = held.lines().flatMap((line) => {
+    const period = line.daysPending === true ? parsePeriod(line.cadence, line.period) : undefined;
+    return period === undefined ? [] : [period];
+  });
   const isLate = (absence: Absence): boolean => LATE.has(absence.reason) && isDue(absence, nowMs);
   const days = [...absences.days()].flatMap(([day, absence]) =>
     isLate(absence) && held.ofDay(day) === undefined ? [{ from: day, to: day + 1 }] : [],
@@ -42,7 +46,7 @@ export function withRecheckedDays(
       ? [{ from: monthStart(month), to: monthStart(month + 1) }]
       : [],
   );
-  const again = [...recent, ...unknownDays(held, absences, since, today), ...days, ...months].map(
+  const again = [...recent, ...pending, ...unknownDays(held, absences, since, today), ...days, ...months].map(
     ({ from, to }) => ({ from, to: Math.min(to, today) }),
   );
   return again.length === 0 ? asked : joined([...asked, ...again]);

@@ -1,22 +1,11 @@
 /** Months that lack rows of whole days, and their daily objects, which may have them. */
-import { DAY_MS, parsePeriod } from '../calendar.js';
+import { daysWithin, parsePeriod } from '../calendar.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Held, ObjectLine } from '../lake/manifest.js';
-import type { PartitionPlan, Period } from '../task.js';
+import type { Held } from '../lake/manifest.js';
+import type { PartitionPlan } from '../task.js';
 import type { DayRange } from './choose-objects.js';
 import { planSeries } from './plan-series.js';
 import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';
-
-/** Whole days of the period within the gaps. */
-export function emptyDays({ from, to }: Period, gaps: ObjectLine['gaps'] = []): number[] {
-  const days: number[] = [];
-  for (const [start, end] of gaps) {
-    const first = Math.max(from, Math.ceil(Date.parse(start) / DAY_MS));
-    const last = Math.min(to, Math.floor(Date.parse(end) / DAY_MS));
-    for (let day = first; day < last; day += 1) days.push(day);
-  }
-  return days;
-}
 
 /** A series whose short months make way for their days where the archive has those. */
 export async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
@@ -54,7 +43,7 @@ export function shortMonthsOf(held: Held): ShortMonth[] {
     const period = parsePeriod(line.cadence, line.period);
     if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];
     const { from, to } = period;
-    const empty = emptyDays(period, line.gaps);
+    const empty = daysWithin(period, line.gaps);
     return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
 }

@@ -11,7 +11,7 @@ import type { ReportFileOptions } from './report-file.js';
 const PENDING_HOLES = 1000;
 
 export interface FailureReport {
-  add(plan: PartitionPlan, task: Task, error: CryptodlError, at: string): Promise<void>;
+  add(plan: PartitionPlan, task: Pick<Task, 'object'>, error: CryptodlError, at: string): Promise<void>;
   addHole(plan: PartitionPlan, task: Task, at: string): void;
   /** Path of the report, when there is one. A run that did not reach its end leaves the report it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
@@ -101,7 +101,7 @@ function failuresInto(
 
 function lineOf(
   plan: PartitionPlan,
-  task: Task,
+  task: Pick<Task, 'object'>,
   job: string | undefined,
   what: Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
 ): string {

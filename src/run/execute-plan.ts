@@ -20,7 +20,7 @@ import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
 import { keepEvidence, writeObjects } from './write-objects.js';
-import type { PartitionPlan, PlanTotals, Task } from '../task.js';
+import type { ArchiveObject, PartitionPlan, PlanTotals, Task } from '../task.js';
 import { TOOL_VERSION } from '../version.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import { createEngine } from '../duckdb.js';
@@ -85,7 +85,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
     session.observer.warn(message);
   });
-  const months = new MonthsFromDays(session);
+  const months = new MonthsFromDays(session, (plan, object, error) =>
+    tellFailure(session, { report: run.report, absences }, plan, object, error),
+  );
   const cutDays = new CutDays(session, absences);
   const notes = { report: run.report, absences, months };
   const queue = new RunQueue<ReceivedObject>(
@@ -243,14 +245,22 @@ async function recordFailure(
   if (session.stop.signal.aborted && error.code === 'interrupted') return;
   if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
   months.failed(plan);
-  const tell = async (): Promise<void> => {
-    const { series, settings } = plan;
-    const isVerified = session.options.verify !== 'none';
-    absences.noteFailure({ series, format: settings.format, isVerified }, task.object, error);
-    await session.tell(plan, task.object, { kind: 'failed', error });
-    await report.add(plan, task, error, new Date(session.clock.now()).toISOString());
-  };
+  const tell = (): Promise<void> => tellFailure(session, { report, absences }, plan, task.object, error);
   if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
+}
+
+async function tellFailure(
+  session: Session,
+  { report, absences }: Pick<Notes, 'report' | 'absences'>,
+  plan: PartitionPlan,
+  object: ArchiveObject,
+  error: CryptodlError,
+): Promise<void> {
+  const { series, settings } = plan;
+  const isVerified = session.options.verify !== 'none';
+  absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
+  await session.tell(plan, object, { kind: 'failed', error });
+  await report.add(plan, { object }, error, new Date(session.clock.now()).toISOString());
 }
 
 /** Why an earlier run could not take the revision that is still listed. */

@@ -1,18 +1,19 @@
 /** Months whose monthly object is broken or short, from their daily objects in the same run. */
-import { monthOf } from '../calendar.js';
+import { daysWithin, monthOf } from '../calendar.js';
 import type { CryptodlError, ErrorCode } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
+import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Outcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
-import { emptyDays } from '../plan/short-months.js';
 import { seriesName } from '../task.js';
 import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../task.js';
 import { countText } from '../units.js';
-import { cadencesOf } from '../venue/keys.js';
+import { hasDays } from '../venue/keys.js';
 import { findDataset } from '../venue/venue.js';
+import type { DatasetSpec } from '../venue/venue.js';
+import { lineAgain } from '../write/shorter.js';
 import { planRun } from './plan-run.js';
 import type { Session } from './session.js';
 
@@ -59,22 +60,27 @@ interface Attempt extends DoubtfulMonth {
   isWhole: boolean;
 }
 
-type Places = Pick<Session, 'paths' | 'venue' | 'observer' | 'tell' | 'options'>;
+type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
+
+type Places = Pick<Session, 'paths' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'>;
 
 export class MonthsFromDays {
   readonly #session: Session;
+  readonly #onRefused: Refused;
   #doubtful: DoubtfulMonth[] = [];
   readonly #attempts = new Map<string, Attempt>();
 
-  constructor(session: Session) {
+  /** `onRefused`: told of short months whose days were not asked for any more. */
+  constructor(session: Session, onRefused: Refused) {
     this.#session = session;
+    this.#onRefused = onRefused;
   }
 
   /** False: the days cannot help, and its end is told at once. */
   doubt(month: DoubtfulMonth): boolean {
     const { plan, object, error, gaps } = month;
-    const mayHelp = error === undefined ? emptyDays(object.period, gaps).length > 0 : isBroken(error);
-    if (!mayHelp || !hasDays(this.#session, plan, object)) return false;
+    const mayHelp = error === undefined ? daysWithin(object.period, gaps).length > 0 : isBroken(error);
+    if (!mayHelp || !hasDays(specOf(this.#session, plan), plan, object)) return false;
     this.#doubtful.push(month);
     return true;
   }
@@ -120,31 +126,30 @@ export class MonthsFromDays {
   async tell(): Promise<void> {
     const doubtful = this.#doubtful;
     this.#doubtful = [];
-    // What was cut short is not made good.
+    // What was cut short is not made good, and is asked for again by the next run.
     const isOver = !this.#session.stop.signal.aborted;
+    const refusal = this.#session.deadline.refusal();
     for (const month of doubtful) {
       const attempt = this.#attempts.get(idOf(month.plan));
       if (isOver && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
-      else await month.tell();
+      else if (isOver && refusal !== undefined && month.error === undefined)
+        await this.#onRefused(month.plan, month.object, refusal);
+      else {
+        if (isOver && month.error === undefined) await settle(this.#session, month);
+        await month.tell();
+      }
     }
     this.#attempts.clear();
   }
 }
 
+function specOf({ venue }: Places, { series }: PartitionPlan): DatasetSpec | undefined {
+  return findDataset(venue, series.market, series.dataset);
+}
+
 /** Of one series, format and month: a day file has the day in its label. */
 function idOf({ series, settings, label }: PartitionPlan): string {
   return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
-}
-
-function hasDays({ venue }: Places, { series, settings }: PartitionPlan, object: ArchiveObject): boolean {
-  const spec = findDataset(venue, series.market, series.dataset);
-  return (
-    object.rest === undefined &&
-    object.period.cadence === 'monthly' &&
-    settings.cadence === 'auto' &&
-    spec !== undefined &&
-    cadencesOf(spec, series.interval).includes('daily')
-  );
 }
 
 /** Undefined where what is held is better than days: its new revision is broken. Whether a short month has better days is for their listing to say. */
@@ -154,7 +159,7 @@ async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promis
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));
   const held = (await readManifest(folder))[plan.settings.format];
   const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-  const empty = error === undefined ? emptyDays(period, gaps) : [];
+  const empty = error === undefined ? daysWithin(period, gaps) : [];
   if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
   const before = (held.first() ?? period.from) < period.from;
   const after = (held.end() ?? period.to) > period.to;
@@ -182,4 +187,15 @@ async function tellTaken(session: Places, { plan, object, error, emptyDays: empt
   const skipped: Outcome = { kind: 'skipped' };
   await session.tell(plan, object, skipped);
   session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
+}
+
+/** Later runs leave the short month alone: the archive has no better days. Rejects with `locked` like a commit. */
+async function settle({ paths, venue, lock }: Places, { plan, object }: DoubtfulMonth): Promise<void> {
+  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
+  await lock?.confirm();
+  const held = (await readManifest(folder))[plan.settings.format];
+  const line = held.ofMonth(monthOf(object.period.from));
+  if (line?.daysPending !== true) return;
+  const { daysPending: _, ...settled } = lineAgain(held, line);
+  await appendManifest(folder, [settled]);
 }

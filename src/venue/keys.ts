@@ -1,6 +1,6 @@
 /** The archive's key grammar: `data/<market>/<cadence>/<dataset>/<SYMBOL>/[<interval>/]<file>`. */
 import { parsePeriod, periodText } from '../calendar.js';
-import type { Cadence, Period, Series } from '../task.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../task.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
 export const SIDECAR = '.CHECKSUM';
@@ -72,6 +72,21 @@ export function restKey({ market, dataset, interval, symbol }: Series, period: P
   return ['rest', market, dataset, interval, symbol, periodText(period)]
     .filter((part) => part !== undefined)
     .join('/');
+}
+
+/** Whether the days of the object are published as well, and may stand for it. */
+export function hasDays(
+  spec: DatasetSpec | undefined,
+  { series, settings }: Pick<PartitionPlan, 'series' | 'settings'>,
+  { period, rest }: ArchiveObject,
+): boolean {
+  return (
+    rest === undefined &&
+    period.cadence === 'monthly' &&
+    settings.cadence === 'auto' &&
+    spec !== undefined &&
+    cadencesOf(spec, series.interval).includes('daily')
+  );
 }
 
 /** Cadences in which this dataset exists for this interval, and which `--cadence` allows. */

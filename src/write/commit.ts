@@ -1,6 +1,6 @@
 /** A finished file becomes part of the lake: published, then remembered. */
 import { join } from 'node:path';
-import { monthOf, periodText } from '../calendar.js';
+import { daysWithin, monthOf, periodText } from '../calendar.js';
 import { setAside } from '../lake/aside.js';
 import { seriesFolder } from '../lake/layout.js';
 import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
@@ -9,6 +9,8 @@ import { publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { commitWithRedo } from '../lake/redo.js';
 import type { Format, PartitionPlan, Revision } from '../task.js';
+import { hasDays } from '../venue/keys.js';
+import { findDataset } from '../venue/venue.js';
 import type { ConversionResult } from './convert.js';
 import type { ReceivedObject } from './csv-input.js';
 import type { HeldFile } from './held-file.js';
@@ -93,12 +95,26 @@ function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit
       lines.push({
         ...objectLine(received, plan, at, context.tool),
         ...(replaces === undefined ? {} : { replaces }),
+        ...(mayHaveMoreDays(context, plan, received, written.gaps) ? { daysPending: true } : {}),
         ...written,
         ...inFile,
       });
     }
   }
   return lines;
+}
+
+/** A run that is ended here asks for the days of the month when it goes on. */
+function mayHaveMoreDays(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { object }: ReceivedObject,
+  gaps: ObjectLine['gaps'],
+): boolean {
+  return (
+    hasDays(findDataset(context.venue, plan.series.market, plan.series.dataset), plan, object) &&
+    daysWithin(object.period, gaps).length > 0
+  );
 }
 
 export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {

@@ -64,16 +64,17 @@ export async function rememberShorter(
   });
 }
 
-/** The line of the held revision once more: its file may have been written since. */
-function lineOf(held: Held, before: ObjectLine, { received, rows }: Shorter, at: string): ObjectLine {
+/** The line of a held object once more: its file may have been written since. */
+export function lineAgain(held: Held, before: ObjectLine): ObjectLine {
   const { replaces: _, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
+  return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }) };
+}
+
+function lineOf(held: Held, before: ObjectLine, { received, rows }: Shorter, at: string): ObjectLine {
   const { etag, lastModified, zipBytes, sha256 } = received;
   return {
-    ...line,
-    fileBytes,
-    fileSha256,
-    ...(fileRows === undefined ? {} : { fileRows }),
+    ...lineAgain(held, before),
     shorter: {
       ...(etag === undefined ? {} : { etag }),
       ...(lastModified === undefined ? {} : { lastModified }),

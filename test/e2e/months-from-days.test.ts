@@ -271,6 +271,57 @@ describe('a monthly object without some of its days', () => {
     await isLikeItsDays('short', 'SHORTUSDT');
   });
 
+  it.each(['SIGKILL', 'SIGINT'] as const)(
+    'gives way to its days in the run after one that %s ended, with symbols and without',
+    async (signal) => {
+      const symbol = `${signal}USDT`;
+      publishMonth(
+        symbol,
+        DAYS.filter((day) => day !== DAYS[10]),
+      );
+      publishDays(symbol);
+      for (const next of [() => vision('cut', symbol), () => run('vision', 'cut', '--json')]) {
+        rmSync(join(scratch, 'cut'), { recursive: true, force: true });
+        const month = ['--interval', '1h', '--symbols', symbol, '--from', '2024-01-01', '--to', '2024-01-31'];
+        const args = ['vision', ...month, '--archive-url', archive.url, '--out', join(scratch, 'cut')];
+        await cryptodl([...args, ...FAST], {
+          onSpawn: (child) => {
+            archive.fault = (path) => {
+              if (!path.includes('/daily/') || !path.endsWith('.zip')) return false;
+              child.kill(signal);
+              return true;
+            };
+          },
+        });
+        archive.fault = undefined;
+        expect((await next()).code).toBe(0);
+        await isLikeItsDays('cut', symbol);
+      }
+    },
+  );
+
+  it('is a failure in the report where --max-duration leaves no time for its days', async () => {
+    publishMonth(
+      'TIMEUSDT',
+      DAYS.filter((day) => day !== DAYS[10]),
+    );
+    publishDays('TIMEUSDT');
+    archive.fault = (path, request, response) => {
+      if (path.includes('/daily/') || !path.endsWith('.zip')) return false;
+      setTimeout(() => {
+        archive.serve(request, response);
+      }, 3000);
+      return true;
+    };
+    const ended = await vision('time', 'TIMEUSDT', '--max-duration', '2s');
+    archive.fault = undefined;
+    expect(ended.events.at(-1)).toMatchObject({ outcomes: { failed: 1 }, exitCode: 3 });
+    const report = String(ended.events.at(-1)?.['failures']);
+    const retried = await run('retry', 'time', report, '--json');
+    expect(retried.events.at(-1)).toMatchObject({ outcomes: { failed: 0 }, exitCode: 0 });
+    await isLikeItsDays('time', 'TIMEUSDT');
+  });
+
   it('gives way to days that have a part of what it lacks', async () => {
     publishMonth('PARTUSDT', [...DAYS.slice(0, 10), ...DAYS.slice(12)]);
     publishDays('PARTUSDT', [...DAYS.slice(0, 11), ...DAYS.slice(12)]);
@@ -285,6 +336,8 @@ describe('a monthly object without some of its days', () => {
       expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1, absent: 0 }, exitCode: 0 });
       expect(stderr).toContain('720 of 744 rows; cryptodl audit compares it with its days');
       expect(dailyRequests()).toEqual([]);
+      const again = await vision('hole', symbol);
+      expect(again.events.at(-1)).toMatchObject({ outcomes: { partial: 0, skipped: 1 }, exitCode: 0 });
     }
   });
 
