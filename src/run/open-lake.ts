@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, toCryptodlError } from '../errors.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
+import { runFolderIn } from './places.js';
 import { finishCommits } from '../lake/redo.js';
 import type { RefusedCommit } from '../lake/redo.js';
 import type { Session } from './session.js';
@@ -30,6 +32,8 @@ export async function openLake(session: Session, command: string): Promise<OpenL
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
+    // A lake that is new has its identity only now.
+    session.runFolder = runFolderIn(dirname(session.runFolder), session.paths);
     // The run folder of another user is of no use to this one.
     if (!(await clearLeftover(session, session.runFolder, '--temp-dir'))) {
       session.runFolder += `-of-uid-${process.getuid?.() ?? ''}`;

@@ -1,5 +1,6 @@
 /** Where a run's things are: hosts, state, spool. */
 import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { errnoOf, usage } from '../errors.js';
@@ -39,7 +40,25 @@ function homeOfUser(): string {
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
 export function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {
   if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
-  const lake = createHash('sha256').update(paths.root).digest('hex').slice(0, 12);
   const given = options['temp-dir'];
-  return join(given === undefined ? paths.staging : absolutePath(given, home), `run-${lake}`);
+  return runFolderIn(given === undefined ? paths.staging : absolutePath(given, home), paths);
+}
+
+/** Two containers may have two lakes at one path, and a folder for temporary files in common. */
+export function runFolderIn(folder: string, { root, own }: LakePaths): string {
+  const lake = createHash('sha256')
+    .update(`${identityOf(own)}:${root}`)
+    .digest('hex')
+    .slice(0, 12);
+  return join(folder, `run-${lake}`);
+}
+
+function identityOf(folder: string): string {
+  try {
+    const { dev, ino } = statSync(folder, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    // It is not there yet, or cannot be used, which is told where it is opened.
+    return '';
+  }
 }

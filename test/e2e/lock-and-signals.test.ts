@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -155,6 +156,24 @@ describe('one lake, several runs', () => {
       },
     };
   }
+
+  it('a run clears no temporary files of another lake that had the same path, and clears its own', async () => {
+    const [out, temp] = [join(scratch, 'same-path'), join(scratch, 'shared-temp')];
+    const flags = ['--temp-dir', temp];
+    const killed = await stalledRun(out, flags);
+    killed.child.kill('SIGKILL');
+    killed.release();
+    await killed.ended;
+    const [left = ''] = readdirSync(temp);
+    writeFileSync(join(temp, left, 'of-the-first'), '');
+    renameSync(out, `${out}-1`);
+    await cryptodlOk([...command(out), ...flags]);
+    expect(existsSync(join(temp, left, 'of-the-first'))).toBe(true);
+    renameSync(out, `${out}-2`);
+    renameSync(`${out}-1`, out);
+    await cryptodlOk([...command(out), ...flags]);
+    expect(filesBelow(temp)).toEqual([]);
+  });
 
   it('the second run on a lake exits 6 and names the holder; the first goes on undisturbed', async () => {
     const out = join(scratch, 'two');

@@ -316,9 +316,11 @@ describe('L: disks', () => {
       async (exit) => {
         const out = newLake(scene);
         chmodSync(join(scene.folder, '..'), 0o755);
-        const hash = createHash('sha256').update(out).digest('hex').slice(0, 12);
+        mkdirSync(join(out, '.cryptodl/tmp'), { recursive: true });
+        const { dev, ino } = statSync(join(out, '.cryptodl'), { bigint: true });
+        const hash = createHash('sha256').update(`${dev}:${ino}:${out}`).digest('hex').slice(0, 12);
         const left = join(out, '.cryptodl/tmp', nameOf(`run-${hash}`));
-        mkdirSync(left, { recursive: true });
+        mkdirSync(left);
         for (const folder of [out, join(out, '.cryptodl'), join(out, '.cryptodl/tmp')])
           chownSync(folder, 65534, 65534);
         writeFileSync(join(left, 'a.zip'), 'left');
