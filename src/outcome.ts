@@ -18,7 +18,7 @@ interface Written {
   readonly gaps?: readonly (readonly [string, string])[];
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
-  /** Rows with the id of another row of the object and other values. */
+  /** Rows with the id or the bar of another row of the object and other values, or of a bar beside the period. */
   readonly idConflicts?: number;
   /** Of the zip. */
   readonly bytes: number;

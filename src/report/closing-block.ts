@@ -107,7 +107,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
       ? [
           named(
             tally,
-            'with rows of the same id and different values',
+            'with rows of the same id or bar and different values',
             'idConflicts',
             tally.conflictingObjects,
           ),
@@ -154,7 +154,9 @@ function shorterLines(tally: Tally): string[] {
 
 function partialLines(tally: Tally): string[] {
   const partial = tally.outcomes.partial - tally.shorter;
-  return partial > 0 ? named(tally, 'partial, fewer rows than the period has', 'partial', partial) : [];
+  return partial > 0
+    ? named(tally, 'partial, fewer or more rows than the period has', 'partial', partial)
+    : [];
 }
 
 function absentLines(tally: Tally, isTold: (reason: AbsenceReason) => boolean): string[] {

@@ -1,4 +1,5 @@
 /** The numbers of a run, counted once; closing block, JSON summary and exit code read them. */
+import { countText } from '../units.js';
 import type { CryptodlError, ErrorCode } from '../errors.js';
 import type { Outcome, OutcomeKind } from '../outcome.js';
 import type { AbsenceReason } from '../task.js';
@@ -33,7 +34,7 @@ export class Tally {
   withdrawn = 0;
   duplicates = 0;
   duplicatesAcross = 0;
-  /** Rows with the id of another row of their object and other values, and the objects. */
+  /** Rows with the id or the bar of another row of their object and other values, and the objects. */
   idConflicts = 0;
   conflictingObjects = 0;
   rows = 0;
@@ -123,11 +124,13 @@ function partialText(
     rows = 0,
     expectedRows,
     gaps = [],
-  }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps'>,
+    idConflicts = 0,
+  }: Pick<Outcome & { kind: 'partial' }, 'rows' | 'expectedRows' | 'gaps' | 'idConflicts'>,
 ): string {
   if (expectedRows === undefined) return `${key}: ${gaps.map(cutText).join(', ')}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
-  return `${key}: ${rows} of ${expectedRows} rows${hint}`;
+  if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${hint}`;
+  return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 
 /** One of the gaps ends with the day, the other begins with it. */

@@ -64,7 +64,8 @@ export async function writeObjects(
       continue;
     }
     const { replaces, ...facts } = written;
-    const isPartial = written.expectedRows !== undefined && (written.rows ?? 0) < written.expectedRows;
+    const { rows = 0, idConflicts = 0, expectedRows } = written;
+    const isPartial = expectedRows !== undefined && (rows < expectedRows || idConflicts > 0);
     const outcome: WrittenOutcome = {
       kind: isPartial ? 'partial' : 'ok',
       bytes: object.zipBytes,

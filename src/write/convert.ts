@@ -3,7 +3,7 @@ import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
-import { expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
+import { crowdedBars, expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
 import type { Sought } from './gaps.js';
 import type { Input } from './load-rows.js';
 import { compareOverlap, countLackedRows } from './overlap.js';
@@ -20,7 +20,7 @@ export interface ObjectFacts {
   readonly last: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates: number;
-  /** Rows with the id of another row and other values; absent: none. */
+  /** Rows with the id or the bar of another row and other values; absent: none. */
   readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
 }
@@ -78,7 +78,7 @@ async function writeRows(
     for (const line of revised.lines)
       lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
   if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
-  const gaps = await gapsOf(session, conversion, inputs, stats);
+  const { gaps, crowded } = await irregularities(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -89,7 +89,7 @@ async function writeRows(
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
     const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
-    const idConflicts = counts.conflictsOf(ordinal);
+    const idConflicts = crowded.get(ordinal) ?? counts.conflictsOf(ordinal);
     written.set(received.object.key, {
       rows,
       first: isoInstant(row, 'first'),
@@ -107,24 +107,36 @@ function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'ga
   return gaps.length === 0 ? {} : { gaps };
 }
 
-/** By ordinal; only what has too few rows, or rows out of order that may hide a gap, is looked through. */
-async function gapsOf(
+interface Irregularities {
+  readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
+  /** Rows beyond the first of their bar. */
+  readonly crowded: ReadonlyMap<number, number>;
+}
+
+/** By ordinal; only what has another number of rows than its period, or rows out of order or off the grid, is looked through. */
+async function irregularities(
   session: Session,
   conversion: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
-): Promise<ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>> {
+): Promise<Irregularities> {
   const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
   const suspects = isUnordered ? await offGrid(session, conversion) : new Set<number>();
-  const sought: Sought[] = [];
+  const few: Sought[] = [];
+  const odd: Sought[] = [];
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
     const { object } = received;
-    const expected = expectedRows(conversion.spec, conversion.series, object) ?? 0;
-    if (rows < expected || suspects.has(ordinal)) sought.push({ ordinal, period: object.period });
+    const expected = expectedRows(conversion.spec, conversion.series, object);
+    const isOdd = suspects.has(ordinal) || Number(row['off_grid']) > 0;
+    if (rows < (expected ?? 0) || isOdd) few.push({ ordinal, period: object.period });
+    if (rows > (expected ?? rows) || isOdd) odd.push({ ordinal, period: object.period });
   }
-  return findGaps(session, conversion, sought);
+  return {
+    gaps: await findGaps(session, conversion, few),
+    crowded: await crowdedBars(session, conversion, odd),
+  };
 }
 
 /** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */

@@ -1,10 +1,10 @@
-/** Where rows of a regular grain are missing within an object. */
+/** Where rows of a regular grain are missing within an object, and where there are more than one for a bar. */
 import { dayText } from '../calendar.js';
 import { MOST_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { rowSeconds } from '../venue/venue.js';
-import { instantOf } from './columns.js';
+import { instantOf, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
 import { quoteName } from '../sql.js';
@@ -18,6 +18,47 @@ export function expectedRows(
   const seconds = rowSeconds(spec, interval);
   if (seconds === undefined || rest?.open === true) return undefined;
   return ((period.to - period.from) * 86_400) / seconds;
+}
+
+/** Seconds of a bar; undefined for what has no bars, and for bars that are longer than a day, which open beside their period. */
+function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
+  const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
+  return seconds === undefined || seconds > 86_400 ? undefined : seconds;
+}
+
+/** Expression that is true for a row that is not on the grid of its interval. */
+export function isOffGrid(spec: DatasetSpec, series: Series): string {
+  const seconds = barSeconds(spec, series);
+  return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
+}
+
+/** Whether an object has so many bars that they must be of a shorter interval; bars that open off the grid are published. */
+export function hasShorterBars(
+  spec: DatasetSpec,
+  series: Series,
+  object: ArchiveObject,
+  rows: number,
+): boolean {
+  const expected = barSeconds(spec, series) === undefined ? undefined : expectedRows(spec, series, object);
+  return expected !== undefined && rows > 2 * expected;
+}
+
+/** By ordinal, 0 left out: rows beyond the first of each bar of the period, exact duplicates not counted. */
+export async function crowdedBars(
+  session: Session,
+  { spec, series }: Conversion,
+  sought: readonly Sought[],
+): Promise<ReadonlyMap<number, number>> {
+  const seconds = barSeconds(spec, series);
+  if (seconds === undefined || sought.length === 0) return new Map();
+  const [ordinal, instant] = [quoteName('.ordinal'), instantOf(spec)];
+  const cells = writtenColumns(spec).map(({ name }) => quoteName(name));
+  const rows = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)})
+    SELECT ord, count(*) - count(DISTINCT epoch_us(instant) // ${seconds * 1e6})
+        FILTER (instant >= from_at AND instant < to_at) AS crowded
+    FROM (SELECT DISTINCT ${cells.join(', ')}, ${instant} AS instant, ${ordinal} AS ord FROM rows) JOIN periods USING (ord)
+    GROUP BY ord HAVING crowded > 0`);
+  return new Map(rows.map((row) => [Number(row['ord']), Number(row['crowded'])]));
 }
 
 /** Objects of the relation `rows`, told by their ordinals. */
@@ -64,8 +105,7 @@ export async function offGrid(session: Session, { spec, series }: Conversion): P
 function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number): string {
   const grain = `INTERVAL ${seconds} SECOND`;
   const half = `INTERVAL ${seconds * 500} MILLISECOND`;
-  const periods = sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`);
-  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periods.join(', ')}
+  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)}
     ), own AS (
       SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantOf(spec)} AS instant FROM rows
     ), bounds AS (
@@ -81,6 +121,10 @@ function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number
     WHERE gap_to >= gap_from + ${half}
     QUALIFY row_number() OVER (PARTITION BY ord ORDER BY gap_from) <= ${MOST_GAPS}
     ORDER BY ord, gap_from`;
+}
+
+function periodsOf(sought: readonly Sought[]): string {
+  return sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`).join(', ');
 }
 
 function instants({ from, to }: ArchiveObject['period']): string[] {

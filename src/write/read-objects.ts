@@ -6,7 +6,7 @@ import { CryptodlError, toCryptodlError } from '../errors.js';
 import { firstWrongLine } from './check-rows.js';
 import type { Conversion } from './conversion.js';
 import { receivedColumns, rowLines } from './csv-input.js';
-import { isoInstant } from './gaps.js';
+import { expectedRows, hasShorterBars, isoInstant } from './gaps.js';
 import { gatherLarge, gatherSmall, isLarge, loadRows, stagedPath } from './load-rows.js';
 import type { Gathered, Input } from './load-rows.js';
 import { isWithinPeriod } from './period-bounds.js';
@@ -87,7 +87,7 @@ async function readRows(
   }
 }
 
-/** Whether rows were found that are not of the period of their object. */
+/** Whether rows were found that are not of the period of their object, or bars of a shorter interval. */
 function failOutside(
   { spec, series }: Conversion,
   inputs: readonly Input[],
@@ -99,6 +99,15 @@ function failOutside(
     const row = stats[index] ?? {};
     const [first, last] = [isoInstant(row, 'first'), isoInstant(row, 'last')];
     const { period, key } = received.object;
+    const [rows, unordered] = [Number(row['rows']), Number(row['unordered'])];
+    // Duplicates come out of order; the first row of an object may also follow a later object.
+    if (unordered <= 1 && hasShorterBars(spec, series, received.object, rows - unordered)) {
+      const expected = expectedRows(spec, series, received.object) ?? 0;
+      const text = `${received.name}: ${rows} rows, its period has ${expected} of ${series.interval ?? ''}`;
+      failed.set(key, new CryptodlError('row-malformed', text));
+      found = true;
+      continue;
+    }
     if (isWithinPeriod(spec, series.interval, period, { first, last })) continue;
     const text = `${received.name}: its rows are of ${first} … ${last}, its period is ${periodText(period)}`;
     failed.set(key, new CryptodlError('rows-outside-period', text));

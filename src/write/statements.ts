@@ -12,6 +12,7 @@ import {
   sortable,
   writtenColumns,
 } from './columns.js';
+import { isOffGrid } from './gaps.js';
 import { quoteName, quoteText } from '../sql.js';
 
 const ORDINAL = quoteName('.ordinal');
@@ -136,11 +137,11 @@ function readOurs(file: string, format: Format, spec: DatasetSpec): string {
   return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
-/** Per object: rows, first and last time, wrong rows, and rows that do not come strictly after the row before. */
-export function statsQuery({ spec }: Declared): string {
+/** Per object: rows, first and last time, wrong rows, rows off the grid, and rows that do not come strictly after the row before. */
+export function statsQuery({ spec, series }: Declared): string {
   const key = sortKey(spec);
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
+      count_if(NOT legal) AS wrong, count_if(${isOffGrid(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
     FROM (SELECT *, lag(key) OVER () AS previous
           FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantOf(spec)} AS instant, ${key} AS key FROM rows))
     GROUP BY ord ORDER BY min(number)`;

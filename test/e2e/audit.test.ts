@@ -241,7 +241,7 @@ describe('objects by themselves', () => {
       const out = `conflicts-${format}`;
       const written = await run('vision', out, ...what, '--format', format, '--cadence', 'daily');
       expect(written.events.at(-1)).toMatchObject({ idConflicts: 2, duplicatesDropped: 1, exitCode: 0 });
-      expect(written.stderr).toContain('1 with rows of the same id and different values');
+      expect(written.stderr).toContain('1 with rows of the same id or bar and different values');
       const lines = manifestLines(join(scratch, out, 'binance/spot/aggTrades/symbol=BTCUSDT'));
       expect(lines.map((line) => line['idConflicts'] ?? 0)).toEqual(
         lines.map((line) => (line['period'] === days[1] ? 2 : 0)),

@@ -687,6 +687,53 @@ describe('times', () => {
     },
   );
 
+  it('bars that are there twice with different values, missing, or of the next day make their object partial, and are told', async () => {
+    const series: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'TWICEUSDT' };
+    const of = (day: number, price?: string): string[] =>
+      bars(`2026-03-0${day}T00:00:00Z`, HOUR_MS, 24, price);
+    const other = of(1, '99.5')[5] ?? '';
+    const double = put(series, '2026-03-01', [...of(1).slice(0, 6), other, ...of(1).slice(6)].join(''));
+    const next = put(series, '2026-03-02', [...of(2), of(3, '99.5')[0]].join(''));
+    const half = (of(3)[7] ?? '').replace(/^\d+/, (open) => String(Number(open) + HOUR_MS / 2));
+    const instead = put(series, '2026-03-03', [...of(3).slice(0, 8), half, ...of(3).slice(9)].join(''));
+    const sound = put(series, '2026-03-04', [...of(4), of(4)[3]].join(''));
+    for (const format of ['parquet', 'csv']) {
+      const out = `twice-${format}`;
+      const asked = {
+        out,
+        days: ['2026-03-01', '2026-03-04'],
+        flags: ['--strict', '--format', format],
+      } as const;
+      const result = await run(series, asked);
+      expect(result.code).toBe(4);
+      expect(eventOf(result, double)).toMatchObject({ outcome: 'partial', rows: 25, idConflicts: 1 });
+      expect(eventOf(result, next)).toMatchObject({ outcome: 'partial', rows: 25, idConflicts: 1 });
+      expect(eventOf(result, instead)).toMatchObject({
+        outcome: 'partial',
+        rows: 24,
+        idConflicts: 1,
+        gaps: [['2026-03-03T08:30:00Z', '2026-03-03T09:00:00Z']],
+      });
+      expect(eventOf(result, sound)).toMatchObject({ outcome: 'ok', rows: 24, duplicates: 1 });
+      expect(eventOf(result, sound)).not.toHaveProperty('idConflicts');
+      expect(result.stderr).toContain(`${instead}: 23 of 24 bars, 1 row more`);
+      expect(result.stderr).toContain('3 with rows of the same id or bar and different values');
+    }
+  });
+
+  it('an object with the bars of a shorter interval is refused', async () => {
+    const series: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'SHORTUSDT' };
+    const key = put(series, '2026-03-01', bars('2026-03-01T00:00:00Z', 60_000, 1440).join(''));
+    const result = await run(series, { out: 'shorter-bars', days: ['2026-03-01', '2026-03-01'] });
+    expect(result.code).toBe(4);
+    expect(eventOf(result, key)).toMatchObject({
+      outcome: 'failed',
+      code: 'row-malformed',
+      retryable: false,
+    });
+    expect(result.stderr).toContain('1440 rows, its period has 24 of 1h');
+  });
+
   it('bars that open off by seconds and close early are kept to the millisecond', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'ODDUSDT' };
     const odd = [
