@@ -1,6 +1,6 @@
 /** Days of ticks that end hours before midnight, or begin hours after it, where the days around them do not. */
 import { parsePeriod } from '../calendar.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series } from '../task.js';
 
 const DAY_MS = 86_400_000;

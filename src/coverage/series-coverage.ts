@@ -1,6 +1,7 @@
 /** What a series holds of what it must hold, from the lines of its manifest alone. */
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
-import type { Manifest, ObjectLine } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Format, Series } from '../task.js';
 import { endOfDataset } from '../venue/ended.js';

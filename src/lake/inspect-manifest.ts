@@ -1,10 +1,12 @@
 /** A manifest line by line: what is damaged is told, not thrown. */
 import { join } from 'node:path';
-import { parsePeriod } from '../calendar.js';
 import { readInside } from './inside.js';
 import { MANIFEST } from './layout.js';
-import { applyLine, emptyManifest, NewerVersion } from './manifest.js';
-import type { DroppedLine, Manifest, ManifestLine } from './manifest.js';
+import { lineReader, NewerVersion } from './check-line.js';
+import type { LineReader } from './check-line.js';
+import { applyLine, emptyManifest } from './manifest.js';
+import type { Manifest } from './manifest.js';
+import type { DroppedLine, ManifestLine } from './manifest-line.js';
 
 interface DamagedLine {
   /** Counts from 1. */
@@ -30,6 +32,7 @@ export interface InspectedManifest {
 
 export async function inspectManifest(seriesFolder: string): Promise<InspectedManifest> {
   const text = await readInside(join(seriesFolder, MANIFEST));
+  const readLine = lineReader(seriesFolder);
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];
@@ -39,13 +42,13 @@ export async function inspectManifest(seriesFolder: string): Promise<InspectedMa
   const tail = lines.pop() ?? '';
   for (const [index, line] of lines.entries()) {
     const number = index + 1;
-    const read = readLine(manifest, line);
+    const read = readInto(manifest, readLine, line);
     if (read === 'newer') newer.push(number);
     else if (typeof read === 'string') damaged.push({ number, text: line, why: read });
     else if (read.kind === 'dropped') dropped.push(read);
     if (typeof read !== 'string' || read === 'newer') sound.push(line);
   }
-  if (tail !== '') damaged.push(tornLine(lines.length + 1, tail));
+  if (tail !== '') damaged.push(tornLine(readLine, lines.length + 1, tail));
   return { exists: text !== undefined, manifest, sound, damaged, newer, dropped };
 }
 
@@ -55,53 +58,19 @@ export function uninspected(): InspectedManifest {
 }
 
 /** The line, or why it is none; its word counts from now on. */
-function readLine(manifest: Manifest, text: string): ManifestLine | string {
+function readInto(manifest: Manifest, readLine: LineReader, text: string): ManifestLine | string {
   try {
-    const line = JSON.parse(text) as ManifestLine;
-    const wrong = wrongField(line);
-    if (wrong !== undefined) return wrong;
+    const line = readLine(text);
     applyLine(manifest, line);
     return line;
   } catch (error) {
-    if (error instanceof NewerVersion) return 'newer';
-    return error instanceof SyntaxError ? 'it is no JSON' : (error as Error).message;
+    return error instanceof NewerVersion ? 'newer' : (error as Error).message;
   }
 }
 
-function tornLine(number: number, text: string): DamagedLine {
-  const read = readLine(emptyManifest(), text);
+function tornLine(readLine: LineReader, number: number, text: string): DamagedLine {
+  const read = readInto(emptyManifest(), readLine, text);
   return typeof read === 'string'
     ? { number, text, why: 'it was not written to its end' }
     : { number, text, why: 'it has no line end, so it does not count', isWhole: true };
-}
-
-const DIGEST = /^[0-9a-f]{64}$/;
-
-/** What is not as it is written; lines of a later version are not looked at. */
-function wrongField(line: unknown): string | undefined {
-  if (typeof line !== 'object' || line === null) return 'it is no object';
-  const fields = line as Record<string, unknown>;
-  if (fields['v'] !== 1 || fields['kind'] === 'absent') return undefined;
-  if (typeof fields['key'] !== 'string') return '"key" is no text';
-  if (fields['kind'] === 'dropped') return formatIn(fields) ? undefined : '"format" is unknown';
-  if (fields['kind'] !== 'object') return '"kind" is unknown';
-  return wrongInObject(fields);
-}
-
-function wrongInObject(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const cadence = fields['cadence'];
-  if (cadence !== 'daily' && cadence !== 'monthly') return '"cadence" is unknown';
-  if (parsePeriod(cadence, String(fields['period'])) === undefined) return '"period" is no period';
-  const digest = ['sha256', 'fileSha256'].find((name) => !DIGEST.test(String(fields[name])));
-  if (digest !== undefined) return `"${digest}" is no SHA-256`;
-  const settings = fields['settings'];
-  if (typeof settings !== 'object' || settings === null || !formatIn(settings as Record<string, unknown>))
-    return '"settings" say no format';
-  const counts = ['bytes', 'fileBytes', ...['rows', 'fileRows'].filter((name) => name in fields)];
-  const count = counts.find((name) => !Number.isSafeInteger(fields[name]) || Number(fields[name]) < 0);
-  return count === undefined ? undefined : `"${count}" is no count`;
-}
-
-function formatIn({ format }: Readonly<Record<string, unknown>>): boolean {
-  return format === 'parquet' || format === 'csv' || format === 'zip';
 }

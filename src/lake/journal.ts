@@ -6,10 +6,11 @@ import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { CryptodlError } from '../errors.js';
 import { isPartition, isPlainName, readInside } from './inside.js';
+import { lineCheck } from './check-line.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
 import { applyLine, emptyManifest } from './manifest.js';
-import type { ManifestLine } from './manifest.js';
+import type { ManifestLine } from './manifest-line.js';
 import type { Publication } from './publish.js';
 
 export interface Redo {
@@ -116,8 +117,9 @@ async function redoOf(
     publications.every(({ staged, target }) => isPlainName(staged) && isPartition(target)) &&
     dead.every(isPartition);
   if (!isInside) throw new JournalRefused('it names files that are no partitions of a series');
-  for (const line of lines) applyLine(emptyManifest(), line);
   const seriesFolder = await paths.folder(series);
+  const checked = lineCheck(seriesFolder);
+  for (const line of lines) applyLine(emptyManifest(), checked(line));
   return {
     seriesFolder,
     publications: publications.map(({ staged, target }) => ({

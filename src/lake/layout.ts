@@ -65,6 +65,17 @@ function valueOf(name: string | undefined, layer: string): string | undefined {
   return name?.startsWith(layer) === true ? originalName(name.slice(layer.length)) : undefined;
 }
 
+/** The inverse of `seriesFolder`, of a path that ends like it; undefined for any other. */
+export function seriesOfFolder(
+  path: string,
+): (Record<'market' | 'dataset' | 'symbol', string> & Pick<Series, 'interval'>) | undefined {
+  const found = /([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(path);
+  const [, market, dataset, interval, symbol] = found ?? [];
+  if (market === undefined || dataset === undefined || symbol === undefined) return undefined;
+  const names = { market, dataset: originalName(dataset), symbol: originalName(symbol) };
+  return interval === undefined ? names : { ...names, interval: originalName(interval) };
+}
+
 /** An archive key as a path below the lake's root (`--format zip`, quarantine). */
 export function keyFile(key: string): string {
   return key.split('/').map(safeName).join('/');

@@ -6,77 +6,17 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, ofFile } from '../errors.js';
-import type { ArchiveObject, Cadence, Format, Period, Revision, Settings, ShortObject } from '../task.js';
+import type { ArchiveObject, Format, Period, Revision } from '../task.js';
 import { Absences } from './absences.js';
-import type { AbsentLine } from './absences.js';
-import { isFileOfLake, openInside } from './inside.js';
+import { lineReader, NewerVersion } from './check-line.js';
+import { openInside } from './inside.js';
 import { MANIFEST } from './layout.js';
 import { syncDirectory } from './publish.js';
+import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { lengthOfWholeLines, wholeLines } from './whole-lines.js';
-
-export interface ObjectLine {
-  readonly v: 1;
-  readonly kind: 'object';
-  readonly key: string;
-  readonly cadence: Cadence;
-  /** `2024-01-15` or `2024-01`. */
-  readonly period: string;
-  readonly etag?: string;
-  readonly lastModified?: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  /** What vouched for the bytes: the sidecar, the listing's ETag, or only the zip's own CRC; REST's rows are looked at one by one. */
-  readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
-  /** The period was not over when its rows were asked for. */
-  readonly open?: true;
-  /** The revision of the same object that was held before. */
-  readonly replaces?: Revision;
-  /** A later revision that has fewer rows than this one, and was not taken for that. */
-  readonly shorter?: Revision & { readonly rows: number };
-  /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
-  readonly staleSidecar?: string;
-  /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */
-  readonly insteadOf?: ShortObject;
-  /** A monthly object that lacks whole days: whether its daily objects have them was not found out yet. */
-  readonly daysPending?: true;
-  /** Rows of this object in the file; absent for zip. */
-  readonly rows?: number;
-  /** ISO instants of the first and last row, by time. */
-  readonly first?: string;
-  readonly last?: string;
-  /** Exact duplicates within the object that were dropped. */
-  readonly duplicates?: number;
-  /** Rows with the id of another row of the object and other values: all of them are in the file. */
-  readonly idConflicts?: number;
-  /** Where rows of a regular grain are missing: ISO instants `[from, to)`, ascending, the first `MOST_GAPS` of them. */
-  readonly gaps?: readonly (readonly [string, string])[];
-  /** Relative to the series' folder; for zip to the lake's root. */
-  readonly file: string;
-  readonly fileBytes: number;
-  readonly fileSha256: string;
-  /** Rows of the whole file after this commit; absent for zip. */
-  readonly fileRows?: number;
-  readonly settings: Settings;
-  /** When it was committed, ISO. */
-  readonly at: string;
-  readonly tool: string;
-}
 
 /** More gaps than these within one object are not remembered one by one. */
 export const MOST_GAPS = 100;
-
-/** An object whose rows are no longer in its file; `repair` asks for what is not held since. */
-export interface DroppedLine {
-  readonly v: 1;
-  readonly kind: 'dropped';
-  readonly key: string;
-  readonly format: Format;
-  readonly at: string;
-  /** How it was written, where no other line of the series may tell. */
-  readonly settings?: Settings;
-}
-
-export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
 
 /** Whether its rows came from REST: what the archive publishes of the period takes their place. */
 export function isFromRest({ verified }: ObjectLine): boolean {
@@ -216,22 +156,20 @@ interface ReadLine {
  */
 export async function* manifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
   const file = join(seriesFolder, MANIFEST);
+  const readLine = lineReader(seriesFolder);
   let number = 0;
   for await (const texts of wholeLines(file)) {
     yield texts.map((text) => {
       number += 1;
       const where = `${file} line ${number}`;
       try {
-        return { where, line: knownLine(JSON.parse(text)) };
+        return { where, line: readLine(text) };
       } catch (error) {
         return refusedLine(where, error);
       }
     });
   }
 }
-
-/** Thrown with the version that a later cryptodl wrote. */
-export class NewerVersion extends Error {}
 
 function refusedLine(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
@@ -248,23 +186,11 @@ function refusedLine(where: string, cause: unknown): CryptodlError {
   });
 }
 
-/** Throws when the line makes no sense, and `NewerVersion`. */
-export function applyLine(manifest: Manifest, given: unknown): void {
-  const line = knownLine(given);
+/** Throws when a period of it is none. */
+export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else manifest[line.settings.format].add(line);
-}
-
-function knownLine(line: unknown): ManifestLine {
-  const { v: version } = line as { v: unknown };
-  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
-  if (version !== 1) throw new TypeError('unknown version');
-  const known = line as ManifestLine;
-  if (known.kind === 'dropped' || known.kind === 'absent') return known;
-  if (!isFileOfLake(known.settings.format, known.file))
-    throw new TypeError('"file" is no name of a file of the lake');
-  return known;
 }
 
 /** Puts a line on top of those before it. Returns why it cannot be: nothing of it is remembered then. */

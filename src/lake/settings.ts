@@ -1,7 +1,7 @@
 import { usage } from '../errors.js';
 import { seriesName } from '../task.js';
 import type { Format, Series, Settings } from '../task.js';
-import type { ObjectLine } from './manifest.js';
+import type { ObjectLine } from './manifest-line.js';
 
 /** What makes files of a format differ. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {

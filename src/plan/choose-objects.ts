@@ -1,6 +1,7 @@
 /** Which objects of a series stand for the wanted days: the rules of `--cadence` (design, section 3). */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
-import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period } from '../task.js';
 import { absenceReason } from './series-listing.js';
 import type { DatasetSpec } from '../venue/venue.js';

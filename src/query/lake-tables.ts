@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { parsePeriod } from '../calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
-import type { Held, Manifest, ObjectLine } from '../lake/manifest.js';
+import type { Held, Manifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import type { Market, Series, Settings } from '../task.js';
 

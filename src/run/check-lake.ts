@@ -5,7 +5,7 @@ import { DAY_MS } from '../calendar.js';
 import { setAside } from '../lake/aside.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
 import { refuseWriter } from '../lake/lock.js';
-import type { DroppedLine } from '../lake/manifest.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../plan/ordered.js';
 import { shownPath } from '../shown-path.js';
 import type { FileReader, RowsOf } from '../verify/check-file.js';

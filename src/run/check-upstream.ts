@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { DAY_MS, parsePeriod } from '../calendar.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Manifest, ObjectLine } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../plan/ordered.js';
 import { CryptodlError } from '../errors.js';
 import { listSeries } from '../plan/series-listing.js';

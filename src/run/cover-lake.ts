@@ -10,7 +10,7 @@ import type { Spans } from '../coverage/spans.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { emptyManifest, manifestLines, remember } from '../lake/manifest.js';
-import type { ManifestLine } from '../lake/manifest.js';
+import type { ManifestLine } from '../lake/manifest-line.js';
 import type { Format, Market, Series } from '../task.js';
 import type { HaltFacts } from '../venue/facts.js';
 import { findDataset } from '../venue/venue.js';

@@ -3,7 +3,7 @@ import { daysWithin, monthOf } from '../calendar.js';
 import type { CryptodlError, ErrorCode } from '../errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Outcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { SeriesRequest } from '../plan/plan-series.js';

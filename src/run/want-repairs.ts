@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { dayOf, dayPeriod } from '../calendar.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { DroppedLine, Held } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { shortMonthsOf } from '../plan/short-months.js';

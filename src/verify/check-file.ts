@@ -2,7 +2,8 @@
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../errors.js';
 import { linkOnTheWay } from '../lake/inside.js';
-import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { Format, Series, Settings } from '../task.js';

@@ -6,7 +6,8 @@ import { setAside, keepLines, rewriteManifest } from '../lake/aside.js';
 import type { LakePaths } from '../lake/layout.js';
 import { MANIFEST } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
-import type { DroppedLine } from '../lake/manifest.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
+import { areSettings } from '../lake/check-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';
 import type { Format, Settings } from '../task.js';
@@ -106,7 +107,8 @@ function formatInText(text: string): Format {
 function settingsInText(text: string): Settings | undefined {
   const [, found] = /"settings":(\{[^{}]*\})/.exec(text) ?? [];
   try {
-    return found === undefined ? undefined : (JSON.parse(found) as Settings);
+    const settings: unknown = found === undefined ? undefined : JSON.parse(found);
+    return areSettings(settings) ? settings : undefined;
   } catch {
     return undefined;
   }

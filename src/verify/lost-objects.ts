@@ -2,7 +2,8 @@
 import { basename } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../calendar.js';
 import { originalName } from '../lake/layout.js';
-import type { DroppedLine, Held, ObjectLine } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import type { Cadence, Format, Period, Series, Settings } from '../task.js';
 import { cadencesOf, objectKey, periodOfKey, restKey, seriesPrefix } from '../venue/keys.js';
 import { defaultPartition } from '../venue/venue.js';

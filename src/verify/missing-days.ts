@@ -1,7 +1,8 @@
 /** What `repair` asks for of a series: days that are missing between the first and the last held one, or not held as they should be. */
 import { monthOf } from '../calendar.js';
 import type { Absences } from '../lake/absences.js';
-import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { AbsenceReason, Period } from '../task.js';
 import { isHeld, periodsOf } from './lost-objects.js';
 

@@ -1,4 +1,4 @@
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series, Settings } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import type { ReceivedObject } from './csv-input.js';

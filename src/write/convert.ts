@@ -1,6 +1,6 @@
 /** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
 import { CryptodlError } from '../errors.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
 import { crowdedBars, expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';

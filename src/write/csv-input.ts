@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject } from '../task.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import { archivedColumns } from '../venue/venue.js';

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Settings } from '../task.js';
 import type { ColumnSpec } from '../venue/facts.js';
 import type { DatasetSpec } from '../venue/venue.js';

@@ -1,7 +1,7 @@
 /** A file that is about to be replaced may hold rows of which the manifest has lost the lines: they are not lost with it. */
 import { join } from 'node:path';
 import { setAside } from '../lake/aside.js';
-import type { DroppedLine } from '../lake/manifest.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from './csv-input.js';

@@ -6,7 +6,7 @@ import { periodText } from '../calendar.js';
 import type { Session } from '../duckdb.js';
 import { CryptodlError } from '../errors.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { PartitionPlan } from '../task.js';

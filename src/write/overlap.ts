@@ -2,7 +2,7 @@
 import { dayText, parsePeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import { rowSeconds } from '../venue/venue.js';
 import { instantOf, writtenColumns } from './columns.js';

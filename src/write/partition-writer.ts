@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { parsePeriod } from '../calendar.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../task.js';
 import type { PartitionPlan } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';

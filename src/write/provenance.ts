@@ -1,5 +1,5 @@
 /** Where the rows of a file come from, for the file itself. */
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../task.js';
 import { describeColumns } from '../venue/describe.js';
 import type { DatasetSpec } from '../venue/venue.js';

@@ -2,7 +2,7 @@
 import { dayPeriod } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../task.js';
 import type { ReceivedObject } from './csv-input.js';
 import { deadFiles, isApart, lostLines, overlappedFiles, overlaps } from './held-file.js';

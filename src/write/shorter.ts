@@ -1,7 +1,8 @@
 /** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
 import type { Clock } from '../clock.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
-import type { Held, ObjectLine } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Lock } from '../lake/lock.js';
 import type { Serialize } from '../lake/serialize.js';
 import type { Format } from '../task.js';

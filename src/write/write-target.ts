@@ -1,6 +1,6 @@
 /** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
 import { rename, rm } from 'node:fs/promises';
-import type { ObjectLine } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
 import {

@@ -61,7 +61,7 @@ describe('a series', () => {
   it('has what its lines say, and gaps for days and minutes that are not there', async () => {
     const lake = newLake({
       BTCUSDT: {
-        '2024-01-02': { duplicates: 3, replaces: { bytes: 1, sha256: '0', at: NOW } },
+        '2024-01-02': { duplicates: 3, replaces: { bytes: 1, sha256: '0'.repeat(64), at: NOW } },
         '2024-01-03': 'missing',
         '2024-01-04': 'missing',
         '2024-01-06': lacking('2024-01-06T03:00', '2024-01-06T03:10', 10),
@@ -145,6 +145,7 @@ describe('a series', () => {
     const lake = newLake({});
     const lines = ['00', '01', '02'].map((seconds, at) => ({
       ...klinesLine(`M${at}USDT`, '2024-01-10', {
+        key: `data/futures/um/daily/metrics/M${at}USDT/M${at}USDT-metrics-2024-01-10.zip`,
         rows: 286,
         gaps: [
           [`2024-01-10T03:05:${seconds}.500Z`, `2024-01-10T03:10:0${at}Z`],
@@ -178,7 +179,8 @@ describe('a series', () => {
 
   it('of a monthly object is cut to the days that are asked about', async () => {
     const lake = newLake({});
-    const month = { cadence: 'monthly', period: '2023-12', rows: 31 * 1440 - 5 };
+    const key = 'data/futures/um/monthly/klines/BTCUSDT/1m/BTCUSDT-1m-2023-12.zip';
+    const month = { key, cadence: 'monthly', period: '2023-12', rows: 31 * 1440 - 5 };
     const gaps = [['2023-12-30T00:00:00.000Z', '2023-12-30T00:05:00.000Z']];
     writeManifest(klinesFolder(lake, 'BTCUSDT'), [klinesLine('BTCUSDT', '2023-12-01', { ...month, gaps })]);
     const at = async (day: string): Promise<unknown> =>

@@ -288,6 +288,119 @@ describe('a manifest line', () => {
   });
 });
 
+describe('a line of another series', () => {
+  it('is damaged for every verb: the files of a series say nothing in the folder of another', async () => {
+    const { lake } = copy();
+    cpSync(join(lake, OTHER), join(lake, SERIES), { recursive: true });
+    const checked = await verify(lake, '--deep');
+    expect([checked.code, found(checked)]).toEqual([
+      4,
+      [...Array.from({ length: 4 }, () => `line-damaged ${MANIFEST}`), `unlisted ${SERIES}/2026-10.parquet`],
+    ]);
+    expect(checked.stdout).toContain('no object of this series');
+    for (const result of [
+      await going(lake),
+      await named(lake),
+      await sql(lake, 'SELECT count(*) FROM um_metrics'),
+    ]) {
+      expect(result).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`${MANIFEST} line 1 is damaged`) as string,
+      });
+    }
+    expect((await coverage(lake)).stdout).not.toContain('"BTCUSDT"');
+    expect((await repair(lake)).code).toBe(0);
+    expect((await verify(lake, '--deep')).code).toBe(0);
+    const symbols = await sql(lake, 'SELECT symbol, count(*) FROM um_metrics GROUP BY 1 ORDER BY 1');
+    // The file said nothing of BTCUSDT but its month: each day of it that is over is fetched.
+    expect(symbols.stdout.trim().split('\n').slice(1)).toEqual(['BTCUSDT,1440', 'ETHUSDT,1152']);
+    expect(manifestLines(join(lake, SERIES)).map(({ key }) => String(key))).not.toContainEqual(
+      expect.stringContaining('ETHUSDT'),
+    );
+  });
+
+  it.each(['data/../../etc/passwd', 'http://127.0.0.1/x.zip', 'data/futures/um/daily/metrics/ETHUSDT/x'])(
+    'also with the key %s',
+    async (key) => {
+      const { lake } = copy();
+      writeLine(lake, (line) => ({ ...line, key }));
+      expect(found(await verify(lake))).toContain(`line-damaged ${MANIFEST}`);
+      expect((await going(lake)).code).toBe(1);
+    },
+  );
+});
+
+/** Changes the last line of the manifest. */
+function writeLine(lake: string, change: (line: Record<string, unknown>) => object): void {
+  const lines: object[] = manifestLines(join(lake, SERIES));
+  lines.push(change(lines.pop() as Record<string, unknown>));
+  writeFileSync(join(lake, MANIFEST), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+}
+
+describe('a damaged letter in a manifest line', () => {
+  const settings =
+    (name: string, value: unknown) =>
+    (line: Record<string, unknown>): object => ({
+      ...line,
+      settings: { ...(line['settings'] as object), [name]: value },
+    });
+  const WRONG: readonly [string, (line: Record<string, unknown>) => object][] = [
+    ['format', settings('format', 'parpuet')],
+    ['partition', settings('partition', 'mnnth')],
+    ['cadence of the settings', settings('cadence', 'autn')],
+    ['numbers', settings('numbers', 'doubme')],
+    ['timestamps', settings('timestamps', 'uz')],
+    ['asPublished', settings('asPublished', 'falsf')],
+    ['cadence', (line) => ({ ...line, cadence: 'dailx' })],
+    ['verified', (line) => ({ ...line, verified: 'sidecas' })],
+    ['gaps', (line) => ({ ...line, gaps: 5 })],
+    ['a gap', (line) => ({ ...line, gaps: [['2026-10-04T01:00:00Z', 'x']] })],
+    ['replaces', (line) => ({ ...line, replaces: 1 })],
+    ['first', (line) => ({ ...line, first: '2O26' })],
+    ['rows', (line) => ({ ...line, rows: '288' })],
+  ];
+
+  it.each(WRONG)('%s: every verb names the line, and repair heals it', async (_, change) => {
+    const { lake } = copy();
+    writeLine(lake, change);
+    const checked = await verify(lake);
+    expect([checked.code, found(checked)]).toEqual([4, expect.arrayContaining([`line-damaged ${MANIFEST}`])]);
+    for (const result of [await going(lake), await coverage(lake)])
+      expect(result.stderr).toContain(`${MANIFEST} line 4 is damaged`);
+    expect((await verify(lake, '--fix')).code).toBe(4);
+    expect((await repair(lake)).code).toBe(0);
+    expect(found(await verify(lake))).toEqual([]);
+    expect(manifestLines(join(lake, SERIES)).at(-1)).toMatchObject({ period: '2026-10-04', rows: 288 });
+  });
+
+  it('of the only line of a series: repair fetches its object in the default settings', async () => {
+    const lake = join(scratch, 'single');
+    const of = ['--dataset', 'metrics', '--symbols', 'BTCUSDT'];
+    await cryptodlOk(['vision', ...of, '--from', '2026-10-04', '--to', '2026-10-04', ...places(lake)]);
+    writeLine(lake, settings('format', 'parpuet'));
+    expect((await verify(lake, '--fix')).code).toBe(4);
+    const repaired = await repair(lake);
+    expect([repaired.code, repaired.stderr]).toEqual([0, expect.not.stringContaining('unexpected')]);
+    expect((await coverage(lake)).stdout).toContain('"BTCUSDT"');
+    expect((await going(lake)).code).toBe(0);
+  });
+
+  it('of a dropped line with settings that an earlier version kept is damaged as well', async () => {
+    const { lake } = copy();
+    writeLine(lake, ({ key, settings: of }) => ({
+      v: 1,
+      kind: 'dropped',
+      key,
+      format: 'parquet',
+      at: '2026-10-05T00:00:00Z',
+      settings: { ...(of as object), format: 'parpuet' },
+    }));
+    expect(found(await verify(lake))).toContain(`line-damaged ${MANIFEST}`);
+    expect((await repair(lake)).code).toBe(0);
+    expect(found(await verify(lake))).toEqual([]);
+  });
+});
+
 describe('a symbolic link', () => {
   const AT = [SERIES, 'binance/um/metrics', 'binance/um', 'binance'];
 

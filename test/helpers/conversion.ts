@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dayOf, parsePeriod } from '../../src/calendar.js';
-import type { ObjectLine } from '../../src/lake/manifest.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Cadence, Market, Period, Series, Settings } from '../../src/task.js';
 import type { DatasetSpec } from '../../src/venue/venue.js';
 import { findDataset, loadVenue } from '../../src/venue/venue.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dayPeriod, dayText } from '../../src/calendar.js';
 import { cutStretches } from '../../src/coverage/cut-days.js';
 import { lakePaths } from '../../src/lake/layout.js';
-import type { ObjectLine } from '../../src/lake/manifest.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { CutDays } from '../../src/run/cut-days.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/task.js';
 import { loadVenue } from '../../src/venue/venue.js';

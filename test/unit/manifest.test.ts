@@ -7,7 +7,7 @@ import { monthOf } from '../../src/calendar.js';
 import { CryptodlError } from '../../src/errors.js';
 import { MANIFEST } from '../../src/lake/layout.js';
 import { appendManifest, Held, manifestLines, readManifest } from '../../src/lake/manifest.js';
-import type { ManifestLine } from '../../src/lake/manifest.js';
+import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

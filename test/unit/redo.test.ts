@@ -14,6 +14,7 @@ import { filesBelow } from '../helpers/lake.js';
 const scratch = scratchFolder();
 const venue = loadVenue();
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
+const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zip';
 const DEAD = `${SERIES}/2024-01-01.parquet`;
 const MADE = `${SERIES}/2024-01.parquet`;
 
@@ -30,7 +31,7 @@ async function interrupted(): Promise<LakePaths> {
     seriesFolder: join(paths.root, SERIES),
     publications: [{ staged, target: join(paths.root, MADE) }],
     dead: [join(paths.root, DEAD)],
-    lines: [objectLine('2024-01-01')],
+    lines: [objectLine('2024-01-01', { key: KEY })],
   });
   await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   rmSync(join(paths.root, MADE), { recursive: true });
@@ -72,7 +73,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
     seriesFolder: join(paths.root, SERIES),
     publications: [{ staged, target: join(paths.root, MADE) }],
     dead: [join(paths.root, MADE)],
-    lines: [objectLine('2024-01-01')],
+    lines: [objectLine('2024-01-01', { key: KEY })],
   });
   await expect(commit).rejects.toThrow('EISDIR');
   rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
@@ -100,7 +101,7 @@ it('a commit that cannot be written down removes nothing but what it staged', as
     seriesFolder: join(paths.root, SERIES),
     publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
     dead: [join(paths.root, DEAD)],
-    lines: [objectLine('2024-01-01')],
+    lines: [objectLine('2024-01-01', { key: KEY })],
   });
   await expect(commit).rejects.toThrow('ENOENT');
   expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);

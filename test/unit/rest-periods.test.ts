@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayText, monthOf, monthStart, periodText } from '../../src/calendar.js';
 import { Held } from '../../src/lake/manifest.js';
-import type { ObjectLine } from '../../src/lake/manifest.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';

@@ -1,0 +1,184 @@
+/** What a line of a manifest must be, field by field; every reader of manifests asks here. */
+import type { AbsenceReason, Cadence, Format, Settings } from '../task.js';
+import { isFileOfLake } from './inside.js';
+import { seriesOfFolder } from './layout.js';
+import type { ManifestLine, ObjectLine } from './manifest-line.js';
+
+/** Thrown with the version that a later cryptodl wrote. */
+export class NewerVersion extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The line that a text is. Throws `NewerVersion`, and otherwise with what is wrong; whether its periods are days of the calendar is not looked at. */
+export type LineReader = (text: string) => ManifestLine;
+
+export function lineReader(seriesFolder: string): LineReader {
+  const check = lineCheck(seriesFolder);
+  return (text) => check(parsed(text));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new TypeError('it is no JSON', { cause: error });
+  }
+}
+
+/** The same for what is no text any more. */
+export function lineCheck(seriesFolder: string): (line: unknown) => ManifestLine {
+  const isKey = keyCheck(seriesFolder);
+  return (line) => {
+    const wrong = wrongInLine(line, isKey);
+    if (wrong !== undefined) throw new TypeError(wrong);
+    return line as ManifestLine;
+  };
+}
+
+function wrongInLine(line: unknown, isKey: KeyCheck): string | undefined {
+  if (typeof line !== 'object' || line === null) return 'it is no object';
+  const fields = line as Fields;
+  const { v: version, kind } = fields;
+  if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
+  if (version !== 1) return 'unknown version';
+  if (kind === 'object') return wrongInObject(fields, isKey);
+  if (kind === 'absent') return wrongInAbsent(fields);
+  return kind === 'dropped' ? wrongInDropped(fields, isKey) : '"kind" is unknown';
+}
+
+const FORMATS: ReadonlySet<unknown> = new Set<Format>(['parquet', 'csv', 'zip']);
+const CADENCES: ReadonlySet<unknown> = new Set<Cadence>(['daily', 'monthly']);
+const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>(['sidecar', 'etag', 'crc', 'rest']);
+const REASONS: Readonly<Record<AbsenceReason, true>> = {
+  'not-listed-yet': true,
+  'not-published-yet': true,
+  hole: true,
+  halt: true,
+  delisted: true,
+  'dataset-ended': true,
+  'before-history': true,
+};
+const SETTINGS: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
+  format: FORMATS,
+  partition: new Set<Settings['partition']>(['day', 'month']),
+  cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
+  numbers: new Set<Settings['numbers']>(['double', 'string']),
+  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso']),
+  asPublished: new Set([true, false]),
+};
+const DIGEST = /^[0-9a-f]{64}$/;
+const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$/;
+const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
+const INSTANTS = ['first', 'last'] as const;
+
+function wrongInObject(fields: Fields, isKey: KeyCheck): string | undefined {
+  const { key, cadence, period, settings } = fields;
+  if (typeof key !== 'string') return '"key" is no text';
+  if (!CADENCES.has(cadence)) return '"cadence" is unknown';
+  if (typeof period !== 'string') return '"period" is no period';
+  if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is no SHA-256';
+  if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is no SHA-256';
+  const setting = wrongSetting(settings);
+  if (setting !== undefined) return setting;
+  if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
+  if (!isCount(fields['bytes'])) return '"bytes" is no count';
+  if (!isCount(fields['fileBytes'])) return '"fileBytes" is no count';
+  const count = COUNTS.find((name) => fields[name] !== undefined && !isCount(fields[name]));
+  if (count !== undefined) return `"${count}" is no count`;
+  const instant = INSTANTS.find((name) => fields[name] !== undefined && !isInstant(fields[name]));
+  if (instant !== undefined) return `"${instant}" is no instant`;
+  if (!isInstant(fields['at'])) return '"at" is no instant';
+  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" are no stretches of time';
+  const revision = wrongRevision(fields);
+  if (revision !== undefined) return revision;
+  if (!isFileOfLake((settings as Settings).format, fields['file']))
+    return '"file" is no name of a file of the lake';
+  return isKey(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
+}
+
+export function areSettings(value: unknown): value is Settings {
+  return wrongSetting(value) === undefined;
+}
+
+function wrongSetting(settings: unknown): string | undefined {
+  if (typeof settings !== 'object' || settings === null) return '"settings" are none';
+  const fields = settings as Fields;
+  for (const name in SETTINGS)
+    if (!SETTINGS[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;
+  return undefined;
+}
+
+function wrongRevision({ replaces, shorter, insteadOf }: Fields): string | undefined {
+  if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is no revision';
+  if (shorter !== undefined && !(isRevision(shorter) && isCount(shorter['rows'])))
+    return '"shorter" is no revision';
+  if (insteadOf === undefined) return undefined;
+  const isShort = isRevision(insteadOf) && isCount(insteadOf['rows']) && areGaps(insteadOf['gaps']);
+  return isShort ? undefined : '"insteadOf" is no revision';
+}
+
+function isRevision(value: unknown): value is Fields {
+  if (typeof value !== 'object' || value === null) return false;
+  const { bytes, sha256 } = value as Fields;
+  return isCount(bytes) && DIGEST.test(String(sha256));
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isInstant(value: unknown): boolean {
+  return typeof value === 'string' && INSTANT.test(value);
+}
+
+function areGaps(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((gap) => Array.isArray(gap) && gap.length === 2 && gap.every(isInstant))
+  );
+}
+
+function wrongInDropped({ key, format, settings }: Fields, isKey: KeyCheck): string | undefined {
+  if (typeof key !== 'string') return '"key" is no text';
+  if (!FORMATS.has(format)) return '"format" is unknown';
+  const setting = settings === undefined ? undefined : wrongSetting(settings);
+  if (setting !== undefined) return setting;
+  const period = /(\d{4}-\d{2}(?:-\d{2})?)(?:\.zip)?$/.exec(key)?.[1] ?? '';
+  const cadence = period.length === 'YYYY-MM'.length ? 'monthly' : 'daily';
+  return isKey(key, cadence, period) ? undefined : '"key" is no object of this series';
+}
+
+function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
+  if (!CADENCES.has(cadence)) return '"cadence" is unknown';
+  if (typeof first !== 'string' || typeof last !== 'string') return '"first" or "last" is no period';
+  if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
+  if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
+  if (refused !== undefined && !(isObject(refused) && FORMATS.has(refused['format'])))
+    return '"refused" is no revision';
+  if (rest === undefined) return undefined;
+  return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}
+
+type KeyCheck = (key: string, cadence: Cadence, period: string) => boolean;
+
+/**
+ * Whether a key is that of an object of the series whose folder it is. The archive keeps markets in folders of its own
+ * (`data/futures/um`), of which the last has the market's name.
+ */
+function keyCheck(seriesFolder: string): KeyCheck {
+  const series = seriesOfFolder(seriesFolder);
+  // No folder of a lake: it has no series to be compared with.
+  if (series === undefined) return () => true;
+  const { market, dataset, interval, symbol } = series;
+  const name = `${dataset}/${symbol}/${interval === undefined ? '' : `${interval}/`}${symbol}-${interval ?? dataset}-`;
+  const rest = ['rest', market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
+  return (key, cadence, period) => {
+    if (key === rest + period) return true;
+    const ending = `/${market}/${cadence}/${name}${period}.zip`;
+    return key.endsWith(ending) && /^data(\/[a-z]+)?$/.test(key.slice(0, -ending.length));
+  };
+}
