@@ -11,16 +11,28 @@ export interface Page {
   readonly known: number;
 }
 
+/** The shortest interval of candles; settlements are at least an hour apart. */
+const LEAST_STEP_MS = 1000;
+
 /**
  * The first rows from a start on. It ends at the requested end or with an empty page, not with a short one: nobody knows
  * how many rows a page may have.
  */
-export async function* startAnchored(get: GetPage, { from, to }: Span): AsyncGenerator<Page> {
+export async function* startAnchored(
+  get: GetPage,
+  { from, to }: Span,
+  leastMs = LEAST_STEP_MS,
+): AsyncGenerator<Page> {
   let start = from;
+  let nextMs = from;
   while (start < to) {
     const rows = await get({ startTime: start, endTime: to - 1 });
     const last = rows.at(-1);
     if (last === undefined) break;
+    // A host that answers each question with a row at its start would be asked for ever.
+    if (last.at < nextMs)
+      throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the one before it`);
+    nextMs = last.at + leastMs;
     // A page is refused when a row is before its start, so this is later.
     start = last.at + 1;
     yield { rows, known: start };

@@ -12,6 +12,9 @@ import type { Page } from './pagers.js';
 
 const HOUR_MS = 3_600_000;
 
+/** Settlements are further apart: by an hour at least, and a venue may add one. */
+const SETTLEMENT_STEP_MS = 60_000;
+
 export async function* seriesPages(
   client: RestClient,
   route: RouteSpec,
@@ -28,7 +31,10 @@ export async function* seriesPages(
 }
 
 function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): AsyncGenerator<Page> {
-  if (route.pager === 'start') return startAnchored(get, span);
+  if (route.pager === 'start')
+    return route.lookBackHours === 0
+      ? startAnchored(get, span)
+      : startAnchored(get, span, SETTLEMENT_STEP_MS);
   if (route.pager === 'id') return idAnchored(get, span);
   const longestMs = route.windowDays === undefined ? Number.POSITIVE_INFINITY : route.windowDays * DAY_MS - 1;
   return endAnchored(get, span, { limit: route.limit, stepMs: intervalMs(series.interval ?? ''), longestMs });

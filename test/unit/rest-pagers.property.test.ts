@@ -70,7 +70,7 @@ const span = fc
 describe('from a start on', () => {
   const cases = fc.record({
     span,
-    rows: fc.array(fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 9 * HOUR })), { maxLength: 60 }),
+    rows: fc.array(fc.oneof(fc.constant(1000), fc.integer({ min: 1000, max: 9 * HOUR })), { maxLength: 60 }),
     firstAfter: fc.nat(80 * HOUR),
     // Whatever the limit says: the venue has been seen to answer 1000 with 500.
     cap: fc.integer({ min: 1, max: 12 }),
@@ -86,6 +86,15 @@ describe('from a start on', () => {
         for (const query of server.asked) expect(query).toMatchObject({ endTime: wanted.to - 1 });
       }),
     );
+  });
+
+  it('a host that answers each question with a row at its start is not asked for ever', async () => {
+    const wanted = { from: BASE, to: BASE + 1000 * HOUR };
+    const server = modelServer(FUNDING, 100, (query) =>
+      'startTime' in query ? [funding({ at: query.startTime, id: 0 })] : [],
+    );
+    expect(await refusal(allPages(startAnchored(server.get, wanted)))).toMatchObject({ code: 'page-wrong' });
+    expect(server.asked.length).toBeLessThan(4);
   });
 });
 
