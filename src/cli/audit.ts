@@ -155,7 +155,7 @@ async function rebuild(
   signals: Signals,
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
-  const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options) });
+  const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options, io) });
   try {
     const told = await tellRun(
       {

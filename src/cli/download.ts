@@ -8,6 +8,7 @@ import type { Io } from '../io.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/surroundings.js';
+import { printLines } from '../printable.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
@@ -40,7 +41,7 @@ export interface Download {
 
 export async function download({ resolved, io, typed, verb, failures, blame }: Download): Promise<ExitCode> {
   const { options } = resolved;
-  const log = openLogOf(options);
+  const log = openLogOf(options, io);
   const reporter = openReporter(options, { io, log });
   const signals = watchSignals(io);
   const request: RunRequest = {
@@ -156,11 +157,14 @@ function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pin
   return new Pings({ url: options.ping, options, surroundings, clock, warn });
 }
 
-export function openLogOf(options: Options): Log {
+export function openLogOf(options: Options, io: Io): Log {
   return openLog({
     file: options['log-file'],
     level: options['log-level'],
     toStderr: options['log-level'] !== 'info',
+    warn: (message) => {
+      printLines(io.stderr, [`warning: ${message}`]);
+    },
   });
 }
 

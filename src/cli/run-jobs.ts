@@ -4,6 +4,7 @@ import { toCryptodlError } from '../errors.js';
 import { exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
+import { lakePaths } from '../lake/layout.js';
 import type { Resolved } from '../options/resolve.js';
 import { homeOf, surroundingsOf } from '../options/surroundings.js';
 import { createJobsReport } from '../report/failure-report.js';
@@ -17,7 +18,7 @@ import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { cutWarning } from '../run/want-failures.js';
-import { shownPath } from '../shown-path.js';
+import { absolutePath, shownPath } from '../shown-path.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
@@ -55,15 +56,15 @@ interface Shared {
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
-  await refuseBadReport(options.failures, earlier?.file);
+  const home = homeOf(io.environment);
+  await refuseBadReport(options.failures, earlier?.file, lakePaths(absolutePath(options.out, home)).failures);
   const startedMs = systemClock.monotonic();
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
     ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
-  const home = homeOf(io.environment);
   const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
   const report = createJobsReport(sharedReport(where), isWhole);
-  const log = openLogOf(options);
+  const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
     for (const job of jobs) {

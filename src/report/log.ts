@@ -1,7 +1,9 @@
 /** Owner of pino: the structured log, when somebody asked for one. */
+import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
+import { errnoOf, usage } from '../errors.js';
 import { linesText } from '../printable.js';
 import { makeFolderSync } from '../make-folder.js';
 
@@ -10,22 +12,82 @@ export interface Log {
   close(): void;
 }
 
+interface LogOptions {
+  readonly file: string | undefined;
+  readonly level: string;
+  readonly toStderr: boolean;
+  readonly warn: (message: string) => void;
+}
+
+interface Output {
+  write(text: string): void;
+  close(): void;
+}
+
 /** To a file, appended; without a file nothing is logged unless `toStderr`. */
-export function openLog(options: { file: string | undefined; level: string; toStderr: boolean }): Log {
-  if (options.file === undefined && !options.toStderr)
-    return { logger: pino({ level: 'silent' }), close: () => undefined };
-  if (options.file !== undefined) makeFolderSync(dirname(options.file));
-  const stream = destination({ dest: options.file ?? 2, sync: true, append: true });
+export function openLog({ file, level, toStderr, warn }: LogOptions): Log {
+  if (file === undefined && !toStderr) return { logger: pino({ level: 'silent' }), close: () => undefined };
+  const output = file === undefined ? standardError() : fileOutput(file, warn);
   return {
     logger: pino(
-      { level: options.level, base: null },
+      { level, base: null },
       {
-        write: (line) => stream.write(linesText([JSON.parse(line) as object])),
+        write: (line) => {
+          output.write(linesText([JSON.parse(line) as object]));
+        },
       },
     ),
     close: () => {
-      stream.flushSync();
-      if (options.file !== undefined) stream.end();
+      output.close();
     },
   };
+}
+
+function standardError(): Output {
+  const stream = destination({ dest: 2, sync: true });
+  return {
+    write: (text) => void stream.write(text),
+    close: () => {
+      stream.flushSync();
+    },
+  };
+}
+
+/** A log that cannot be written to its end costs a warning, not the run. */
+function fileOutput(path: string, warn: LogOptions['warn']): Output {
+  makeFolderSync(dirname(path));
+  const file = openFile(path);
+  let isBroken = false;
+  return {
+    write: (text) => {
+      if (isBroken) return;
+      try {
+        appendFileSync(file, text);
+      } catch (error) {
+        isBroken = true;
+        warn(`--log-file ${path} cannot be written (${errnoOf(error)}): the log ends here`);
+      }
+    },
+    close: () => {
+      closeSync(file);
+    },
+  };
+}
+
+/** Throws a usage error. Without a reader an ordinary open of a pipe would wait for ever. */
+function openFile(path: string): number {
+  const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
+  let first: number | undefined;
+  try {
+    first = isPipe ? openSync(path, constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
+    return openSync(path, 'a');
+  } catch (error) {
+    const why = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : errnoOf(error);
+    throw usage(
+      `--log-file ${path} cannot be written (${why})`,
+      'choose another --log-file, or leave it out',
+    );
+  } finally {
+    if (first !== undefined) closeSync(first);
+  }
 }

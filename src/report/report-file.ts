@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf } from '../errors.js';
 import { jsonText } from '../printable.js';
 import { makeFolder } from '../make-folder.js';
 import type { ReportHeader } from './read-failure-report.js';
@@ -86,12 +86,27 @@ async function openPlace(path: string): Promise<Opened> {
   const place = await reportPlace(path);
   const { O_WRONLY, O_NONBLOCK } = constants;
   // Without a reader an ordinary open of a pipe would wait for ever.
-  const first = place === 'pipe' ? await open(path, O_WRONLY | O_NONBLOCK) : undefined;
+  const first = place === 'pipe' ? await openPipe(path, O_WRONLY | O_NONBLOCK) : undefined;
   try {
     const isStream = place === 'pipe' || place === 'device';
     return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream };
   } finally {
     await first?.close();
+  }
+}
+
+async function openPipe(path: string, flags: number): Promise<FileHandle> {
+  try {
+    return await open(path, flags);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENXIO') throw error;
+    throw new CryptodlError(
+      'disk',
+      `nothing reads the pipe --failures ${path} (ENXIO): no report is written`,
+      {
+        hint: 'start the reader before the run, or choose a file',
+      },
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 /** What lies where a failure report is to be written: only a report is ever replaced or removed. */
 import { constants, createReadStream } from 'node:fs';
-import { access, lstat, stat } from 'node:fs/promises';
+import { access, lstat, open, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, usage } from '../errors.js';
@@ -21,6 +21,8 @@ export async function reportPlace(path: string): Promise<ReportPlace> {
   const target = link.isSymbolicLink() ? await statsOf(path, stat) : link;
   if (target?.isFIFO() === true) return 'pipe';
   if (target?.isCharacterDevice() === true) return 'device';
+  // In /dev no file can be made beside it.
+  if (target?.isSocket() === true) throw await refusal(path, 'is a socket', 'failures.jsonl');
   if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
   if (link.isDirectory()) throw await refusal(path, 'is a folder', join(path, 'failures.jsonl'));
   if (!link.isFile()) throw await refusal(path, 'is not a file, a pipe or a device to write text to');
@@ -29,12 +31,24 @@ export async function reportPlace(path: string): Promise<ReportPlace> {
   throw await refusal(path, 'is not a failure report, and is not replaced');
 }
 
+/** Throws a usage error when the folder of reports is there and is none. */
+export async function refuseBadFolder(folder: string): Promise<void> {
+  const facts = await statsOf(folder, stat);
+  if (facts === undefined || facts.isDirectory()) return;
+  throw usage(
+    `${folder} is not a folder, and failure reports are written into a folder of that name`,
+    'move it, or choose a file with --failures FILE',
+  );
+}
+
 /** Found out before the first byte, not with the first failure. Throws a usage error. */
 export async function refuseBadPlace(path: string): Promise<void> {
   const place = await reportPlace(path);
   try {
     await makeFolder(dirname(path));
     await access(place === 'free' ? dirname(path) : path, constants.W_OK);
+    // A service has no /dev/tty, which is told only when it is opened.
+    if (place === 'device') await (await open(path, constants.O_WRONLY | constants.O_NOCTTY)).close();
   } catch (error) {
     throw usage(
       `--failures ${path} cannot be written (${errnoOf(error)})`,

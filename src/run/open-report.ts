@@ -8,7 +8,7 @@ import type { FailureReport, RunHeader, ShareReport } from '../report/failure-re
 import type { CutLine } from '../report/read-failure-report.js';
 import { partialPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
-import { refuseBadPlace } from '../report/report-place.js';
+import { refuseBadFolder, refuseBadPlace } from '../report/report-place.js';
 import { absolutePath } from '../shown-path.js';
 import { TOOL_VERSION } from '../version.js';
 import type { Session } from './session.js';
@@ -45,13 +45,14 @@ function destination({ failures, earlier, own }: Destination): Pick<ReportFileOp
   return failures === undefined ? { path: own, mode: 'new' } : { path: failures, mode: 'overwrite' };
 }
 
-/** Throws the usage error of a place that no report may be written to. */
+/** Throws the usage error of a place that no report may be written to; `folder` has the reports of runs without --failures. */
 export async function refuseBadReport(
   failures: string | undefined,
   earlier: string | undefined,
+  folder: string,
 ): Promise<void> {
   const { path, mode } = destination({ failures, earlier, own: '' });
-  if (mode === 'new') return;
+  if (mode === 'new') return refuseBadFolder(folder);
   await refuseBadPlace(path);
   if (mode === 'replace') await refuseBadPlace(partialPath(path));
 }

@@ -118,11 +118,11 @@ async function beginLater({ resolved, clock, observer }: RunRequest, signal: Abo
 async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // What is wrong with a lake can only be told while nobody else writes it.
-    await refuseBadReport(session.options.failures, undefined);
+    await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => execute(open, request, await want(open, request)));
   }
   const wanted = await want(session, request);
-  await refuseBadReport(session.options.failures, request.failures?.file);
+  await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
   await waitUntilPublished(session, wanted);
   return locked(session, wanted.verb, (open) => execute(open, request, wanted));
 }

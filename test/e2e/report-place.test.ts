@@ -192,6 +192,37 @@ describe('what is not a failure report is refused before the run', () => {
     expect(readFileSync(join(cwd, 'report.jsonl'), 'utf8')).toBe(NOTES);
   });
 
+  it('a socket', async () => {
+    const server = createServer().listen(join(cwd, 'socket'));
+    await once(server, 'listening');
+    symlinkSync('socket', join(cwd, 'stderr'));
+    const result = await vision('stderr');
+    server.close();
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('--failures stderr is a socket'),
+    ]);
+    expect(result.stderr).toContain('--failures failures.jsonl');
+  });
+
+  it.skipIf(process.platform !== 'linux')('a terminal that a service does not have', async () => {
+    const wrap = ['setsid', '--wait'];
+    const asked = ['vision', ...WANTED, '--failures', '/dev/tty', ...FAST];
+    const result = await cryptodl(asked, { cwd, env: env(), wrap });
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('--failures /dev/tty cannot be written (ENXIO)'),
+    ]);
+  });
+
+  it('a file in the place of the folder that has the reports of runs without --failures', async () => {
+    mkdirSync(join(cwd, 'lake'));
+    writeFileSync(join(cwd, 'lake/failures'), NOTES);
+    const result = await cli(['vision', ...WANTED]);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('failures is not a folder')]);
+    expect(existsSync(join(cwd, 'lake/binance'))).toBe(false);
+  });
+
   it('also of a run of jobs, and of a retry', async () => {
     writeFileSync(join(cwd, 'notes.txt'), NOTES);
     const job = 'jobs: { a: { verb: vision, symbols: BTCUSDT, interval: 1h, days: 1, out: lake } }';
@@ -208,6 +239,27 @@ describe('what is not a failure report is refused before the run', () => {
     const beside = await cli(['retry', 'report.jsonl']);
     expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining('report.jsonl.partial is not')]);
     expect(readFileSync(join(cwd, 'report.jsonl.partial'), 'utf8')).toBe(NOTES);
+  });
+});
+
+describe('--log-file', () => {
+  const logged = (file: string): Promise<CliResult> => {
+    const wrap = process.platform === 'linux' ? ['timeout', '--signal=KILL', '50'] : [];
+    const asked = ['vision', ...WANTED, '--log-file', file, '--log-level', 'trace', ...FAST];
+    return cryptodl(asked, { cwd, env: env(), wrap });
+  };
+
+  it('that is a pipe without a reader is refused', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    const result = await logged('pipe');
+    expect([result.code, result.signal]).toEqual([2, null]);
+    expect(result.stderr).toContain('--log-file pipe cannot be written (nothing reads it, ENXIO)');
+  }, 120_000);
+
+  it.skipIf(process.platform !== 'linux')('that takes nothing costs one warning, not the run', async () => {
+    const result = await logged('/dev/full');
+    expect(result.code).toBe(0);
+    expect(result.stderr.match(/^warning: --log-file \/dev\/full .*ENOSPC/gm)).toHaveLength(1);
   });
 });
 
@@ -276,7 +328,10 @@ describe('what may lie there', () => {
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
     failing();
     const result = await vision('pipe');
-    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('ENXIO')]);
+    expect([result.code, result.stderr]).toEqual([
+      1,
+      expect.stringContaining('nothing reads the pipe --failures pipe (ENXIO)'),
+    ]);
   });
 
   // A node of its own: the real /dev/null is never put at risk.
