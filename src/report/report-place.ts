@@ -21,8 +21,9 @@ export async function reportPlace(path: string): Promise<ReportPlace> {
   const target = link.isSymbolicLink() ? await statsOf(path, stat) : link;
   if (target?.isFIFO() === true) return 'pipe';
   if (target?.isCharacterDevice() === true) return 'device';
-  // In /dev no file can be made beside it.
-  if (target?.isSocket() === true) throw await refusal(path, 'is a socket', 'failures.jsonl');
+  // /dev/stderr of a service: in /dev no file can be made beside it.
+  if (link.isSymbolicLink() && target?.isSocket() === true)
+    throw await refusal(path, 'is a socket', 'failures.jsonl');
   if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
   if (link.isDirectory()) throw await refusal(path, 'is a folder', join(path, 'failures.jsonl'));
   if (!link.isFile()) throw await refusal(path, 'is not a file, a pipe or a device to write text to');
