@@ -1,10 +1,10 @@
 /** Several runs, one after the other: one report, one closing block, one exit code. */
+import { dirname } from 'node:path';
 import { systemClock } from '../clock.js';
 import { toCryptodlError } from '../errors.js';
 import { exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
-import { lakePaths } from '../lake/layout.js';
 import type { Resolved } from '../options/resolve.js';
 import { homeOf, surroundingsOf } from '../options/surroundings.js';
 import { createJobsReport } from '../report/failure-report.js';
@@ -18,7 +18,7 @@ import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { cutWarning } from '../run/want-failures.js';
-import { absolutePath, shownPath } from '../shown-path.js';
+import { shownPath } from '../shown-path.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
@@ -57,13 +57,14 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
   const home = homeOf(io.environment);
-  await refuseBadReport(options.failures, earlier?.file, lakePaths(absolutePath(options.out, home)).failures);
+  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
+  const shared = sharedReport(where);
+  await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
   const startedMs = systemClock.monotonic();
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
     ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
-  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
-  const report = createJobsReport(sharedReport(where), isWhole);
+  const report = createJobsReport(shared, isWhole);
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
