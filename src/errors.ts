@@ -68,6 +68,8 @@ const CATALOGUE = {
   'symbol-mismatch': PERMANENT,
   'file-empty': PERMANENT,
   'rows-outside-period': PERMANENT,
+  // A monthly object that lacks rows of held days, or has no others.
+  'month-incomplete': PERMANENT,
   'partition-incomplete': CONTENT,
   'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,

@@ -39,6 +39,8 @@ export interface ChooseContext {
   readonly recheckDays: number;
   /** First and last known periods of the dataset, in any of its series. */
   readonly spans: DatasetSpec['spans'];
+  /** Whether this monthly object may take the place of held days, where another day of the month is a hole; undefined: none may. */
+  readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
 /** Half-open day ranges, ascending and disjoint; `from` undefined means from the start of the series. */
@@ -61,7 +63,8 @@ export async function chooseObjects(
   };
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
-      const isWider = context.cadences.includes('daily') && days.length < lengthOf(month);
+      const isWider =
+        context.cadences.includes('daily') && days.length < lengthOf(month) && !holdsDay(context, month);
       const choice = choose(context, await context.list('monthly'), monthPeriod(month));
       add(monthText(month), isWider ? { ...choice, isWider } : choice);
       continue;
@@ -104,13 +107,35 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (!context.cadences.includes('monthly')) return false;
   if (!context.cadences.includes('daily')) return true;
   if (context.held.ofMonth(month) !== undefined) return true;
+  if (holdsDay(context, month)) return fillsHole(context, month, days);
   const first = monthStart(month);
   const end = monthStart(month + 1);
-  for (let day = first; day < end; day += 1) if (context.held.ofDay(day) !== undefined) return false;
   // A part of a month is taken from a monthly object only where there are no days to take.
   const prefersDays = context.partition === 'day' || days.length < end - first;
   if (prefersDays && (await listsSomeDay(context, first, end))) return false;
   return (await context.list('monthly')).objects.has(first);
+}
+
+function holdsDay({ held }: ChooseContext, month: number): boolean {
+  for (let day = monthStart(month); day < monthStart(month + 1); day += 1)
+    if (held.ofDay(day) !== undefined) return true;
+  return false;
+}
+
+/** Only the monthly object has one of the days, as far as the listing tells. */
+async function fillsHole(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
+  const { mayReplaceDays, held, today } = context;
+  if (mayReplaceDays === undefined) return false;
+  const daily = await context.list('daily');
+  const where = { today, span: context.spans.daily };
+  const isHole = (day: number): boolean =>
+    held.ofDay(day) === undefined &&
+    !daily.objects.has(day) &&
+    absenceReason(daily, dayPeriod(day), where) === 'hole';
+  if (!days.some(isHole)) return false;
+  const monthly = await context.list('monthly');
+  const listed = monthly.objects.get(monthStart(month));
+  return listed !== undefined && mayReplaceDays(withSidecar(context, monthly, listed, undefined));
 }
 
 async function listsSomeDay(context: ChooseContext, from: number, to: number): Promise<boolean> {
@@ -138,13 +163,14 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
 
 /** Only where a later run may meet the same revision once more: of most objects nothing depends on the sidecar's ETag. */
 function withSidecar(
-  { today, recheckDays }: ChooseContext,
+  { today, recheckDays, mayReplaceDays }: ChooseContext,
   { sidecars }: SeriesListing,
   listed: ArchiveObject,
   held: ObjectLine | undefined,
 ): ArchiveObject {
   const { from, to } = listed.period;
-  const isMet = held === undefined ? to > today - recheckDays : held.etag !== listed.etag;
+  const isMet =
+    held === undefined ? to > today - recheckDays || mayReplaceDays !== undefined : held.etag !== listed.etag;
   return sidecars !== undefined && isMet ? { ...listed, sidecarEtag: sidecars.get(from) ?? '' } : listed;
 }
 

@@ -12,6 +12,7 @@ import type { Cadence, PartitionPlan, Period, Series, Settings } from '../task.j
 import { objectKey } from '../venue/keys.js';
 import { findDataset, rowSeconds } from '../venue/venue.js';
 import type { Venue } from '../venue/venue.js';
+import { TOOL_VERSION } from '../version.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
@@ -42,6 +43,8 @@ export interface SeriesRequest {
   readonly emptyDays?: readonly number[];
   /** Held months without rows of some days, which make way for their days when the archive has those. */
   readonly shortMonths?: readonly ShortMonth[];
+  /** Held days make way for the monthly object where another day of their month is a hole. */
+  readonly fillsHolesFromMonths?: true;
 }
 
 /** The days `[from, to)` of a held month, and those of them of which it has no row. */
@@ -137,7 +140,7 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: str
 /** By label. `held` decides between objects, `known` is what there is. */
 async function chosenPeriods(
   context: PlanContext,
-  { series, settings, cadences, rest, exact }: SeriesRequest,
+  { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
   ranges: readonly DayRange[],
   { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
@@ -160,6 +163,9 @@ async function chosenPeriods(
       today: context.today,
       recheckDays: context.recheckDays,
       spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
+      ...(fillsHolesFromMonths === true
+        ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
+        : {}),
     },
     ranges,
   );

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { DAY_MS, monthOf, monthStart, monthText } from '../calendar.js';
+import { DAY_MS, dayPeriod, monthOf, monthStart, monthText } from '../calendar.js';
 import { createEngine } from '../duckdb.js';
 import type { Engine } from '../duckdb.js';
 import { CryptodlError, toCryptodlError } from '../errors.js';
 import type { MonthAudit } from '../audit-finding.js';
 import { mapOrdered } from '../plan/ordered.js';
-import { listSeries } from '../plan/series-listing.js';
+import { absenceReason, listSeries } from '../plan/series-listing.js';
 import type { SeriesListing } from '../plan/series-listing.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../task.js';
 import { cadencesOf } from '../venue/keys.js';
@@ -104,6 +104,8 @@ interface ListedMonth {
   readonly month: number;
   readonly monthly: ArchiveObject | undefined;
   readonly daily: readonly ArchiveObject[];
+  /** Days without a daily object while the series has some before and behind. */
+  readonly holes: readonly number[];
 }
 
 /** Those of which the archive has anything. */
@@ -116,6 +118,7 @@ async function monthsOf(session: Session, { series, from, to }: AuditedSeries): 
   const listings = new Map<Cadence, SeriesListing>();
   for (const cadence of cadencesOf(spec, series.interval))
     listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, want));
+  const daily = listings.get('daily');
   const objects = [...listings.values()].flatMap((listing) => [...listing.objects.values()]);
   const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
   const months: ListedMonth[] = [];
@@ -126,11 +129,23 @@ async function monthsOf(session: Session, { series, from, to }: AuditedSeries): 
     const listed = {
       month,
       monthly: listings.get('monthly')?.objects.get(days.from),
-      daily: [...(listings.get('daily')?.objects.values() ?? [])].filter(isOfMonth),
+      daily: [...(daily?.objects.values() ?? [])].filter(isOfMonth),
+      holes: daily === undefined ? [] : holesOf(daily, days, { today, span: spec.spans.daily }),
     };
     if (listed.monthly !== undefined || listed.daily.length > 0) months.push(listed);
   }
   return months;
+}
+
+function holesOf(
+  listing: SeriesListing,
+  { from, to }: { readonly from: number; readonly to: number },
+  where: Parameters<typeof absenceReason>[2],
+): number[] {
+  const days = Array.from({ length: to - from }, (_, index) => from + index);
+  return days.filter(
+    (day) => !listing.objects.has(day) && absenceReason(listing, dayPeriod(day), where) === 'hole',
+  );
 }
 
 interface DownloadedMonth extends ListedMonth {
@@ -171,7 +186,7 @@ async function download(
 async function look(
   session: Session,
   series: Series,
-  { month, monthly, daily, received, failed }: DownloadedMonth,
+  { month, monthly, daily, holes, received, failed }: DownloadedMonth,
   { engine, folder, labels }: Place & { readonly labels: DayLabels | undefined },
 ): Promise<{ month: AuditedMonth; labels: DayLabels | undefined }> {
   const spec = findDataset(session.venue, series.market, series.dataset);
@@ -181,6 +196,7 @@ async function look(
     series,
     month: monthText(month),
     received,
+    holes,
     labels,
     scratchPath: join(folder, randomUUID()),
   });

@@ -23,6 +23,7 @@ const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'symbol-mismatch',
   'file-empty',
   'rows-outside-period',
+  'month-incomplete',
 ]);
 
 export interface AbsenceContext {

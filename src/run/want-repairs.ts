@@ -121,6 +121,7 @@ function requestOf(
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
     ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held) } : {}),
+    ...(settings.partition === 'month' && format !== 'zip' ? { fillsHolesFromMonths: true } : {}),
     ...restOf(session, series, spec, { held, format }),
   };
 }

@@ -5,7 +5,7 @@ import type { CryptodlError } from '../errors.js';
 import type { Finding, MonthAudit } from '../audit-finding.js';
 import type { Series, Settings } from '../task.js';
 import type { DatasetSpec } from '../venue/venue.js';
-import { compareCadences, MONTHLY, rowsWithoutDay } from './compare-cadences.js';
+import { compareCadences, MONTHLY, rowsOfHoles, rowsWithoutDay } from './compare-cadences.js';
 import type { Compared } from './compare-cadences.js';
 import type { Conversion } from './conversion.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -21,6 +21,8 @@ export interface MonthObjects {
   readonly month: string;
   /** The monthly object, when there is one, and daily ones. */
   readonly received: readonly ReceivedObject[];
+  /** Days without a daily object while the series has some before and behind. */
+  readonly holes: readonly number[];
   /** Of the last day before, when that was looked at. */
   readonly labels: DayLabels | undefined;
   /** Other names start with it. */
@@ -94,6 +96,7 @@ async function lookAt(
       ? { findings: [], rows: 0 }
       : await compareCadences(session, objects, { days, key: monthly });
   const holes = monthly === undefined ? [] : await inspectDays(session, objects, { days, key: monthly });
+  const extra = monthly === undefined ? [] : await rowsOfHoles(session, objects, monthly);
   const labels = await inspectLabels(session, objects, { keyOf, before: objects.labels });
   const own = [
     ...(await inspectIds(session, objects, keyOf)),
@@ -102,7 +105,7 @@ async function lookAt(
   const period = parsePeriod('monthly', objects.month) ?? { from: 0, to: 0 };
   const month = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
   const daysCompared = monthly === undefined ? 0 : days.length;
-  const findings = [...compared.findings, ...holes, ...labels.findings, ...own];
+  const findings = [...compared.findings, ...extra, ...holes, ...labels.findings, ...own];
   return {
     audit: {
       ...auditOf(objects),

@@ -59,6 +59,23 @@ export function rowsWithoutDay(
   );
 }
 
+/** Rows of the monthly object on days that are holes in the daily cadence: nothing of them can be compared. */
+export async function rowsOfHoles(
+  session: Session,
+  declared: Declared & { readonly holes: readonly number[] },
+  key: string,
+): Promise<Finding[]> {
+  const { holes, spec } = declared;
+  if (holes.length === 0) return [];
+  const days = await session.rows(
+    `SELECT CAST(CAST(${instantOf(spec)} AS DATE) AS VARCHAR) AS day, count(*) AS n FROM rows
+     WHERE ${ORDINAL} = ${MONTHLY} AND (${within(declared, holes)}) GROUP BY day ORDER BY day`,
+  );
+  if (days.length === 0) return [];
+  const rows = days.reduce((sum, { n }) => sum + Number(n), 0);
+  return [{ kind: 'rows-extra', key, rows, days: days.map(({ day }) => String(day)) }];
+}
+
 type Side = 'monthly' | 'daily';
 type Found = Omit<Finding, 'key'> | undefined;
 

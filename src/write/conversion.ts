@@ -21,6 +21,8 @@ export interface Conversion {
   readonly overlap?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
   /** Objects of the archive that have changed there, in that file: rows that are gone are counted. */
   readonly revised?: { readonly file: string; readonly lines: readonly ObjectLine[] };
+  /** Days in that file that a monthly object takes the place of: it must have all of their rows, and more. */
+  readonly days?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
   /** Scratch of the input; other names start with it. */
   readonly csvPath: string;
   readonly targetPath: string;

@@ -3,10 +3,11 @@ import { CryptodlError } from '../errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
 import type { Row, Session } from '../duckdb.js';
+import { countText } from '../units.js';
 import { crowdedBars, expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
 import type { Sought } from './gaps.js';
 import type { Input } from './load-rows.js';
-import { compareOverlap, countLackedRows } from './overlap.js';
+import { compareOverlap, countLackedRows, rowsChanged } from './overlap.js';
 import type { Overlap } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
@@ -58,8 +59,26 @@ async function convertRight(session: Session, conversion: Conversion): Promise<C
   });
   if (read === undefined)
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  const worse =
+    conversion.days === undefined ? undefined : await whyWorse(session, conversion, conversion.days);
+  if (worse !== undefined) {
+    for (const { received } of read.inputs) failed.set(received.object.key, worse);
+    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  }
   const ordinals = ordinalsOf(read.inputs, kept).kept;
   return { ...(await writeRows(session, conversion, read, ordinals)), failed };
+}
+
+/** Undefined where the month has every row of the days, and more. */
+async function whyWorse(
+  session: Session,
+  conversion: Conversion,
+  days: NonNullable<Conversion['days']>,
+): Promise<CryptodlError | undefined> {
+  const { lost, gained } = await rowsChanged(session, conversion, days);
+  if (lost === 0 && gained > 0) return undefined;
+  const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of days that are held` : 'it has no other rows';
+  return new CryptodlError('month-incomplete', `${why}: the held days stay as they are`);
 }
 
 async function writeRows(

@@ -83,6 +83,7 @@ async function convertPart(
   const { kept, replaced, path } = inputs.held;
   const comparable = comparableLines(replaced, inputs.received);
   const revised = context.takesShorter ? [] : revisedLines(replaced, inputs.received);
+  const days = inputs.received.some(isMonth) ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
   const spec = specOf(context, plan);
   return convert(session, {
     spec,
@@ -92,6 +93,7 @@ async function convertPart(
     ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
     ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
     ...(revised.length === 0 ? {} : { revised: { file: path, lines: revised } }),
+    ...(days.length === 0 ? {} : { days: { file: path, replaced: days } }),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
@@ -109,6 +111,10 @@ function revisedLines(
       !isFromRest(line) &&
       received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256),
   );
+}
+
+function isMonth({ object: { period }, verified }: ReceivedObject): boolean {
+  return period.cadence === 'monthly' && verified !== 'rest';
 }
 
 /** What is replaced by the same period from the other source; of one source only. */

@@ -87,6 +87,24 @@ function keyOf(spec: DatasetSpec): string | undefined {
   return column?.type === 'integer' ? column.name : undefined;
 }
 
+/** Rows that these objects have in the file and the relation `rows` has not, and the other way round; by id, or by time. */
+export async function rowsChanged(
+  session: Session,
+  { spec, ...conversion }: Conversion,
+  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+): Promise<{ readonly lost: number; readonly gained: number }> {
+  const id = keyOf(spec);
+  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const spans = replaced.map(({ first = '', last = '' }) => [first, last] as const);
+  const held = `SELECT ${instantOf(spec)} AS instant, ${key} AS key FROM ${readHeld({ spec, ...conversion }, file)}`;
+  const [row] = await session.rows(
+    `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
+     FROM (SELECT key FROM (${held}) WHERE ${within(spans)}) h
+     FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,
+  );
+  return { lost: Number(row?.['lost']), gained: Number(row?.['gained']) };
+}
+
 function overlapQuery(
   conversion: Conversion,
   file: string,
