@@ -14,6 +14,7 @@ import { parseHolder, type HolderFile, type LockHolder } from './lock-holder.js'
 export const HEARTBEAT_MS = 15_000;
 /** A lock of another host or container that was not renewed for so long is free. */
 export const LEASE_MS = 60_000;
+const MOST_AHEAD_MS = 3_600_000;
 /** A renewal of this age is confirmed on the disk before a commit: the process may have been suspended. */
 const CONFIRM_AFTER_MS = 2 * HEARTBEAT_MS;
 
@@ -129,5 +130,8 @@ export async function fileSystemNow(directory: string): Promise<number | undefin
 
 /** Whether a lock file was not renewed for a whole lease; false for those of versions that renew none. */
 export function isExpired({ holder, mtimeMs }: HolderFile, nowMs: number | undefined): boolean {
-  return holder?.heartbeatMs !== undefined && nowMs !== undefined && nowMs - mtimeMs > LEASE_MS;
+  if (holder?.heartbeatMs === undefined || nowMs === undefined) return false;
+  // Clocks differ by minutes; a stamp that is hours ahead was forged, or its clock was set back since.
+  const ageMs = nowMs - mtimeMs;
+  return ageMs > LEASE_MS || ageMs < -MOST_AHEAD_MS;
 }

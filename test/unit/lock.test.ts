@@ -232,12 +232,13 @@ describe('a lock of another host or container', () => {
   }
 
   it.each([
-    ['another host', FOREIGN],
-    ['another container', { pidNamespace: 'pid:[1]', heartbeatMs: 15_000 }],
+    ['another host', 61, FOREIGN],
+    ['another container', 61, { pidNamespace: 'pid:[1]', heartbeatMs: 15_000 }],
+    ['another host that stamped it two hours ahead', -7200, FOREIGN],
   ])(
     'of %s is taken over without a heartbeat for a minute, and its holder is named',
-    async (_what, changes) => {
-      await leaveRenewed(61, changes);
+    async (_what, secondsAgo, changes) => {
+      await leaveRenewed(secondsAgo, changes);
       const lock = await acquireLock(directory, ME);
       expect(lock.takenFrom).toMatchObject({ ...changes, command: 'cryptodl vision' });
       expect(readLock()['pid']).toBe(process.pid);
