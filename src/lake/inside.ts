@@ -59,13 +59,26 @@ export function folderCheck(root: string): (place: string) => Promise<string> {
   };
 }
 
-/** Opens a file of the lake, but not what a symbolic link in its place leads to. */
+/** Opens a file of the lake, but not what a symbolic link in its place leads to, and no pipe, device or folder. */
 export async function openInside(path: string, flags: number): Promise<FileHandle> {
+  let file;
   try {
-    return await open(path, flags | constants.O_NOFOLLOW);
+    // Without it, the open of a pipe waits for its other end.
+    file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    throw errnoOf(error) === 'ELOOP' ? linkRefused(path) : error;
+    if (errnoOf(error) === 'ELOOP') throw linkRefused(path);
+    throw ['EISDIR', 'ENXIO'].includes(errnoOf(error)) ? noFile(path) : error;
   }
+  const isFile = (await file.stat()).isFile();
+  if (isFile) return file;
+  await file.close();
+  throw noFile(path);
+}
+
+function noFile(path: string): CryptodlError {
+  return new CryptodlError('disk', `${shownPath(path)} is no regular file`, {
+    hint: 'move it away; cryptodl verify tells what the lake then lacks',
+  });
 }
 
 /** The whole text of a file of the lake; undefined when there is none. */

@@ -29,6 +29,9 @@ export interface RowsOf {
   readonly columns: ReadonlySet<string> | undefined;
 }
 
+/** The file system does not let us read it. */
+export const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
+
 export interface FileCheck {
   readonly kind: 'missing' | 'damaged' | 'unreadable';
   readonly text: string;
@@ -54,7 +57,7 @@ export async function checkFile(
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT') return { kind: 'missing', text: 'the file is not there' };
-    if (!['EACCES', 'EPERM', 'EIO'].includes(errno)) throw error;
+    if (!UNREADABLE.has(errno)) throw error;
     return { kind: 'unreadable', text: `it cannot be read (${errno})` };
   }
 }

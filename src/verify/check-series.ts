@@ -1,5 +1,6 @@
 /** One series: its manifest line by line, its files against what the lines say, and files that no line names. */
 import { join } from 'node:path';
+import { CryptodlError, errnoOf } from '../errors.js';
 import { isPartition, linkOnTheWay, readInside } from '../lake/inside.js';
 import { keyFile, MANIFEST } from '../lake/layout.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
@@ -10,7 +11,7 @@ import { fileSize } from '../lake/publish.js';
 import type { Format, Series } from '../task.js';
 import { SIDECAR, seriesPrefix, sidecarText } from '../venue/keys.js';
 import type { Venue } from '../venue/venue.js';
-import { checkFile } from './check-file.js';
+import { checkFile, UNREADABLE } from './check-file.js';
 import type { FileReader } from './check-file.js';
 import { linkFinding } from './finding.js';
 import type { Finding } from './finding.js';
@@ -49,7 +50,12 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     const findings = [linkFinding(`${place}/${MANIFEST}`, folder.series)];
     return { folder, place, inspected: uninspected(), findings, files, bytes, broken };
   }
-  const inspected = await inspectManifest(folder.path);
+  const inspected = await inspectedOr(folder.path);
+  if (typeof inspected === 'string') {
+    const path = `${place}/${MANIFEST}`;
+    const findings: Finding[] = [{ kind: 'unreadable', path, text: inspected, series: folder.series }];
+    return { folder, place, inspected: uninspected(), findings, files, bytes, broken };
+  }
   const findings: Finding[] = lineFindings(folder.series, place, inspected);
   // What a later version says of its files is not known here: they are neither right nor wrong.
   if (inspected.newer.length > 0) return { folder, place, inspected, findings, files, bytes, broken };
@@ -85,6 +91,18 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
       series: folder.series,
     });
   return { folder, place, inspected, findings, files, bytes, broken };
+}
+
+/** Why a manifest cannot be read, when it cannot. */
+async function inspectedOr(folder: string): Promise<InspectedManifest | string> {
+  try {
+    return await inspectManifest(folder);
+  } catch (error) {
+    if (error instanceof CryptodlError) return 'it is no regular file';
+    const errno = errnoOf(error);
+    if (!UNREADABLE.has(errno)) throw error;
+    return `it cannot be read (${errno})`;
+  }
 }
 
 /** Of what is held, by file. */

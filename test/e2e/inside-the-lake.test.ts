@@ -509,6 +509,37 @@ describe('a symbolic link', () => {
     expect(left()).toEqual(before);
   });
 
+  it('nor is a pipe in its place: every verb names it, and verify goes on with the other series', async () => {
+    const { lake } = copy();
+    rmSync(join(lake, MANIFEST));
+    execFileSync('mkfifo', [join(lake, MANIFEST)]);
+    for (const { code, stderr } of [await named(lake), await going(lake)]) {
+      expect(code).toBe(1);
+      expect(stderr).toContain('_manifest.jsonl is no regular file');
+    }
+    expect((await repair(lake)).stderr).toContain('found      1 unreadable');
+    for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
+      expect(code).not.toBe(0);
+      expect(stderr).toContain('_manifest.jsonl is no regular file');
+    }
+    for (const result of [await verify(lake), await verify(lake, '--fix')]) {
+      expect(result.code).toBe(1);
+      expect(found(result)).toEqual([`unreadable ${MANIFEST}`]);
+    }
+  });
+
+  it('nor is a folder in its place', async () => {
+    const { lake } = copy();
+    rmSync(join(lake, MANIFEST));
+    mkdirSync(join(lake, MANIFEST));
+    const run = await named(lake);
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining('_manifest.jsonl is no regular file'),
+    ]);
+    expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
+  });
+
   it('in place of a partition is not read, and repair puts the file there', async () => {
     const { lake, outside } = copy();
     const partition = `${SERIES}/2026-10.parquet`;
