@@ -238,7 +238,7 @@ const FLAGS = {
     group: 'When',
     verbs: DOWNLOADS,
     value: 'TIME',
-    doc: 'after this long nothing new is begun: what is under way is finished and committed, the rest of the plan goes into the failure report (exit code 3)',
+    doc: 'after this long nothing new is begun: what is under way is finished and committed, the rest of the plan goes into the failure report; a run that still makes its plan ends without one (exit code 3)',
     parse: parse.duration,
     example: '2h',
     aka: ['max-time', 'time-limit'],
