@@ -91,6 +91,7 @@ describe('what is not a failure report is refused before the run', () => {
       `${header}\n${NOTES}`,
       `${header}\n${NOTES.trimEnd()}`,
       `${report}${NOTES}`,
+      `${report}my notes`,
       `${report}{"v":1,"kind":"note"}\n`,
       // Reports are read in parts of 64 KiB.
       `${report}${report.slice(header.length + 1).repeat(300)}${NOTES}`,
