@@ -51,10 +51,11 @@ export function seriesAt(venue: VenueFolders, place: string): Series | undefined
   const [top, market, dataset = '', ...layers] = place.split('/');
   const symbol = valueOf(layers.at(-1), 'symbol=');
   if (top !== venue.name || !isMarket(venue, market) || symbol === undefined) return undefined;
-  const series = { market, dataset: originalName(dataset), symbol };
-  if (layers.length === 1) return series;
+  const of = { market, dataset: originalName(dataset) };
+  if (layers.length === 1) return { ...of, symbol };
   const interval = layers.length === 2 ? valueOf(layers[0], 'interval=') : undefined;
-  return interval === undefined ? undefined : { ...series, interval };
+  // In the order of the planner: a file's word of itself has the series as it stands.
+  return interval === undefined ? undefined : { ...of, interval, symbol };
 }
 
 function isMarket({ markets }: VenueFolders, name: string | undefined): name is Market {
