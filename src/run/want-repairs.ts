@@ -121,7 +121,10 @@ function requestOf(
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
     ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held) } : {}),
-    ...(settings.partition === 'month' && format !== 'zip' ? { fillsHolesFromMonths: true } : {}),
+    // A file that is made anew has no rows that a month could be compared with.
+    ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
+      ? { fillsHolesFromMonths: true }
+      : {}),
     ...restOf(session, series, spec, { held, format }),
   };
 }
