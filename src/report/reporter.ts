@@ -168,6 +168,8 @@ export class Reporter implements Observer {
     const { job, stderr } = this.#options;
     const title = job === undefined || this.#isTitled ? [] : [`[${job}]`];
     this.#isTitled = true;
-    printLines(stderr, [...title, ...lines]);
+    // A tab separates cells only in tables for programs; here it is of a name.
+    const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
+    printLines(stderr, [...title, ...shown]);
   }
 }
