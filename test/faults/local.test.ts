@@ -84,7 +84,8 @@ async function expectNextRunCompletes(scene: FaultScene, out: string): Promise<F
 
 /** A lake that holds all ten objects: one run makes the first, the others are its copies. */
 async function heldLake(scene: FaultScene): Promise<{ out: string }> {
-  first ??= scene.run();
+  const first = firsts.get(scene) ?? scene.run();
+  firsts.set(scene, first);
   const { out: made, code } = await first;
   expect(code).toBe(0);
   const out = newLake(scene);
@@ -92,7 +93,8 @@ async function heldLake(scene: FaultScene): Promise<{ out: string }> {
   return { out };
 }
 
-let first: Promise<FaultRun> | undefined;
+/** A scene takes its lakes away at its end. */
+const firsts = new Map<FaultScene, Promise<FaultRun>>();
 let lakes = 0;
 /** A path of our own choice, for faults that must know it before the run. */
 function newLake(scene: FaultScene): string {
