@@ -44,12 +44,10 @@ export function runFolder(options: Options, paths: LakePaths, home: string | und
   return runFolderIn(given === undefined ? paths.staging : absolutePath(given, home), paths);
 }
 
-/** Two containers may have two lakes at one path, and a folder for temporary files in common. */
-export function runFolderIn(folder: string, { root, own }: LakePaths): string {
-  const lake = createHash('sha256')
-    .update(`${identityOf(own)}:${root}`)
-    .digest('hex')
-    .slice(0, 12);
+/** Two containers may have two lakes at one path, and a folder for temporary files in common; the lake's own is its alone. */
+export function runFolderIn(folder: string, { root, own, staging }: LakePaths): string {
+  const name = folder === staging ? root : `${identityOf(own)}:${root}`;
+  const lake = createHash('sha256').update(name).digest('hex').slice(0, 12);
   return join(folder, `run-${lake}`);
 }
 
