@@ -153,11 +153,9 @@ function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: Arch
 
 /** The listed revision was fetched by this version of the program before, and could not be taken. */
 function refusalOf(
-  { settings, revisions, refusals, takenAnyway }: DecideContext,
+  { settings, refusals, takenAnyway }: DecideContext,
   listed: ArchiveObject | undefined,
 ): Extract<Task['action'], { kind: 'skip' }>['refused'] {
-  // Only a zip lake can take what cannot be unpacked.
-  if (revisions === 'take' && settings.format === 'zip') return undefined;
   const line = listed === undefined ? undefined : refusals?.refusalOf(settings.format, listed);
   if (line === undefined || line.tool !== TOOL_VERSION || takenAnyway.has(line.failed)) return undefined;
   return { code: line.failed, at: line.at };
