@@ -75,7 +75,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
     dead: [join(paths.root, MADE)],
     lines: [objectLine('2024-01-01', { key: KEY })],
   });
-  await expect(commit).rejects.toThrow('EISDIR');
+  await expect(commit).rejects.toThrow('_manifest.jsonl is no regular file');
   rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
   expect(await finished(paths)).toBe(true);
 });
