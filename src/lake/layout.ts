@@ -48,33 +48,25 @@ export interface VenueFolders {
 
 /** The series whose folder has this place below the lake's root; undefined for any other place. */
 export function seriesAt(venue: VenueFolders, place: string): Series | undefined {
-  const [top, market, dataset = '', ...layers] = place.split('/');
-  const symbol = valueOf(layers.at(-1), 'symbol=');
-  if (top !== venue.name || !isMarket(venue, market) || symbol === undefined) return undefined;
-  const of = { market, dataset: originalName(dataset) };
-  if (layers.length === 1) return { ...of, symbol };
-  const interval = layers.length === 2 ? valueOf(layers[0], 'interval=') : undefined;
-  // In the order of the planner: a file's word of itself has the series as it stands.
-  return interval === undefined ? undefined : { ...of, interval, symbol };
+  const names = seriesOfFolder(place);
+  if (names === undefined || !isMarket(venue, names.market)) return undefined;
+  const series = { ...names, market: names.market };
+  // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but the lake never writes it.
+  return seriesFolder(venue.name, series) === place ? series : undefined;
 }
 
-function isMarket({ markets }: VenueFolders, name: string | undefined): name is Market {
-  return name !== undefined && Object.hasOwn(markets, name);
-}
-
-function valueOf(name: string | undefined, layer: string): string | undefined {
-  return name?.startsWith(layer) === true ? originalName(name.slice(layer.length)) : undefined;
+function isMarket({ markets }: VenueFolders, name: string): name is Market {
+  return Object.hasOwn(markets, name);
 }
 
 /** The inverse of `seriesFolder`, of a path that ends like it; undefined for any other. */
-export function seriesOfFolder(
-  path: string,
-): (Record<'market' | 'dataset' | 'symbol', string> & Pick<Series, 'interval'>) | undefined {
+export function seriesOfFolder(path: string): (Omit<Series, 'market'> & { market: string }) | undefined {
   const found = /([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(path);
   const [, market, dataset, interval, symbol] = found ?? [];
   if (market === undefined || dataset === undefined || symbol === undefined) return undefined;
-  const names = { market, dataset: originalName(dataset), symbol: originalName(symbol) };
-  return interval === undefined ? names : { ...names, interval: originalName(interval) };
+  const layer = interval === undefined ? {} : { interval: originalName(interval) };
+  // In the order of the planner: a file's word of itself has the series as it stands.
+  return { market, dataset: originalName(dataset), ...layer, symbol: originalName(symbol) };
 }
 
 /** An archive key as a path below the lake's root (`--format zip`, quarantine). */

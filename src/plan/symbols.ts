@@ -4,6 +4,9 @@ import { usage } from '../errors.js';
 import type { Correction } from '../errors.js';
 import { nearest } from '../did-you-mean.js';
 
+/** A file's name has at most 255 bytes: up to three for each of these, and then the interval, the date and the ending. */
+export const MOST_SYMBOL_CHARACTERS = 60;
+
 export interface SymbolPatterns {
   /** Names that must exist. */
   readonly names: readonly string[];
@@ -62,7 +65,12 @@ function isGlob(word: string): boolean {
 
 function refuseUnsafe(word: string, words: readonly string[]): void {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u0020\u007f/\\%]/.test(word) || /^!?\.+$/.test(word) || word === '!' || word.length > 100) {
+  if (
+    /[\u0000-\u0020\u007f/\\%]/.test(word) ||
+    /^!?\.+$/.test(word) ||
+    word === '!' ||
+    word.length > MOST_SYMBOL_CHARACTERS
+  ) {
     throw usage(
       `--symbols: ${JSON.stringify(word)} is not a symbol`,
       'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',

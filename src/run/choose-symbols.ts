@@ -1,7 +1,7 @@
 /** `--symbols` and `--quote` against what the archive has. */
 import { CryptodlError } from '../errors.js';
 import { isListingFault } from '../plan/listing.js';
-import { namesOnly, selectSymbols } from '../plan/symbols.js';
+import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from '../plan/symbols.js';
 import type { Selection, SymbolPatterns } from '../plan/symbols.js';
 import { byKey, datasetPrefix } from '../venue/keys.js';
 import type { DatasetSpec } from '../venue/venue.js';
@@ -9,6 +9,9 @@ import { refuseEnded } from './refuse-ended.js';
 import { datasetName } from './choose-datasets.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import type { Session } from './session.js';
+
+/** Of a symbol too long to be one, in a warning. */
+const SHOWN_CHARACTERS = 40;
 
 export interface ChosenSymbols {
   readonly selection: Selection;
@@ -72,10 +75,11 @@ function withoutListing(
 
 /** By market and dataset; of every cadence that one of its intervals has, because some symbols have months only. */
 export async function listedSymbols(
-  session: Pick<Session, 'venue' | 'listing'>,
+  session: Pick<Session, 'venue' | 'listing' | 'observer'>,
   datasets: readonly ChosenDataset[],
 ): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
   const listed = new Map<DatasetSpec, ReadonlySet<string>>();
+  const tooLong = new Set<string>();
   for (const { market, spec } of datasets) {
     if (listed.has(spec)) continue;
     const cadences = datasets
@@ -84,10 +88,15 @@ export async function listedSymbols(
     const symbols = new Set<string>();
     for (const cadence of new Set(cadences)) {
       const prefix = datasetPrefix(session.venue, market, cadence, spec.name);
-      for await (const symbol of session.listing.folders(prefix)) symbols.add(symbol);
+      for await (const symbol of session.listing.folders(prefix))
+        (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
     }
     listed.set(spec, symbols);
   }
+  for (const name of tooLong)
+    session.observer.warn(
+      `the archive lists a symbol of ${name.length} characters, which is left out: ${name.slice(0, SHOWN_CHARACTERS)}…`,
+    );
   return listed;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -75,6 +75,19 @@ describe('the plan', () => {
     lines.map(
       (line) => `${line.split('\t')[0] ?? ''} ${/(\d{4}-\d{2}(?:-\d{2})?)\.zip$/.exec(line)?.[1] ?? ''}`,
     );
+
+  it('goes on without a listed symbol whose name no folder can have, and names it', async () => {
+    const tooLong = 'X'.repeat(250);
+    const listed = join(folder, 'data/futures/um/daily/klines', tooLong);
+    mkdirSync(join(listed, '1h'), { recursive: true });
+    writeFileSync(join(listed, '1h/x.zip'), 'x');
+    const { code, stderr } = await run(['--symbols', 'all', '--days', '1'], 'too-long');
+    rmSync(listed, { recursive: true });
+    expect(stderr).toContain(
+      `the archive lists a symbol of 250 characters, which is left out: ${'X'.repeat(40)}…`,
+    );
+    expect(code).toBe(0);
+  });
 
   it('prints fetch or absent, bytes and key of every object on stdout, and nothing else', async () => {
     const lines = await dryRun(['--symbols', 'BTCUSDT', '--days', '7']);

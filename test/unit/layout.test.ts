@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve, sep, win32 } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyFile, lakePaths, originalName, safeName, seriesFolder } from '../../src/lake/layout.js';
+import { keyFile, lakePaths, originalName, safeName, seriesAt, seriesFolder } from '../../src/lake/layout.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const NASTY = [
@@ -86,6 +86,37 @@ it('a series has its Hive-style folder', () => {
   expect(seriesFolder('binance', klines)).toBe('binance/um/klines/interval=1m/symbol=币安人生USDT');
   const metrics = { market: 'cm', dataset: 'metrics', symbol: '../x' } as const;
   expect(seriesFolder('binance', metrics)).toBe('binance/cm/metrics/symbol=%2E.%2Fx');
+});
+
+describe('the series of a folder', () => {
+  const binance = { name: 'binance', markets: { spot: {}, um: {}, cm: {}, option: {} } };
+
+  it('is the one whose folder it is', () => {
+    const interval = fc.option(anyText, { nil: undefined });
+    fc.assert(
+      fc.property(anyText, interval, anyText, (dataset, maybe, symbol) => {
+        const layer = maybe === undefined ? {} : { interval: maybe };
+        const series = { market: 'um', dataset, ...layer, symbol } as const;
+        const found = seriesAt(binance, seriesFolder('binance', series));
+        expect(JSON.stringify(found)).toBe(JSON.stringify(series));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    'binance/um/klines/interval=1m/symbol=%42TCUSDT',
+    'binance/um/klines/interval=1%6D/symbol=BTCUSDT',
+    'binance/um/kline%73/interval=1m/symbol=BTCUSDT',
+    'binance/um/klines/interval=1m/interval=1m/symbol=BTCUSDT',
+    'lake/binance/um/klines/interval=1m/symbol=BTCUSDT',
+    'other/um/klines/interval=1m/symbol=BTCUSDT',
+    'binance/toString/klines/interval=1m/symbol=BTCUSDT',
+    'binance/um/symbol=BTCUSDT',
+    'binance/um/klines/interval=1m',
+  ])('is none at %s, which the lake never writes', (place) => {
+    expect(seriesAt(binance, place)).toBeUndefined();
+  });
 });
 
 it('a key keeps its layout, and one that climbs stays below the root', () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
+  copyFileSync,
   existsSync,
   lutimesSync,
   mkdirSync,
@@ -456,6 +457,14 @@ describe('what other users put in the way', () => {
       message: expect.stringContaining(forged()) as unknown,
       hint: expect.stringContaining('can be removed') as unknown,
     });
+  });
+
+  it('hundreds of claims keep a run out no longer than one', { timeout: 15_000 }, async () => {
+    await leaveFile({ host: 'elsewhere' });
+    for (let claim = 100; claim < 400; claim += 1)
+      copyFileSync(lockFile, join(directory, `lock-00000000-0000-4000-8000-000000000${claim}.claim`));
+    rmSync(lockFile);
+    expect(await refusal()).toMatch(/^other runs are taking this lake/);
   });
 
   it('a claim that is still being written is respected, and is removed ten seconds later', async () => {
