@@ -256,7 +256,6 @@ const DISK = new Set([
   'EPERM',
   'ENAMETOOLONG',
   'ENOTDIR',
-  'EISDIR',
   'EEXIST',
   'ENOENT',
   'EXDEV',
@@ -278,6 +277,12 @@ function diskError(error: unknown): CryptodlError | undefined {
     return new CryptodlError('disk', `a file may not grow as large as it must: ${error.message}`, {
       cause: error,
       hint: 'raise the limit of file sizes (ulimit -f), or choose a file system that takes larger files',
+    });
+  }
+  if (code === 'EISDIR' || code === 'ERR_FS_EISDIR') {
+    return new CryptodlError('disk', `a folder has the name of a file: ${error.message}`, {
+      cause: error,
+      hint: 'move the folder away, and run the same command again',
     });
   }
   if (DISK.has(code)) return new CryptodlError('disk', error.message, { cause: error });

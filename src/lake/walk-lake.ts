@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
 import type { Series } from '../task.js';
 import type { LakePaths, VenueFolders } from './layout.js';
-import { seriesAt } from './layout.js';
+import { MANIFEST, seriesAt } from './layout.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -60,9 +60,12 @@ async function* walkSeries(root: string, place: string, series: Series): AsyncGe
   const path = join(root, place);
   const { files, folders, links } = await entriesOf(path);
   const deeper: string[] = [];
-  for (const name of folders)
+  for (const name of folders) {
+    // A manifest that cannot be read is not a manifest that is not there.
+    if (name === MANIFEST) files.push(name);
     for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
       (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));
+  }
   yield { kind: 'series', series, path, files, deeper, links };
 }
 

@@ -21,6 +21,8 @@ export class Tally {
   readonly records = new FailureRecords();
   failedRetryable = 0;
   failedPermanent = 0;
+  /** Files of the lake that `repair` could not read. */
+  unreadable = 0;
   waitedTooLong = 0;
   unverified = 0;
   staleSidecars = 0;

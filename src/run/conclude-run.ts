@@ -44,7 +44,7 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
       signal: undefined,
       waitedTooLong: tally.waitedTooLong,
       failedRetryable: tally.failedRetryable + (ending.isCut ? 1 : 0),
-      failedPermanent: tally.failedPermanent,
+      failedPermanent: tally.failedPermanent + tally.unreadable,
       holes: tally.absentBy.hole ?? 0,
       partial: tally.outcomes.partial,
       strict: options.strict === true,

@@ -41,6 +41,11 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;
       hasEvidence ||= finding.done !== undefined;
       session.observer.event('finding', finding);
+      if (finding.kind !== 'unreadable') continue;
+      session.tally.unreadable += 1;
+      session.observer.warn(
+        `${finding.path} is left as it is: ${finding.text}; make it readable or move it away, and repair again`,
+      );
     }
     if (checked.check === undefined) continue;
     series += 1;

@@ -519,7 +519,9 @@ describe('a symbolic link', () => {
       expect(code).toBe(1);
       expect(stderr).toContain('_manifest.jsonl is no regular file');
     }
-    expect((await repair(lake)).stderr).toContain('found      1 unreadable');
+    const repaired = await repair(lake);
+    expect([repaired.code, repaired.stderr]).toEqual([4, expect.stringContaining('found      1 unreadable')]);
+    expect(repaired.stderr).toContain('is left as it is: it is no regular file; make it readable');
     for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
       expect(code).not.toBe(0);
       expect(stderr).toContain('_manifest.jsonl is no regular file');
@@ -534,12 +536,27 @@ describe('a symbolic link', () => {
     const { lake } = copy();
     rmSync(join(lake, MANIFEST));
     mkdirSync(join(lake, MANIFEST));
-    const run = await named(lake);
-    expect([run.code, run.stderr]).toEqual([
-      1,
-      expect.stringContaining('_manifest.jsonl is no regular file'),
-    ]);
+    for (const { code, stderr } of [await named(lake), await going(lake)])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('_manifest.jsonl is no regular file')]);
     expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
+  });
+
+  it('a folder in place of a partition is named with what to do, and nothing in it is lost', async () => {
+    const { lake } = copy();
+    const partition = join(lake, SERIES, '2026-10.parquet');
+    rmSync(partition);
+    mkdirSync(partition);
+    writeFileSync(join(partition, 'mine'), 'kept');
+    const { code, stderr } = await repair(lake);
+    expect(code).toBe(1);
+    expect(stderr).toContain('a folder has the name of a file');
+    expect(stderr).toContain('move the folder away, and run the same command again');
+    expect(filesBelow(join(lake, '.cryptodl/tmp'))).toEqual([]);
+    const [kept = ''] = filesBelow(join(lake, 'quarantine'));
+    expect(readFileSync(join(lake, 'quarantine', kept), 'utf8')).toBe('kept');
+    rmSync(partition, { recursive: true });
+    expect((await repair(lake)).code).toBe(0);
+    expect((await verify(lake)).code).toBe(0);
   });
 
   it('in place of a partition is not read, and repair puts the file there', async () => {
