@@ -17,6 +17,8 @@ export interface ReportFileOptions {
    * `replace`: takes the place of an earlier report when the run ends, even empty: what succeeded leaves it.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
+  /** Where a copy of a report to a pipe is kept until its reader has taken all of it. */
+  readonly copyPath?: string;
   /** The cut last line of the earlier report: it is kept as the last one, until it is removed by hand. */
   readonly cutLine?: string;
 }
@@ -32,20 +34,34 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
   const replaces = options.mode === 'replace';
   let path = replaces ? partialPath(options.path) : options.path;
   let isStream = false;
+  let copy: Opened | undefined;
+  let isLeft = false;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
     await makeFolder(dirname(path));
     const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
     ({ path, isStream } = opened);
-    const header = jsonText({ v: 1, kind: 'header', ...options.header });
-    await opened.handle.appendFile(`${header}\n`);
+    if (isStream && options.copyPath !== undefined && (await reportPlace(path)) === 'pipe')
+      copy = await openCopy(options.copyPath);
+    await write(opened.handle, `${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
     return opened.handle;
+  };
+  /** A pipe without a reader is not written to again; the copy goes on. */
+  const write = async (handle: FileHandle, text: string): Promise<void> => {
+    await copy?.handle.appendFile(text);
+    if (isLeft) return;
+    try {
+      await handle.appendFile(text);
+    } catch (error) {
+      if (copy === undefined || errnoOf(error) !== 'EPIPE') throw error;
+      isLeft = true;
+    }
   };
   return {
     append: async (lines) => {
       const opened = await (file ??= start());
-      const mine = tail.then(() => opened.appendFile(lines));
+      const mine = tail.then(() => write(opened, lines));
       tail = mine;
       await mine;
     },
@@ -56,9 +72,12 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       if (file === undefined) return undefined;
       const opened = await file;
       await tail;
-      if (options.cutLine !== undefined) await opened.appendFile(options.cutLine);
+      if (options.cutLine !== undefined) await write(opened, options.cutLine);
       if (!isStream) await opened.sync();
       await opened.close();
+      await copy?.handle.close();
+      if (copy !== undefined && isLeft) return copy.path;
+      if (copy !== undefined) await rm(copy.path);
       if (replaces && isComplete) await rename(path, options.path);
       else if (replaces) await rm(path);
       return replaces ? options.path : path;
@@ -108,6 +127,11 @@ async function openPipe(path: string, flags: number): Promise<FileHandle> {
       },
     );
   }
+}
+
+async function openCopy(path: string): Promise<Opened> {
+  await makeFolder(dirname(path));
+  return openNew(path);
 }
 
 /** Beside what an earlier run of the same second has left. */

@@ -39,10 +39,16 @@ interface Destination {
   readonly own: string;
 }
 
-function destination({ failures, earlier, own }: Destination): Pick<ReportFileOptions, 'path' | 'mode'> {
+function destination({
+  failures,
+  earlier,
+  own,
+}: Destination): Pick<ReportFileOptions, 'path' | 'mode' | 'copyPath'> {
   if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
     return { path: earlier, mode: 'replace' };
-  return failures === undefined ? { path: own, mode: 'new' } : { path: failures, mode: 'overwrite' };
+  return failures === undefined
+    ? { path: own, mode: 'new' }
+    : { path: failures, mode: 'overwrite', copyPath: own };
 }
 
 /** Throws the usage error of a place that no report may be written to; `folder` has the reports of runs without --failures. */

@@ -9,6 +9,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -34,7 +35,7 @@ let cwd: string;
 
 beforeAll(async () => {
   const folder = join(scratch, 'archive');
-  const days = { from: '2026-11-20', to: '2026-11-20', cadence: 'daily' } as const;
+  const days = { from: '2026-11-19', to: '2026-11-20', cadence: 'daily' } as const;
   makeArchive(folder, { ...days, market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'] });
   archive = await startArchive(folder);
 });
@@ -323,6 +324,30 @@ describe('what may lie there', () => {
       expect.stringContaining(KEY),
     ]);
     expect(lstatSync(join(cwd, 'pipe')).isFIFO()).toBe(true);
+    expect(readdirSync(join(cwd, 'lake/failures'))).toEqual([]);
+  });
+
+  it('a pipe whose reader leaves early ends no run, and the whole report is in the lake', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    const reader = spawn('head', ['-n', '1', join(cwd, 'pipe')]);
+    const left = once(reader, 'exit');
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('.zip')) return false;
+      const refuse = (): unknown => response.writeHead(400).end();
+      if (path === `/${KEY}`) refuse();
+      else void left.then(refuse);
+      return true;
+    };
+    const wanted = ['vision', ...WANTED, '--days', '2', '--partition', 'day', '--failures', 'pipe', '--json'];
+    const result = await cli(wanted);
+    expect(result.code).toBe(4);
+    const summary = result.events.find(({ event }) => event === 'summary');
+    const kept = String(summary?.['failures']);
+    expect(readFileSync(kept, 'utf8').trimEnd().split('\n')).toEqual([
+      expect.stringContaining('"kind":"header"'),
+      expect.stringContaining(KEY),
+      expect.stringContaining(KEY.replace('11-20', '11-19')),
+    ]);
   });
 
   it('a pipe without a reader does not keep the run', async () => {
