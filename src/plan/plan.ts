@@ -1,5 +1,6 @@
 /** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
+import { seriesName } from '../task.js';
 import { requestsFor, routesOf } from '../venue/routes.js';
 import type { Venue } from '../venue/venue.js';
 import { mapOrdered } from './ordered.js';
@@ -73,7 +74,9 @@ export function listOrProbe(
     } catch (error) {
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
-        options.warn(`the listing cannot be had (${error.message}): sidecars are probed by calendar instead`);
+        options.warn(
+          `the listing of ${seriesName(series)} cannot be had (${error.message}) and no copy is kept: its sidecars are probed by calendar instead, and those of other series without a listing`,
+        );
       hasWarned = true;
       return probeSeries(probe, venue, series, cadence, want);
     }

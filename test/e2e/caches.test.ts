@@ -127,6 +127,19 @@ describe('the listing', () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('did you mean BTCUSDT?')]);
   });
 
+  it('a series without a copy is named, and only its calendar is probed', async () => {
+    const { run } = place('BTCUSDT');
+    await run(THEN);
+    answerAll((_, response) => response.writeHead(503).end());
+    archive.requests.length = 0;
+    const { code, stderr } = await run(THEN, '--symbols', 'GONEUSDT', '--dry-run', '--force');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(USED);
+    expect(stderr).toContain('warning: the listing of um klines 1h GONEUSDT cannot be had (');
+    expect(stderr.match(/by calendar/g)).toHaveLength(1);
+    expect(probes().filter((path) => path.includes('GONEUSDT'))).not.toEqual([]);
+  });
+
   it.each([403, 404, 451])('that answers %i has answered: no copy is used', async (status) => {
     const { run } = place();
     await run(THEN);
