@@ -112,7 +112,6 @@ async function redoOf(
   { series, publications, dead, lines }: Journal,
 ): Promise<Redo> {
   const isInside =
-    series.split('/').every(isPlainName) &&
     seriesAt(venue, series) !== undefined &&
     publications.every(({ staged, target }) => isPlainName(staged) && isPartition(target)) &&
     dead.every(isPartition);

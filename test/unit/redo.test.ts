@@ -1,6 +1,16 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
@@ -42,11 +52,29 @@ async function finished(paths: LakePaths): Promise<boolean> {
   const refused = await finishCommits(paths, venue);
   const { parquet } = await readManifest(join(paths.root, SERIES));
   const made = readFileSync(join(paths.root, MADE), 'utf8');
-  return refused.length === 0 && made === 'month' && parquet.size === 1 && filesBelow(paths.own).length === 0;
+  const isDone = refused.length === 0 && made === 'month' && parquet.size === 1;
+  return isDone && !existsSync(join(paths.root, DEAD)) && filesBelow(paths.own).length === 0;
 }
 
 it('a commit that was interrupted is finished', async () => {
   expect(await finished(await interrupted())).toBe(true);
+});
+
+it('a commit that an earlier version began is finished, also below a link to the lake', async () => {
+  const paths = await interrupted();
+  writeAsEarlier(paths);
+  expect(await finished(paths)).toBe(true);
+  const { root } = await interrupted();
+  writeAsEarlier(lakePaths(root));
+  symlinkSync(root, `${root}-link`);
+  expect(await finished(lakePaths(`${root}-link`))).toBe(true);
+});
+
+it('a commit that only adds files is finished as well', async () => {
+  const paths = await interrupted();
+  rmSync(join(paths.root, DEAD), { force: true });
+  changeJournal(paths, (journal) => Object.assign(journal, { dead: [] }));
+  expect(await finished(paths)).toBe(true);
 });
 
 it('a commit is also finished when the lake was renamed since', async () => {
@@ -161,6 +189,15 @@ it.each<[string, (journal: Journal) => unknown]>([
   ['a file to be removed', (journal) => Object.assign(journal, { dead: ['../../2024-01-01.parquet'] })],
   ['the manifest', (journal) => Object.assign(journal, { dead: ['_manifest.jsonl'] })],
   ['a line', ({ lines: [line] }) => Object.assign(line ?? {}, { file: '../2024-01.parquet' })],
+  [
+    'one of two targets',
+    ({ publications }) => publications.push({ staged: 'y.partial', target: '../2024-02.parquet' }),
+  ],
+  [
+    'one of two staged files',
+    ({ publications }) => publications.push({ staged: '../y.partial', target: '2024-02.parquet' }),
+  ],
+  ['one of two files to be removed', ({ dead }) => dead.push('../2024-02.parquet')],
 ])('a journal is not applied when %s leads out of the folder of its series', async (_, edit) => {
   const paths = await interrupted();
   writeFileSync(join(paths.root, DEAD), 'day');
@@ -169,10 +206,155 @@ it.each<[string, (journal: Journal) => unknown]>([
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
 });
 
+it.each<[string, (redo: EarlierJournal, outside: string) => unknown]>([
+  ['its series', (redo, outside) => Object.assign(redo, { seriesFolder: join(outside, SERIES) })],
+  [
+    'a target',
+    ({ publications: [first] }, outside) => Object.assign(first ?? {}, { target: join(outside, MADE) }),
+  ],
+  [
+    'a staged file',
+    ({ publications: [first] }, outside) =>
+      Object.assign(first ?? {}, { staged: join(outside, 'x.partial') }),
+  ],
+  ['a file to be removed', (redo, outside) => Object.assign(redo, { dead: [join(outside, DEAD)] })],
+  [
+    'one of two targets',
+    ({ publications: [first], publications }, outside) =>
+      publications.push({ staged: first?.staged ?? '', target: join(outside, '2024-02.parquet') }),
+  ],
+  [
+    'one of two staged files',
+    ({ publications: [first], publications }, outside) =>
+      publications.push({ staged: join(outside, 'x.partial'), target: first?.target ?? '' }),
+  ],
+  ['one of two files to be removed', ({ dead }, outside) => dead.push(join(outside, DEAD))],
+  [
+    'a file to be removed and a staged file',
+    ({ dead, publications: [first] }, outside) => {
+      Object.assign(first ?? {}, { staged: join(outside, 'x.partial') });
+      dead.push(join(outside, DEAD));
+    },
+  ],
+])('an earlier journal is not applied when %s is in another lake', async (_, edit) => {
+  const paths = await interrupted();
+  writeFileSync(join(paths.root, DEAD), 'day');
+  const outside = `${paths.root}-other`;
+  mkdirSync(join(outside, SERIES), { recursive: true });
+  for (const name of ['x.partial', DEAD]) writeFileSync(join(outside, name), 'other');
+  writeAsEarlier(paths, (redo) => edit(redo, outside));
+  const [refused, ...others] = await finishCommits(paths, venue);
+  expect([others, refused?.why]).toEqual([[], expect.stringMatching(/^it is about |outside of its series$/)]);
+  expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name, 'tmp/x.partial']);
+  expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
+  expect(filesBelow(outside)).toEqual([DEAD, 'x.partial']);
+});
+
+it.each<[string, string, (journal: string, root: string) => unknown]>([
+  ['is cut', 'it is damaged', (journal) => truncateSync(journal, 100)],
+  [
+    'has a line of no day',
+    'it is damaged',
+    (journal) => {
+      writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll('2024-01-01', '2024-02-30'));
+    },
+  ],
+  [
+    'is a link',
+    'it is no regular file',
+    (journal) => {
+      renameSync(journal, `${journal}.elsewhere`);
+      symlinkSync(`${journal}.elsewhere`, journal);
+    },
+  ],
+  [
+    'is about a series behind a link',
+    'is a symbolic link',
+    (_, root) => {
+      renameSync(join(root, 'binance'), join(root, 'elsewhere'));
+      symlinkSync(join(root, 'elsewhere'), join(root, 'binance'));
+    },
+  ],
+])('a journal that %s is not applied, and the reason is "%s"', async (_, why, edit) => {
+  const paths = await interrupted();
+  edit(join(paths.own, filesBelow(paths.own, '.json')[0] ?? ''), paths.root);
+  const refused = await finishCommits(paths, venue);
+  expect(refused.map((commit) => commit.why)).toEqual([expect.stringContaining(why)]);
+  expect(existsSync(join(paths.root, MADE))).toBe(false);
+});
+
+it('a journal that is refused is set aside also when nothing is staged any more', async () => {
+  const paths = await interrupted();
+  changeJournal(paths, (journal) => Object.assign(journal, { series: 'binance/um' }));
+  rmSync(paths.staging, { recursive: true });
+  const [refused] = await finishCommits(paths, venue);
+  expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name]);
+});
+
+it('what is no journal stays where it is', async () => {
+  const paths = await interrupted();
+  const others = ['lake.json', 'lock', 'commit-x.json.bak'];
+  for (const name of others) writeFileSync(join(paths.own, name), '{}');
+  mkdirSync(join(paths.own, 'commit-folder.json'));
+  expect(await finishCommits(paths, venue)).toEqual([]);
+  expect(filesBelow(paths.own)).toEqual(others.sort());
+  expect(existsSync(join(paths.own, 'commit-folder.json'))).toBe(true);
+});
+
+it('a commit that cannot be finished now is finished by a later run', async () => {
+  const paths = await interrupted();
+  mkdirSync(join(paths.root, MADE));
+  await expect(finishCommits(paths, venue)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  rmSync(join(paths.root, MADE), { recursive: true });
+  expect(await finished(paths)).toBe(true);
+});
+
+it('an old file is gone before the first new one appears, also when a later one takes its name', async () => {
+  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
+  mkdirSync(paths.staging, { recursive: true });
+  mkdirSync(join(paths.root, MADE), { recursive: true });
+  writeFileSync(join(paths.root, DEAD), 'old day');
+  const publications = [MADE, DEAD].map((target) => ({
+    staged: join(paths.staging, `${basename(target)}.partial`),
+    target: join(paths.root, target),
+  }));
+  for (const { staged } of publications) writeFileSync(staged, 'new');
+  const dead = [join(paths.root, DEAD)];
+  const commit = commitWithRedo(paths, {
+    seriesFolder: join(paths.root, SERIES),
+    publications,
+    dead,
+    lines: [],
+  });
+  await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  expect(existsSync(join(paths.root, DEAD))).toBe(false);
+});
+
 interface Journal {
   readonly lake: object;
   readonly publications: object[];
+  readonly dead: string[];
   readonly lines: object[];
+}
+
+interface EarlierJournal {
+  readonly publications: { readonly staged: string; readonly target: string }[];
+  readonly dead: string[];
+}
+
+/** With absolute paths, and without the lake that it belongs to. */
+function writeAsEarlier(
+  { root, own, staging }: LakePaths,
+  edit: (redo: EarlierJournal) => unknown = () => 0,
+): void {
+  const redo = {
+    seriesFolder: join(root, SERIES),
+    publications: [{ staged: join(staging, 'x.partial'), target: join(root, MADE) }],
+    dead: [join(root, DEAD)],
+    lines: [objectLine('2024-01-01', { key: KEY })],
+  };
+  edit(redo);
+  writeFileSync(join(own, filesBelow(own, '.json')[0] ?? ''), JSON.stringify(redo));
 }
 
 function changeJournal({ own }: LakePaths, edit: (journal: Journal) => unknown): void {
