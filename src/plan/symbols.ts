@@ -64,8 +64,8 @@ function isGlob(word: string): boolean {
 }
 
 function refuseUnsafe(word: string, words: readonly string[]): void {
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (
+    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
     /[\u0000-\u0020\u007f/\\%]/.test(word) ||
     /^!?\.+$/.test(word) ||
     word === '!' ||
