@@ -249,20 +249,7 @@ export function ofFile(error: unknown, path: string): unknown {
 }
 
 const DISK_FULL = new Set(['ENOSPC', 'EDQUOT']);
-const DISK = new Set([
-  'EIO',
-  'EROFS',
-  'EACCES',
-  'EPERM',
-  'ENAMETOOLONG',
-  'ENOTDIR',
-  'EEXIST',
-  'ENOENT',
-  'EXDEV',
-  'EMFILE',
-  'ENFILE',
-  'ELOOP',
-]);
+const DISK = /^(?:EIO|EROFS|EACCES|EPERM|ENAMETOOLONG|ENOTDIR|EEXIST|ENOENT|EXDEV|EMFILE|ENFILE|ELOOP)$/;
 
 function diskError(error: unknown): CryptodlError | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -285,7 +272,7 @@ function diskError(error: unknown): CryptodlError | undefined {
       hint: 'move the folder away, and run the same command again',
     });
   }
-  if (DISK.has(code)) return new CryptodlError('disk', error.message, { cause: error });
+  if (DISK.test(code)) return new CryptodlError('disk', error.message, { cause: error });
   return undefined;
 }
 
