@@ -185,10 +185,9 @@ class Hosts {
   }
 
   onError(host: string, error: unknown): void {
-    const code = error instanceof CryptodlError ? error.code : undefined;
-    if (code === undefined || !NEVER_ANSWERED.has(code)) this.onAnswer(host);
-    else if (error instanceof CryptodlError && code === 'proxy-unreachable') this.#proxied.set(host, error);
-    else if (code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
+    if (!(error instanceof CryptodlError) || !NEVER_ANSWERED.has(error.code)) this.onAnswer(host);
+    else if (error.code === 'proxy-unreachable') this.#proxied.set(host, error);
+    else if (error.code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
   }
 }
 

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError, isNoAnswer } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { Fetch, FetchResponse } from '../../src/fetch.js';
 import { breaker } from '../../src/retry/breaker.js';
+import type { BreakerOptions } from '../../src/retry/breaker.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -14,16 +15,16 @@ const OTHER_HOST = { ...REQUEST, url: 'http://listing.test/?prefix=data' };
 type Answer = ErrorCode | 200 | 404;
 
 /** A breaker in front of a host that answers `host.says`, and counts what reaches it. */
-function guarded(says: Answer = 200) {
+function guarded(changes: Partial<Omit<BreakerOptions, 'clock'>> = {}) {
   const clock = new VirtualClock();
-  const host = { says, calls: 0 };
+  const host: { says: Answer; calls: number } = { says: 200, calls: 0 };
   const next: Fetch = () => {
     host.calls += 1;
     return typeof host.says === 'number'
       ? Promise.resolve(answer('', host.says))
-      : Promise.reject(new CryptodlError(host.says, 'said by the test'));
+      : Promise.reject(new CryptodlError(host.says, 'said by the test', { hint: 'hint of the test' }));
   };
-  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS })(next);
+  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS, ...changes })(next);
   const ask = async (what: Answer, times = 1, request = REQUEST): Promise<void> => {
     host.says = what;
     for (let time = 0; time < times; time += 1) await layer(request, context()).catch(() => undefined);
@@ -76,6 +77,17 @@ describe('breaker', () => {
     expect(over?.aborted).toBe(true);
   });
 
+  it('lets refused requests wait on while it is half-open, and when a probe fails', async () => {
+    const { clock, flying, start, fail, trip, fetch } = held();
+    await trip();
+    const { over } = await refusal(fetch(REQUEST, context()));
+    await clock.advance(OPEN_MS);
+    start();
+    expect([flying.length, over?.aborted]).toEqual([1, false]);
+    await fail('http-server-error');
+    expect(over?.aborted).toBe(false);
+  });
+
   it('tells how long it stays open', async () => {
     const { clock, ask, fetch } = guarded();
     await ask('connection-lost', 5);
@@ -121,6 +133,31 @@ describe('breaker', () => {
     expect(await outcome()).toBe(200);
     await ask('http-server-error', 2);
     expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('opens at twenty results of which exactly half are failures (Q5)', async () => {
+    const { ask, outcome } = guarded();
+    for (let pair = 0; pair < 10; pair += 1) {
+      await ask(200);
+      await ask('http-server-error');
+    }
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it.each<[number, Answer]>([
+    [9999, 'breaker-open'],
+    [10_000, 200],
+  ])('counts results of the last ten seconds only: after %i ms it says %s (Q5)', async (agoMs, said) => {
+    const { clock, host, ask, outcome } = guarded();
+    for (let pair = 0; pair < 9; pair += 1) {
+      await ask(200);
+      await ask('http-server-error');
+    }
+    await clock.advance(agoMs);
+    await ask(200);
+    await ask('http-server-error');
+    host.says = 200;
+    expect(await outcome()).toBe(said);
   });
 
   it('does not count what is longer ago than ten seconds (Q5)', async () => {
@@ -272,6 +309,28 @@ describe('breaker', () => {
     const error = await refusal(fetch(REQUEST, context()));
     expect(error.fatal).toBe(true);
     expect(error.message).toContain('archive.test');
+  });
+
+  it.each<[string, Partial<BreakerOptions>]>([
+    ['check the network', {}],
+    ['look at archive.test', { hintOf: (host) => `look at ${host}` }],
+  ])('gives the next step when it is unreachable: %s', async (hint, changes) => {
+    const { ask, fetch } = guarded(changes);
+    await ask('connect-failed', 5);
+    const error = await refusal(fetch(REQUEST, context()));
+    expect(error).toMatchObject({ code: 'unreachable', hint, cause: { code: 'breaker-open' } });
+  });
+
+  it('is unreachable with the message and the hint of its proxy when the proxy cannot be reached', async () => {
+    const { ask, fetch } = guarded();
+    await ask('proxy-unreachable', 5);
+    const error = await refusal(fetch(REQUEST, context()));
+    expect([error.code, error.message, error.hint]).toEqual([
+      'unreachable',
+      'said by the test',
+      'hint of the test',
+    ]);
+    expect(error.cause).toMatchObject({ code: 'breaker-open' });
   });
 
   it.each<Answer>([404, 'connection-lost', 'http-forbidden', 'tls-failed', 'not-a-zip'])(
@@ -430,6 +489,36 @@ describe('D22 a host that refuses this address', () => {
     expect(await outcome()).toBe(200);
   });
 
+  it.each<[string, ErrorCode, boolean]>([
+    ['has answered when it refuses this address', 'address-blocked', false],
+    ['has not answered when its connections are lost', 'connection-lost', true],
+  ])('%s', async (_, code, isSilent) => {
+    const { ask, fetch } = guarded();
+    await ask(code, 5);
+    expect(isNoAnswer(await refusal(fetch(REQUEST, context())))).toBe(isSilent);
+  });
+
+  it('is a host like any other after it was forgiven: failures and a first refusal only open the breaker', async () => {
+    const { clock, ask, outcome, fetch } = guarded();
+    await ask('address-blocked');
+    await clock.advance(BLOCKED_MS);
+    await ask(200);
+    await ask('http-server-error', 5);
+    expect((await refusal(fetch(REQUEST, context()))).message).toContain('keeps failing');
+    await clock.advance(OPEN_MS);
+    await ask('address-blocked');
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it('is left alone for the least wait when it is a probe that is refused first', async () => {
+    const { clock, ask, fetch } = guarded();
+    await ask('http-server-error', 5);
+    await clock.advance(OPEN_MS);
+    await ask('address-blocked');
+    const error = await refusal(fetch(REQUEST, context()));
+    expect([error.code, error.retryAfterMs]).toEqual(['breaker-open', BLOCKED_MS]);
+  });
+
   it('is not asked any more in this run when it refuses again', async () => {
     const { clock, host, ask, outcome, fetch } = guarded();
     await ask(200);
@@ -444,6 +533,49 @@ describe('D22 a host that refuses this address', () => {
     expect(error.hint).toContain('another network');
     expect(host.calls).toBe(calls);
     expect(await outcome(OTHER_HOST)).toBe(200);
+  });
+
+  it('wakes the waiting requests when it refuses again', async () => {
+    const { clock, ask, fetch } = guarded();
+    await ask('address-blocked');
+    const { over } = await refusal(fetch(REQUEST, context()));
+    await clock.advance(BLOCKED_MS);
+    expect(over?.aborted).toBe(false);
+    await ask('address-blocked');
+    expect(over?.aborted).toBe(true);
+  });
+
+  it.each<ErrorCode>(['http-server-error', 'address-blocked'])(
+    'is not asked any more either when %s comes late from another probe',
+    async (late) => {
+      const { clock, start, fail, fetch } = held();
+      start();
+      await fail('address-blocked');
+      await clock.advance(BLOCKED_MS);
+      start();
+      start();
+      await fail('address-blocked');
+      await fail(late);
+      await clock.advance(100 * BLOCKED_MS);
+      expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
+    },
+  );
+
+  it('is asked once more when the refusal of a probe comes after another probe was served', async () => {
+    const { clock, flying, start, trip } = held();
+    start();
+    flying.shift()?.reject(new CryptodlError('address-blocked', 'the first refusal'));
+    await clock.advance(BLOCKED_MS);
+    start();
+    start();
+    const [served, late] = flying.splice(0);
+    served?.resolve(answer());
+    await clock.advance(0);
+    await trip();
+    late?.reject(new CryptodlError('address-blocked', 'from before it was served'));
+    await clock.advance(BLOCKED_MS);
+    start();
+    expect(flying).toHaveLength(1);
   });
 
   it('is asked once more also when several probes were refused at the same time', async () => {
