@@ -125,7 +125,7 @@ export class RetryBudget {
           ),
         );
       });
-      signal.addEventListener('abort', onAbort, { once: true });
+      signal.addEventListener('abort', onAbort);
       this.#waiters.add(waiter);
       this.#grant();
     });

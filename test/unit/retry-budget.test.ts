@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RetryBudget } from '../../src/retry/budget.js';
+import type { Fetch, FetchContext } from '../../src/fetch.js';
+import { RetryBudget, retryBudget } from '../../src/retry/budget.js';
+import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const MAX_WAIT_MS = 3_600_000;
@@ -8,14 +10,21 @@ const never = new AbortController().signal;
 
 function budgetOf(mostAtOnce = 1000) {
   const clock = new VirtualClock();
-  const budget = new RetryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => mostAtOnce });
+  const bound = { mostAtOnce };
+  const told: number[] = [];
+  const budget = new RetryBudget({
+    clock,
+    maxWaitMs: MAX_WAIT_MS,
+    mostAtOnce: () => bound.mostAtOnce,
+    onWaiting: (change) => told.push(change),
+  });
   const granted: { name: number; at: number; over: () => void }[] = [];
   const start = clock.monotonic();
   const take = async (name: number, signal = never): Promise<void> => {
     const over = await budget.take(signal);
     granted.push({ name, at: clock.monotonic() - start, over });
   };
-  return { clock, budget, granted, take };
+  return { clock, bound, told, budget, granted, take };
 }
 
 describe('A3 the retry budget of a host', () => {
@@ -50,6 +59,15 @@ describe('A3 the retry budget of a host', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  it('lets a retry go as soon as the trickle has brought enough for it', async () => {
+    const { clock, granted, take } = budgetOf();
+    for (let name = 0; name < 10; name += 1) void take(name);
+    await clock.advance(150);
+    void take(10);
+    await clock.advance(1000);
+    expect(granted.at(-1)).toMatchObject({ name: 10, at: 200 });
+  });
+
   it('bounds the retries at once, and lets the next go when one is over', async () => {
     const { clock, granted, take } = budgetOf(3);
     for (let name = 0; name < 5; name += 1) void take(name);
@@ -59,6 +77,17 @@ describe('A3 the retry budget of a host', () => {
     granted[1]?.over();
     await clock.advance(0);
     expect(granted.map(({ name }) => name)).toEqual([0, 1, 2, 3]);
+  });
+
+  it('keeps the order of asking when more may go at once meanwhile', async () => {
+    const { clock, bound, granted, take } = budgetOf(1);
+    void take(0);
+    void take(1);
+    await clock.advance(0);
+    bound.mostAtOnce = 2;
+    void take(2);
+    await clock.advance(0);
+    expect(granted.map(({ name }) => name)).toEqual([0, 1]);
   });
 
   it('lets those that only had to wait go a few at once, at no cost, past those that wait for the budget', async () => {
@@ -105,6 +134,38 @@ describe('A3 the retry budget of a host', () => {
     expect([budget.waiting, clock.waiting]).toEqual([0, 0]);
   });
 
+  it('leaves no timer behind when all waiting retries are cancelled', async () => {
+    const { clock, take } = budgetOf();
+    for (let name = 0; name < 10; name += 1) void take(name);
+    const stop = new AbortController();
+    const cancelled = [10, 11].map((name) => take(name, stop.signal).catch(() => undefined));
+    await clock.advance(1);
+    stop.abort(new Error('enough'));
+    await Promise.all(cancelled);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('tells when one more retry waits and one less, and nothing of a retry that need not wait', async () => {
+    const { clock, bound, told, take } = budgetOf();
+    for (let name = 0; name < 10; name += 1) void take(name);
+    await clock.advance(0);
+    expect(told).toEqual([]);
+    void take(10);
+    expect(told).toEqual([1]);
+    await clock.advance(200);
+    expect(told).toEqual([1, -1]);
+    const stop = new AbortController();
+    const cancelled = take(11, stop.signal).catch(() => undefined);
+    stop.abort(new Error('enough'));
+    await cancelled;
+    expect(told.slice(2)).toEqual([1, -1]);
+    bound.mostAtOnce = 0;
+    const refused = take(12).catch(() => undefined);
+    await clock.advance(MAX_WAIT_MS);
+    await refused;
+    expect(told.slice(4)).toEqual([1, -1]);
+  });
+
   it('Z14 costs no host more than a tenth of its successes, ten at the start, and the trickle', async () => {
     const events = fc.array(fc.oneof(fc.constant('success'), fc.constant('retry'), fc.nat(3000)), {
       minLength: 1,
@@ -129,5 +190,41 @@ describe('A3 the retry budget of a host', () => {
       }),
       { numRuns: 40 },
     );
+  });
+});
+
+describe('the cost of an attempt', () => {
+  /** The layer in front of a host that answers first attempts at once and the others never. */
+  function budgeted() {
+    const clock = new VirtualClock();
+    const left = { retry: 0, waited: 0 };
+    const next: Fetch = (_, { again }) => {
+      if (again === undefined) return Promise.resolve(answer());
+      left[again] += 1;
+      return new Promise(() => undefined);
+    };
+    const fetch = retryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => 1000 })(next);
+    const ask = async (times: number, again?: FetchContext['again']): Promise<void> => {
+      for (let time = 0; time < times; time += 1) void fetch(REQUEST, { ...context(), again });
+      await clock.advance(0);
+    };
+    return { left, ask };
+  }
+
+  it('a retry takes from the budget, an attempt after a wait takes nothing', async () => {
+    const { left, ask } = budgeted();
+    await ask(30, 'waited');
+    await ask(30, 'retry');
+    await ask(30, 'waited');
+    expect(left).toEqual({ retry: 10, waited: 60 });
+  });
+
+  it('ten first attempts that are answered pay for one retry', async () => {
+    const { left, ask } = budgeted();
+    await ask(12, 'retry');
+    await ask(9);
+    expect(left.retry).toBe(10);
+    await ask(1);
+    expect(left.retry).toBe(11);
   });
 });
