@@ -100,9 +100,9 @@ class Tries {
         delayMs,
         over === undefined ? patience : AbortSignal.any([patience, over]),
       );
-    } catch (error) {
+    } catch {
+      // Otherwise `over` has aborted: it is asked again at once.
       if (patience.aborted) throw this.#endedWaiting(patience.reason, refused);
-      if (over?.aborted !== true) throw error;
     }
   }
 

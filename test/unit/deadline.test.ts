@@ -7,7 +7,7 @@ import { retry } from '../../src/retry/retry.js';
 import { Deadline } from '../../src/run/deadline.js';
 import { RateMeter } from '../../src/throttle/meter.js';
 import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
-import { answer } from '../helpers/requests.js';
+import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -210,5 +210,61 @@ describe('waits of requests', () => {
     ]);
     await clock.advance(60_000);
     expect(await slow).toMatchObject({ status: 200 });
+  });
+
+  /** The layers of a request whose first failures are `failures`, and which then waits for its turn. */
+  function waitingForTurn(failures: readonly string[] = []) {
+    const clock = new VirtualClock();
+    const stop = new AbortController();
+    const deadline = new Deadline({ clock, maxDurationMs: 1000, stop });
+    deadline.beginWork();
+    const left = [...failures];
+    const turn: Fetch = async (_, inner) => {
+      const failure = left.shift();
+      if (failure !== undefined) throw new CryptodlError('http-server-error', failure);
+      await clock.sleep(600_000, inner.patience);
+      return answer();
+    };
+    const backoff = { strategy: 'fixed', factor: 1, baseDelayMs: 100, maxDelayMs: 100 } as const;
+    const tries = retry({ clock, ...backoff, retries: 5, maxWaitMs: 3_600_000 });
+    const fetch = patience(deadline.patience ?? stop.signal)(tries(turn));
+    return { clock, stop, ask: () => refusal(fetch(REQUEST, context(stop.signal))) };
+  }
+
+  it('for a turn end, each with an error of its own, because each counts its attempts', async () => {
+    const { clock, ask } = waitingForTurn();
+    const both = Promise.all([ask(), ask()]);
+    await clock.advance(3000);
+    const [one, other] = await both;
+    expect([one.code, one.message]).toEqual([
+      'time-over',
+      '--max-duration 1s was over, and it still waited for its turn',
+    ]);
+    expect(other).toMatchObject({ code: one.code, message: one.message });
+    expect(other).not.toBe(one);
+  });
+
+  it('for the turn of a retry end with the last failure', async () => {
+    const { clock, ask } = waitingForTurn(['host answered 503', 'host answered 502']);
+    const ended = ask();
+    await clock.advance(3000);
+    expect(await ended).toMatchObject({
+      code: 'time-over',
+      message: '--max-duration 1s was over, and it still waited: host answered 502',
+      attempts: 2,
+      cause: { code: 'http-server-error' },
+    });
+  });
+
+  it.each<[string, string[]]>([
+    ['for a turn', []],
+    ['for the turn of a retry', ['host answered 503']],
+  ])('%s end with the run, for its reason', async (_, failures) => {
+    const { clock, stop, ask } = waitingForTurn(failures);
+    const ended = ask();
+    await clock.advance(500);
+    const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
+    stop.abort(interrupted);
+    expect(await ended).toBe(interrupted);
   });
 });

@@ -249,6 +249,50 @@ describe('retry', () => {
     expect(asked.map(({ request }) => request.bypassCache ?? false)).toEqual([false, false]);
   });
 
+  it('numbers the extra tries of failures and of refused content together', async () => {
+    const { response, events } = await run(['connection-lost', 'checksum-mismatch', 'connection-lost', 200]);
+    await response;
+    expect(events.map(({ retry: number }) => number)).toEqual([1, 2, 3]);
+  });
+
+  it.each<[string, Refusal, number]>([
+    [
+      'that a limit asked for, which the bucket waits out',
+      { code: 'rate-limited', retryAfterMs: 5000 },
+      5000,
+    ],
+    ['of a limit that asked for none', { code: 'rate-limited' }, 50],
+    ['that a host in trouble asked for', { code: 'http-server-error', retryAfterMs: 8000 }, 8000],
+  ])('tells the wait %s', async (_, refused, delayMs) => {
+    const { response, events } = await run([refused, 200]);
+    await response;
+    expect(events.map((event) => event.delayMs)).toEqual([delayMs]);
+  });
+
+  it('passes on a failure that is not retried unchanged, also after a retry', async () => {
+    const { response } = await run(['connection-lost', 'http-refused']);
+    const error = await refusal(response);
+    expect([error.code, error.message, error.cause]).toEqual(['http-refused', 'said by the test', undefined]);
+  });
+
+  it('does not ask again for a zip whose sidecar has used up its retries', async () => {
+    const { clock, options } = retried([]);
+    const asked: string[] = [];
+    const host: Fetch = async ({ url }) => {
+      asked.push(url);
+      await clock.sleep(10);
+      if (url === REQUEST.url) return answer('PK\u0003\u0004');
+      throw new CryptodlError('http-server-error', 'no sidecar now');
+    };
+    const fetch = retry(options)(verify(host));
+    const sidecar = { url: `${REQUEST.url}.CHECKSUM`, bucket: 'archive' };
+    const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
+    const ended = refusal(fetch({ ...REQUEST, expect: { zip: true, sha256 } }, context()));
+    await clock.advance(DAY_MS);
+    expect(await ended).toMatchObject({ code: 'http-server-error', attempts: 4 });
+    expect(asked).toEqual([sidecar.url, REQUEST.url, sidecar.url, sidecar.url, sidecar.url]);
+  });
+
   it('ends at once when it is aborted while it waits', async () => {
     const { clock, fetch, asked } = retried([{ code: 'http-server-error', retryAfterMs: 50_000 }]);
     const stop = new AbortController();
@@ -268,6 +312,12 @@ describe('retry', () => {
     ]);
     expect(asked.map(({ at }) => at)).toEqual([0, 8000, 8100]);
     expect(asked.at(-1)?.context.attemptId).toBe('trace/3');
+  });
+
+  it('waits for a Retry-After that is just as long as --max-wait (N25)', async () => {
+    const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_000 }, 200]);
+    expect((await response).status).toBe(200);
+    expect(asked.map(({ at }) => at)).toEqual([0, 60_000]);
   });
 
   it('does not wait for a Retry-After beyond --max-wait (N25)', async () => {
