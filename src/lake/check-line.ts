@@ -150,13 +150,18 @@ function wrongInDropped({ key, format, settings }: Fields, isKey: KeyCheck): str
 
 function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
   if (!CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (typeof first !== 'string' || typeof last !== 'string') return '"first" or "last" is no period';
+  if (!isOfOurTime(first) || !isOfOurTime(last)) return '"first" or "last" is no period of this time';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
   if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
   if (refused !== undefined && !(isObject(refused) && FORMATS.has(refused['format'])))
     return '"refused" is no revision';
   if (rest === undefined) return undefined;
   return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
+}
+
+/** A reader counts the days of an absence one by one, which takes long where it lasts for millennia. */
+function isOfOurTime(period: unknown): boolean {
+  return typeof period === 'string' && period >= '2000' && period < '2200';
 }
 
 function isObject(value: unknown): value is Fields {

@@ -1,0 +1,304 @@
+/** Each field of a manifest line, with values that another program or damage may put there. */
+import { describe, expect, it } from 'vitest';
+import { lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
+
+const FOLDER = '/lake/binance/um/klines/interval=1h/symbol=BTCUSDT';
+const DIGEST = 'ab'.repeat(32);
+const AT = '2026-11-21T12:00:00.000Z';
+const DAY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
+const MONTH = 'data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-10.zip';
+const REST = 'rest/um/klines/1h/BTCUSDT/2026-11-20';
+const SETTINGS = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: false,
+};
+const REVISION = { bytes: 1, sha256: DIGEST };
+const GAPS = [[AT, '2026-11-21T13:00:00Z']];
+
+const OBJECT = {
+  v: 1,
+  kind: 'object',
+  key: DAY,
+  cadence: 'daily',
+  period: '2026-11-20',
+  bytes: 0,
+  sha256: DIGEST,
+  verified: 'sidecar',
+  file: '2026-11.parquet',
+  fileBytes: 10,
+  fileSha256: DIGEST,
+  settings: SETTINGS,
+  at: AT,
+  tool: '0.1.0',
+};
+const DROPPED = { v: 1, kind: 'dropped', key: DAY, format: 'parquet', at: AT };
+const ABSENT = {
+  v: 1,
+  kind: 'absent',
+  cadence: 'daily',
+  first: '2026-11-19',
+  last: '2026-11-20',
+  reason: 'hole',
+  asked: 1,
+  at: AT,
+  tool: '0.1.0',
+};
+const check = lineCheck(FOLDER);
+
+describe('a sound line', () => {
+  it.each<[string, object]>([
+    ['of a day', OBJECT],
+    ['of a month', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' }],
+    ['of rows of REST', { ...OBJECT, key: REST, verified: 'rest' }],
+    ['of an object without a sidecar', { ...OBJECT, verified: 'etag' }],
+    ['of an object that only its CRC vouches for', { ...OBJECT, verified: 'crc' }],
+    [
+      'with every optional field',
+      {
+        ...OBJECT,
+        rows: 0,
+        fileRows: 24,
+        duplicates: 1,
+        idConflicts: 2,
+        first: AT,
+        last: AT,
+        gaps: GAPS,
+        replaces: REVISION,
+        shorter: { ...REVISION, rows: 3 },
+        insteadOf: { ...REVISION, rows: 3, gaps: [] },
+      },
+    ],
+    [
+      'of a CSV file by day',
+      {
+        ...OBJECT,
+        file: '2026-11-20.csv',
+        settings: {
+          ...SETTINGS,
+          format: 'csv',
+          partition: 'day',
+          cadence: 'daily',
+          numbers: 'string',
+          timestamps: 'iso',
+          asPublished: true,
+        },
+      },
+    ],
+    [
+      'of a zip',
+      {
+        ...OBJECT,
+        file: DAY,
+        settings: { ...SETTINGS, format: 'zip', cadence: 'monthly', timestamps: 'ms' },
+      },
+    ],
+    ['that drops a day', DROPPED],
+    ['that drops a month, with its settings', { ...DROPPED, key: MONTH, settings: SETTINGS }],
+    ['that drops rows of REST', { ...DROPPED, key: REST, format: 'csv' }],
+    ['of absent days', ABSENT],
+    ['of absent months', { ...ABSENT, cadence: 'monthly', first: '2026-09', last: '2026-10' }],
+    [
+      'of a revision that was refused',
+      { ...ABSENT, failed: 'row-malformed', refused: { format: 'zip', etag: 'e', sidecarEtag: '' } },
+    ],
+    ['of what REST was asked for', { ...ABSENT, rest: { asked: 1, at: AT } }],
+  ])('%s is taken as it is', (_, line) => {
+    expect(lineReader(FOLDER)(JSON.stringify(line))).toEqual(line);
+  });
+
+  it.each([
+    'before-history',
+    'delisted',
+    'dataset-ended',
+    'halt',
+    'hole',
+    'not-listed-yet',
+    'not-published-yet',
+  ])('of days that are %s is taken', (reason) => {
+    expect(check({ ...ABSENT, reason })).toMatchObject({ reason });
+  });
+
+  it('of a dataset without an interval has a key without one', () => {
+    const metrics = lineCheck('/lake/binance/um/metrics/symbol=BTCUSDT');
+    const key = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-11-20.zip';
+    expect(metrics({ ...OBJECT, key })).toMatchObject({ key });
+    expect(metrics({ ...OBJECT, key: 'rest/um/metrics/BTCUSDT/2026-11-20' })).toBeDefined();
+  });
+
+  it('of any key is taken where the folder is of no series', () => {
+    expect(lineCheck('/somewhere')({ ...OBJECT, key: 'x.zip' })).toBeDefined();
+  });
+});
+
+const NO_COUNTS = [-1, 0.5, '1', null, 2 ** 53, Number.NaN];
+const NO_DIGESTS = ['', 'ab', `${DIGEST}0`, DIGEST.toUpperCase(), 5, null];
+const NO_INSTANTS = [
+  '2026-11-21',
+  '2026-11-21T12:00:00',
+  '2026-99-21T12:00:00Z',
+  `x${AT}`,
+  `${AT} `,
+  5,
+  null,
+];
+const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5]];
+
+/** Of the object line, then of the others: the name of the field, and what it must not be. */
+const WRONG: readonly [base: object, field: string, values: readonly unknown[], says: string][] = [
+  [OBJECT, 'v', [undefined, 0, '1', null], 'unknown version'],
+  [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
+  [OBJECT, 'key', [undefined, 5, null], '"key" is no text'],
+  [
+    OBJECT,
+    'key',
+    [
+      'x',
+      MONTH,
+      DAY.replaceAll('BTC', 'ETH'),
+      DAY.replace('1h/', '1m/'),
+      DAY.replace('/um/', '/cm/'),
+      DAY.replace('11-20', '11-19'),
+      `x/${DAY}`,
+      DAY.replace('data/futures', 'data/../futures'),
+      DAY.replace('data/futures', '/data/futures'),
+      `${DAY}x`,
+      `${REST}x`,
+      `x${REST}`,
+      REST.replace('um', 'cm'),
+    ],
+    '"key" is no object of this series',
+  ],
+  [OBJECT, 'cadence', [undefined, 'hourly', null], '"cadence" is unknown'],
+  [OBJECT, 'cadence', ['monthly'], '"key" is no object of this series'],
+  [OBJECT, 'period', [undefined, 20_261_120], '"period" is no period'],
+  [OBJECT, 'period', ['2026-11-19', '2026-11'], '"key" is no object of this series'],
+  [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is no SHA-256'],
+  [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is no SHA-256'],
+  [OBJECT, 'verified', [undefined, 'md5', true], '"verified" is unknown'],
+  [OBJECT, 'bytes', [undefined, ...NO_COUNTS], '"bytes" is no count'],
+  [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS], '"fileBytes" is no count'],
+  ...['rows', 'fileRows', 'duplicates', 'idConflicts'].map((name): (typeof WRONG)[number] => [
+    OBJECT,
+    name,
+    NO_COUNTS,
+    `"${name}" is no count`,
+  ]),
+  ...['first', 'last'].map((name): (typeof WRONG)[number] => [
+    OBJECT,
+    name,
+    NO_INSTANTS,
+    `"${name}" is no instant`,
+  ]),
+  [OBJECT, 'at', [undefined, ...NO_INSTANTS], '"at" is no instant'],
+  [OBJECT, 'gaps', NO_GAPS, '"gaps" are no stretches of time'],
+  [
+    OBJECT,
+    'replaces',
+    [5, null, {}, { bytes: 1 }, { sha256: DIGEST }, { bytes: -1, sha256: DIGEST }],
+    '"replaces" is no revision',
+  ],
+  [
+    OBJECT,
+    'shorter',
+    [5, null, REVISION, { ...REVISION, rows: -1 }, { rows: 1 }],
+    '"shorter" is no revision',
+  ],
+  [
+    OBJECT,
+    'insteadOf',
+    [
+      5,
+      null,
+      REVISION,
+      { ...REVISION, rows: 1 },
+      { ...REVISION, gaps: [] },
+      { rows: 1, gaps: [] },
+      { ...REVISION, rows: 1, gaps: NO_GAPS[1] },
+    ],
+    '"insteadOf" is no revision',
+  ],
+  [
+    OBJECT,
+    'file',
+    [
+      undefined,
+      5,
+      '',
+      '_manifest.jsonl',
+      '../2026-11.parquet',
+      '/2026-11.parquet',
+      '2026-11.parquet.x',
+      'a/2026-11.parquet',
+      '.parquet',
+    ],
+    '"file" is no name of a file of the lake',
+  ],
+  [OBJECT, 'settings', [undefined, null, 5], '"settings" are none'],
+  ...Object.keys(SETTINGS).map((name): (typeof WRONG)[number] => [
+    OBJECT,
+    'settings',
+    [
+      { ...SETTINGS, [name]: 'x' },
+      { ...SETTINGS, [name]: undefined },
+      { ...SETTINGS, [name]: null },
+    ],
+    `"${name}" in "settings" is unknown`,
+  ]),
+  [DROPPED, 'key', [undefined, 5], '"key" is no text'],
+  [
+    DROPPED,
+    'key',
+    [
+      'x',
+      DAY.replaceAll('BTC', 'ETH'),
+      MONTH.replace('monthly', 'daily'),
+      `${DAY}x`,
+      'rest/um/klines/1h/ETHUSDT/2026-11-20',
+    ],
+    '"key" is no object of this series',
+  ],
+  [DROPPED, 'format', [undefined, 'json', null], '"format" is unknown'],
+  [DROPPED, 'settings', [null, 5], '"settings" are none'],
+  [DROPPED, 'settings', [{ ...SETTINGS, format: 'json' }], '"format" in "settings" is unknown'],
+  [ABSENT, 'cadence', [undefined, 'hourly'], '"cadence" is unknown'],
+  ...['first', 'last'].map((name): (typeof WRONG)[number] => [
+    ABSENT,
+    name,
+    [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31'],
+    '"first" or "last" is no period of this time',
+  ]),
+  [ABSENT, 'reason', [undefined, 'lost', 5, 'toString'], '"reason" is unknown'],
+  [ABSENT, 'failed', [5, null, {}], '"failed" is no code'],
+  [ABSENT, 'refused', [5, null, {}, { format: 'json' }], '"refused" is no revision'],
+  [
+    ABSENT,
+    'rest',
+    [5, null, {}, { asked: 1 }, { at: AT }, { asked: -1, at: AT }, { asked: 1, at: 'x' }],
+    '"rest" is unknown',
+  ],
+];
+
+describe('a line is damaged', () => {
+  it.each(
+    WRONG.flatMap(([base, field, values, says]) => values.map((value) => ({ base, field, value, says }))),
+  )('where $field is $value: $says', ({ base, field, value, says }) => {
+    expect(() => check({ ...base, [field]: value })).toThrow(new TypeError(says));
+  });
+
+  it('with the file of another format', () => {
+    expect(() => check({ ...OBJECT, settings: { ...SETTINGS, format: 'zip' } })).toThrow('"file" is no name');
+    expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is no name');
+  });
+
+  it.each(['', '{', 'null', '5', '[]', '"x"'])('that is %j', (text) => {
+    expect(() => lineReader(FOLDER)(text)).toThrow(TypeError);
+  });
+
+  it('but not one of a later version, whatever else it says', () => {
+    expect(() => check({ v: 2 })).toThrow(new NewerVersion('2'));
+  });
+});
