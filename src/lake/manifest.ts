@@ -3,6 +3,8 @@
  * object and of the partition file that it went into; later lines supersede earlier ones.
  */
 import { constants } from 'node:fs';
+import { copyFile, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
 import { CryptodlError, ofFile } from '../errors.js';
@@ -11,7 +13,7 @@ import { Absences } from './absences.js';
 import { lineReader, NewerVersion } from './check-line.js';
 import { openInside } from './inside.js';
 import { MANIFEST } from './layout.js';
-import { syncDirectory } from './publish.js';
+import { publish, syncDirectory } from './publish.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { lengthOfWholeLines, wholeLines } from './whole-lines.js';
 
@@ -205,8 +207,8 @@ export function remember(manifest: Manifest, { where, line }: ReadLine): Cryptod
 
 /** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  const file = await openInside(join(seriesFolder, MANIFEST), O_APPEND | O_CREAT | O_RDWR);
+  const path = join(seriesFolder, MANIFEST);
+  const file = await openToAppend(path);
   try {
     const { size } = await file.stat();
     const whole = await lengthOfWholeLines(file, size);
@@ -216,8 +218,22 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
     // A new file is an entry of its folder as well.
     if (size === 0) await syncDirectory(seriesFolder);
   } catch (error) {
-    throw ofFile(error, join(seriesFolder, MANIFEST));
+    throw ofFile(error, path);
   } finally {
     await file.close();
   }
+}
+
+/** A snapshot of hard links (`cp -al`) keeps the manifest that it has: the lake goes on with a copy. */
+async function openToAppend(path: string): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_RDWR } = constants;
+  const file = await openInside(path, O_APPEND | O_CREAT | O_RDWR);
+  const { nlink } = await file.stat();
+  if (nlink < 2) return file;
+  await file.close();
+  const staged = `${path}.partial`;
+  await rm(staged, { force: true });
+  await copyFile(path, staged, constants.COPYFILE_EXCL);
+  await publish(staged, path);
+  return openInside(path, O_APPEND | O_RDWR);
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   copyFileSync,
@@ -200,6 +201,23 @@ describe('the lake', () => {
       await parquetDigests(join(scratch, 'not-torn')),
     );
     expect(manifestLines(join(scratch, 'torn', SERIES)).length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('a snapshot of hard links stays as it was when the lake goes on, as Parquet, CSV and zips', async () => {
+    for (const format of ['parquet', 'csv', 'zip']) {
+      const lake = `linked-${format}`;
+      await cryptodlOk(args(lake, '01', '03', ['--format', format]));
+      const snapshot = join(scratch, `${lake}-snapshot`);
+      execFileSync('cp', ['-al', join(scratch, lake), snapshot]);
+      const before = filesBelow(snapshot).map((file) => readFileSync(join(snapshot, file), 'base64'));
+      await cryptodlOk(args(lake, '02', '05', ['--format', format, '--force']));
+      for (const place of [snapshot, join(scratch, lake)])
+        expect((await cryptodl(['verify', '--out', place])).stderr).toContain('all sound');
+      expect(new Set(manifestLines(join(scratch, lake, SERIES)).map(({ key }) => key)).size).toBe(5);
+      expect(filesBelow(snapshot).map((file) => readFileSync(join(snapshot, file), 'base64'))).toEqual(
+        before,
+      );
+    }
   });
 
   it('damage within a manifest is named with file and line, and nothing is touched', async () => {
