@@ -3,11 +3,10 @@
  * object and of the partition file that it went into; later lines supersede earlier ones.
  */
 import { constants } from 'node:fs';
-import { copyFile, rm } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { copyFile, lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../calendar.js';
-import { CryptodlError, ofFile } from '../errors.js';
+import { CryptodlError, errnoOf, ofFile } from '../errors.js';
 import type { ArchiveObject, Format, Period, Revision } from '../task.js';
 import { Absences } from './absences.js';
 import { lineReader, NewerVersion } from './check-line.js';
@@ -208,7 +207,9 @@ export function remember(manifest: Manifest, { where, line }: ReadLine): Cryptod
 /** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
   const path = join(seriesFolder, MANIFEST);
-  const file = await openToAppend(path);
+  await leaveSnapshot(path);
+  const { O_APPEND, O_CREAT, O_RDWR } = constants;
+  const file = await openInside(path, O_APPEND | O_CREAT | O_RDWR);
   try {
     const { size } = await file.stat();
     const whole = await lengthOfWholeLines(file, size);
@@ -225,15 +226,13 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
 }
 
 /** A snapshot of hard links (`cp -al`) keeps the manifest that it has: the lake goes on with a copy. */
-async function openToAppend(path: string): Promise<FileHandle> {
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  const file = await openInside(path, O_APPEND | O_CREAT | O_RDWR);
-  const { nlink } = await file.stat();
-  if (nlink < 2) return file;
-  await file.close();
+async function leaveSnapshot(path: string): Promise<void> {
+  const facts = await lstat(path).catch((error: unknown) => {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  });
+  if (facts === undefined || !facts.isFile() || facts.nlink < 2) return;
   const staged = `${path}.partial`;
   await rm(staged, { force: true });
   await copyFile(path, staged, constants.COPYFILE_EXCL);
   await publish(staged, path);
-  return openInside(path, O_APPEND | O_RDWR);
 }
