@@ -1,0 +1,401 @@
+/** What a manifest and its files say after a commit: of runs within this process, and of single commits that fail. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeCsv } from '../../scripts/synthetic-archive.js';
+import { systemClock } from '../../src/clock.js';
+import { createEngine } from '../../src/duckdb.js';
+import { lakePaths } from '../../src/lake/layout.js';
+import type { LakePaths } from '../../src/lake/layout.js';
+import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import { appendManifest } from '../../src/lake/manifest.js';
+import { finishCommits } from '../../src/lake/redo.js';
+import { createSerializer } from '../../src/lake/serialize.js';
+import { vision } from '../../src/library.js';
+import type { RunSummary, VisionOptions } from '../../src/library.js';
+import type { PartitionPlan, RestPeriod } from '../../src/task.js';
+import { loadVenue } from '../../src/venue/venue.js';
+import { commit } from '../../src/write/commit.js';
+import type { ReceivedObject } from '../../src/write/csv-input.js';
+import type { WriterContext } from '../../src/write/writer.js';
+import { heldFile } from '../../src/write/held-file.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
+import { objectLine, period, received, SETTINGS } from '../helpers/conversion.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { filesBelow, manifestLines } from '../helpers/lake.js';
+import { publish } from '../helpers/published.js';
+
+const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
+const scratch = scratchFolder();
+
+function sha256Of(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+describe('a run', () => {
+  const folder = join(scratch, 'archive');
+  let archive: TestArchive;
+  let out = '';
+  beforeAll(async () => {
+    mkdirSync(folder);
+    archive = await startArchive(folder);
+  });
+  afterAll(() => archive.close());
+  beforeEach(async () => {
+    out = await mkdtemp(join(scratch, 'lake-'));
+    rmSync(join(folder, 'data'), { recursive: true, force: true });
+    for (const day of [1, 2, 3, 4]) put(dayOf(day));
+  });
+  afterEach(() => {
+    archive.fault = undefined;
+  });
+
+  const dayOf = (day: number): string => `2026-11-0${day}`;
+
+  function keyOf(label: string): string {
+    const cadence = label.length === 7 ? 'monthly' : 'daily';
+    return `data/futures/um/${cadence}/klines/BTCUSDT/1h/BTCUSDT-1h-${label}.zip`;
+  }
+
+  function csvOf(label: string, seed = 1): string {
+    return makeCsv({
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbol: 'BTCUSDT',
+      period: label,
+      seed,
+    }).csv;
+  }
+
+  function put(label: string, seed = 1): void {
+    publish(folder, keyOf(label), csvOf(label, seed));
+  }
+
+  /** Without the rows of these days. */
+  function putMonth(label: string, without: readonly string[] = []): void {
+    const days = without.map((day) => Date.parse(`${day}T00:00:00Z`));
+    const lines = csvOf(label).split('\n');
+    const isLeft = (line: string): boolean => {
+      const time = Number(line.split(',')[0]);
+      return !days.some((day) => time >= day && time < day + 86_400_000);
+    };
+    publish(folder, keyOf(label), lines.filter(isLeft).join('\n'));
+  }
+
+  async function run(options: VisionOptions): Promise<RunSummary> {
+    const base = { market: 'um', interval: '1h', symbols: 'BTCUSDT', archiveUrl: archive.url } as const;
+    const quick = {
+      retryDelay: 2,
+      breakerOpen: '100ms',
+      maxWait: '20s',
+      now: '2026-11-05T12:00:00Z',
+    } as const;
+    return vision({ ...base, ...quick, out, ...options }).summary();
+  }
+
+  const at = (name: string): string => join(out, SERIES, name);
+  const lines = (kind = 'object'): Record<string, unknown>[] =>
+    manifestLines(join(out, SERIES)).filter((line) => line['kind'] === kind);
+  const lineAt = (label: string): Record<string, unknown> =>
+    lines().findLast((line) => line['period'] === label) ?? {};
+
+  function factsOf(name: string): object {
+    return { file: name, fileBytes: statSync(at(name)).size, fileSha256: sha256Of(at(name)) };
+  }
+
+  it('that adds an object to the file of a month says all of it, and what the file is now', async () => {
+    await run({ from: dayOf(1), to: dayOf(2) });
+    expect(lines()).toMatchObject([1, 2].map(() => ({ ...factsOf('2026-11.parquet'), fileRows: 48 })));
+    await run({ from: dayOf(1), to: dayOf(3), now: '2026-11-04T12:00:00Z' });
+    const zip = join(folder, keyOf(dayOf(3)));
+    expect(lines()).toHaveLength(3);
+    expect(lines()[2]).toEqual({
+      v: 1,
+      kind: 'object',
+      key: keyOf(dayOf(3)),
+      cadence: 'daily',
+      period: dayOf(3),
+      etag: createHash('md5').update(readFileSync(zip)).digest('hex'),
+      lastModified: expect.stringContaining('T') as string,
+      bytes: statSync(zip).size,
+      sha256: sha256Of(zip),
+      verified: 'sidecar',
+      rows: 24,
+      first: '2026-11-03T00:00:00Z',
+      last: '2026-11-03T23:00:00Z',
+      duplicates: 0,
+      ...factsOf('2026-11.parquet'),
+      fileRows: 72,
+      settings: SETTINGS,
+      at: expect.stringMatching(/^20.*Z$/) as string,
+      tool: expect.stringMatching(/^\d+\./) as string,
+    });
+  });
+
+  it('tells which revision another one replaces, also of a month, and nothing of the same bytes', async () => {
+    putMonth('2026-10');
+    await run({ from: '2026-10-01', to: dayOf(2) });
+    const [day, month] = [lineAt(dayOf(2)), lineAt('2026-10')];
+    put(dayOf(2), 2);
+    put('2026-10', 2);
+    await run({ from: '2026-10-01', to: dayOf(2), force: true });
+    for (const before of [day, month]) {
+      const after = lineAt(String(before['period']));
+      const { etag, lastModified, bytes, sha256, at: then } = before;
+      expect(after['replaces']).toEqual({ etag, lastModified, bytes, sha256, at: then });
+      expect(after['sha256']).not.toBe(sha256);
+    }
+    expect(lineAt(dayOf(1))['at']).not.toBe(lines()[0]?.['at']);
+    expect(lineAt(dayOf(1))).not.toHaveProperty('replaces');
+  });
+
+  it('of CSV by day has a file for each object', async () => {
+    await run({ from: dayOf(1), to: dayOf(2), format: 'csv', partition: 'day' });
+    expect(filesBelow(join(out, SERIES), '.csv')).toEqual([`${dayOf(1)}.csv`, `${dayOf(2)}.csv`]);
+    for (const label of [dayOf(1), dayOf(2)])
+      expect(lineAt(label)).toMatchObject({ ...factsOf(`${label}.csv`), rows: 24, fileRows: 24 });
+  });
+
+  it('writes no line of an object that cannot be read, beside those of its file', async () => {
+    publish(folder, keyOf(dayOf(2)), csvOf(dayOf(2)).replace(/\n\d+/, '\nx'));
+    const { exitCode } = await run({ from: dayOf(1), to: dayOf(3) });
+    expect([exitCode, lines().map((line) => line['period'])]).toEqual([4, [dayOf(1), dayOf(3)]]);
+    expect(lineAt(dayOf(3))).toMatchObject({ ...factsOf('2026-11.parquet'), fileRows: 48 });
+  });
+
+  it('remembers the digest of a stale sidecar', async () => {
+    publish(folder, keyOf(dayOf(2)), csvOf(dayOf(2)), (_, name) => `${'0'.repeat(64)}  ${name}\n`);
+    await run({ from: dayOf(1), to: dayOf(2), staleChecksum: 'warn' });
+    expect(lineAt(dayOf(2))).toMatchObject({ verified: 'etag', staleSidecar: '0'.repeat(64) });
+    expect(lineAt(dayOf(1))).not.toHaveProperty('staleSidecar');
+  });
+
+  it('leaves the days of a month that lacks some to a run that asks for them', async () => {
+    putMonth('2026-09');
+    putMonth('2026-10', ['2026-10-11']);
+    await run({ from: '2026-09-01', to: '2026-10-31' });
+    const october = lines().filter((line) => line['period'] === '2026-10');
+    expect(october.map((line) => line['daysPending'])).toEqual([true, undefined]);
+    expect(lineAt('2026-09')).not.toHaveProperty('daysPending');
+  });
+
+  it('of months alone leaves no days to a later run', async () => {
+    putMonth('2026-10', ['2026-10-11']);
+    await run({ from: '2026-10-01', to: '2026-10-31', cadence: 'monthly' });
+    expect(lines()).toMatchObject([{ period: '2026-10', gaps: [[expect.any(String), expect.any(String)]] }]);
+    expect(lineAt('2026-10')).not.toHaveProperty('daysPending');
+  });
+
+  it('keeps a damaged file of which an object is gone, and says that the object is dropped', async () => {
+    await run({ from: dayOf(1), to: dayOf(3) });
+    truncateSync(at('2026-11.parquet'), 1000);
+    const damaged = sha256Of(at('2026-11.parquet'));
+    for (const ending of ['', '.CHECKSUM']) rmSync(join(folder, keyOf(dayOf(2)) + ending));
+    // The listing does not tell of days that the file is made of and that this run does not ask for.
+    archive.fault = (_path, _request, response) => {
+      const { writeHead } = response;
+      response.writeHead = ((status: number, headers: Record<string, string>) => {
+        const { ETag: _etag, 'Last-Modified': _lastModified, ...others } = headers;
+        return writeHead.call(response, status, others);
+      }) as typeof writeHead;
+      return false;
+    };
+    const { exitCode } = await run({ from: dayOf(4), to: dayOf(4), recheckDays: 0 });
+    expect(exitCode).toBe(4);
+    expect(lines('dropped')).toEqual([
+      {
+        v: 1,
+        kind: 'dropped',
+        key: keyOf(dayOf(2)),
+        format: 'parquet',
+        at: expect.stringMatching(/^20.*Z$/) as string,
+      },
+    ]);
+    const [kept = '', ...others] = filesBelow(join(out, 'quarantine'), '.parquet');
+    expect([sha256Of(join(out, 'quarantine', kept)), others]).toEqual([damaged, []]);
+    const [cause = ''] = filesBelow(join(out, 'quarantine'), '.cause');
+    expect(readFileSync(join(out, 'quarantine', cause), 'utf8')).toContain(
+      `${dayOf(2)} could not be had again`,
+    );
+    expect(lineAt(dayOf(1))).toMatchObject({ ...factsOf('2026-11.parquet'), fileRows: 72 });
+    expect(lineAt(dayOf(1))).not.toHaveProperty('etag');
+    expect(lineAt(dayOf(1))).not.toHaveProperty('lastModified');
+  });
+});
+
+/** Of rows that are staged already, in a lake of one series. */
+describe('a commit', () => {
+  const venue = loadVenue();
+  const engine = createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch });
+  afterAll(() => {
+    engine.close();
+  });
+  const PLACE = 'binance/um/metrics/symbol=BTCUSDT';
+  const MONTH = '2024-01.parquet';
+  const plan: PartitionPlan = {
+    series: { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' },
+    label: '2024-01',
+    settings: SETTINGS,
+    tasks: [],
+  };
+  const keyOf = (label: string): string =>
+    `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${label}.zip`;
+  const restKey = (label: string): string => `rest/um/metrics/BTCUSDT/${label}`;
+
+  const heldDay = (label: string): ObjectLine => objectLine(label, { key: keyOf(label) });
+  const heldFromRest = (label: string): ObjectLine =>
+    objectLine(label, { key: restKey(label), verified: 'rest' });
+
+  function arrived(label: string): ReceivedObject {
+    return { ...received(label, ''), object: { key: keyOf(label), period: period(label) } };
+  }
+
+  function arrivedFromRest(label: string, more: Partial<RestPeriod> = {}): ReceivedObject {
+    const { from, to } = period(label);
+    const rest = { from, to, otherwise: 'hole', ...more } as const;
+    return {
+      ...received(label, ''),
+      object: { key: restKey(label), period: period(label), rest },
+      verified: 'rest',
+    };
+  }
+
+  interface Scene {
+    readonly held?: readonly ObjectLine[];
+    readonly arrived: readonly ReceivedObject[];
+    readonly dead?: readonly string[];
+  }
+
+  /** A lake that holds these lines, with their files and the dead ones. */
+  async function lakeOf({ held = [], dead = [] }: Scene): Promise<{ paths: LakePaths; folder: string }> {
+    const paths = lakePaths(await mkdtemp(join(scratch, 'commit-')));
+    const folder = join(paths.root, PLACE);
+    for (const made of [paths.staging, folder]) mkdirSync(made, { recursive: true });
+    await appendManifest(folder, held);
+    for (const file of [...held.map((line) => line.file), ...dead]) writeFileSync(join(folder, file), 'old');
+    return { paths, folder };
+  }
+
+  /** `confirm`: when the lock of the lake is asked. */
+  async function commitTo(paths: LakePaths, scene: Scene, confirm?: () => void): Promise<void> {
+    const context: WriterContext = {
+      venue,
+      paths,
+      engine,
+      tempFolder: scratch,
+      serialize: createSerializer(),
+      clock: systemClock,
+      tool: 'test',
+      takesShorter: false,
+      rowsOf: () => Promise.resolve(0),
+      ...(confirm === undefined ? {} : { lock: { confirm: () => Promise.resolve(confirm()) } }),
+    };
+    const staged = join(paths.staging, 'x.partial');
+    writeFileSync(staged, 'new');
+    const rows = { rows: 288, first: '2024-01-02T00:00:00Z', last: '2024-01-02T23:55:00Z', duplicates: 0 };
+    const result = {
+      written: new Map(scene.arrived.map(({ object }) => [object.key, rows])),
+      failed: new Map(),
+      rows: 288,
+      duplicatesAcross: 0,
+      lacked: new Map(),
+    };
+    const facts = { bytes: 3, sha256: sha256Of(staged), newlines: 0 };
+    await commit(context, plan, {
+      held: await heldFile(context, plan),
+      made: [{ staged, file: MONTH, facts, result }],
+      received: scene.arrived,
+      dead: scene.dead ?? [],
+      lost: [],
+    });
+  }
+
+  it.each<[string, Scene, boolean]>([
+    [
+      'of objects of the archive is not',
+      { held: [heldDay('2024-01-01')], arrived: [arrived('2024-01-02')] },
+      false,
+    ],
+    ['with rows from REST is', { arrived: [arrivedFromRest('2024-01-02')] }, true],
+    [
+      'with rows from REST among others is',
+      { arrived: [arrived('2024-01-01'), arrivedFromRest('2024-01-02')] },
+      true,
+    ],
+    [
+      'to a file with rows from REST among others is',
+      { held: [heldDay('2024-01-01'), heldFromRest('2024-01-03')], arrived: [arrived('2024-01-02')] },
+      true,
+    ],
+    ['that removes a file is', { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] }, true],
+  ])('%s finished by the next run when the manifest cannot be written', async (_, scene, isFinished) => {
+    const { paths, folder } = await lakeOf(scene);
+    const manifest = join(folder, '_manifest.jsonl');
+    const ended = commitTo(paths, scene, () => {
+      renameSync(manifest, `${manifest}.away`);
+      // A folder cannot be added to.
+      mkdirSync(manifest);
+    });
+    await expect(ended).rejects.toMatchObject({ code: 'disk' });
+    rmSync(manifest, { recursive: true });
+    renameSync(`${manifest}.away`, manifest);
+    expect(await finishCommits(paths, venue)).toEqual([]);
+    const held = scene.held?.length ?? 0;
+    expect(readFileSync(manifest, 'utf8').split('\n')).toHaveLength(
+      held + (isFinished ? scene.arrived.length : 0) + 1,
+    );
+    expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.own)]).toEqual(['new', []]);
+  });
+
+  it('takes superseded files away, and no others', async () => {
+    const scene: Scene = { arrived: [arrived('2024-01-02')], dead: ['2024-01-02.parquet'] };
+    const { paths, folder } = await lakeOf(scene);
+    writeFileSync(join(folder, '2024-01-03.parquet'), 'other');
+    await commitTo(paths, scene);
+    expect(filesBelow(folder)).toEqual(['2024-01-03.parquet', MONTH, '_manifest.jsonl']);
+    expect(filesBelow(paths.own)).toEqual([]);
+  });
+
+  it('that cannot publish its file leaves nothing staged, and the manifest as it was', async () => {
+    const scene: Scene = { arrived: [arrived('2024-01-02')] };
+    const { paths, folder } = await lakeOf(scene);
+    mkdirSync(join(folder, MONTH, 'inside'), { recursive: true });
+    await expect(commitTo(paths, scene)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    expect([filesBelow(paths.own), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([[], '']);
+  });
+
+  it('keeps a file of which the manifest says nothing', async () => {
+    const scene: Scene = { arrived: [arrived('2024-01-02')] };
+    const { paths, folder } = await lakeOf(scene);
+    writeFileSync(join(folder, MONTH), 'unknown');
+    await commitTo(paths, scene);
+    const [kept = ''] = filesBelow(paths.quarantine, '.parquet');
+    expect(readFileSync(join(paths.quarantine, kept), 'utf8')).toBe('unknown');
+    expect(readFileSync(join(folder, MONTH), 'utf8')).toBe('new');
+  });
+
+  it('says of rows from REST that their day is open, and what they stand in for', async () => {
+    const short = { bytes: 7, sha256: 'c'.repeat(64), at: '2024-01-09T00:00:00.000Z', rows: 1, gaps: [] };
+    const scene: Scene = {
+      held: [heldFromRest('2024-01-02')],
+      arrived: [
+        arrivedFromRest('2024-01-02', { open: true }),
+        arrivedFromRest('2024-01-03', { insteadOf: short }),
+        arrived('2024-01-04'),
+      ],
+    };
+    const { paths, folder } = await lakeOf(scene);
+    await commitTo(paths, scene);
+    const [, open, instead, usual] = manifestLines(folder);
+    expect(open).toMatchObject({ period: '2024-01-02', verified: 'rest', open: true });
+    expect(instead).toMatchObject({ period: '2024-01-03', verified: 'rest', insteadOf: short });
+    for (const line of [open, usual]) expect(line).not.toHaveProperty('insteadOf');
+    for (const line of [instead, usual]) expect(line).not.toHaveProperty('open');
+    // Other rows of REST for the same day are no revision of a published object.
+    expect(open).not.toHaveProperty('replaces');
+  });
+});
