@@ -68,7 +68,7 @@ export function wrongIn(
 
 function unquoted(cell: string): string {
   const isQuoted = cell.length >= 2 && cell.startsWith('"') && cell.endsWith('"');
-  return isQuoted && !cell.slice(1, -1).includes('"') ? cell.slice(1, -1) : cell;
+  return isQuoted ? cell.slice(1, -1) : cell;
 }
 
 const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {

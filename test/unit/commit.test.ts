@@ -1,6 +1,15 @@
 /** What a manifest and its files say after a commit: of runs within this process, and of single commits that fail. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -112,7 +121,7 @@ describe('a run', () => {
     expect(lines()).toMatchObject([1, 2].map(() => ({ ...factsOf('2026-11.parquet'), fileRows: 48 })));
     await run({ from: dayOf(1), to: dayOf(3), now: '2026-11-04T12:00:00Z' });
     const zip = join(folder, keyOf(dayOf(3)));
-    expect(lines()).toHaveLength(3);
+    expect([lines().length, existsSync(join(out, 'quarantine'))]).toEqual([3, false]);
     expect(lines()[2]).toEqual({
       v: 1,
       kind: 'object',
@@ -197,11 +206,11 @@ describe('a run', () => {
     for (const ending of ['', '.CHECKSUM']) rmSync(join(folder, keyOf(dayOf(2)) + ending));
     // The listing does not tell of days that the file is made of and that this run does not ask for.
     archive.fault = (_path, _request, response) => {
-      const { writeHead } = response;
+      const writeHead = response.writeHead.bind(response);
       response.writeHead = ((status: number, headers: Record<string, string>) => {
         const { ETag: _etag, 'Last-Modified': _lastModified, ...others } = headers;
-        return writeHead.call(response, status, others);
-      }) as typeof writeHead;
+        return writeHead(status, others);
+      }) as typeof response.writeHead;
       return false;
     };
     const { exitCode } = await run({ from: dayOf(4), to: dayOf(4), recheckDays: 0 });

@@ -6,10 +6,17 @@ import { describe, expect, it } from 'vitest';
 import { monthOf } from '../../src/calendar.js';
 import { CryptodlError } from '../../src/errors.js';
 import { MANIFEST } from '../../src/lake/layout.js';
-import { appendManifest, Held, manifestLines, readManifest } from '../../src/lake/manifest.js';
+import {
+  appendManifest,
+  Held,
+  heldObject,
+  heldRevision,
+  manifestLines,
+  readManifest,
+} from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
-import { day, objectLine, SETTINGS } from '../helpers/conversion.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
+import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
 const newFolder = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
@@ -74,6 +81,7 @@ describe('damage', () => {
     await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
     await expect(reading).rejects.toMatchObject({
       hint: expect.stringContaining('verify --fix') as string,
+      correction: { command: ['verify', '--fix'] },
     });
   });
 
@@ -148,6 +156,67 @@ describe('later lines', () => {
     expect(held.inFile('2024-01.parquet').map((line) => line.period)).toEqual(['2024-01-01', '2024-01-02']);
     expect(held.inFile('2024-02.parquet')).toEqual([]);
   });
+});
+
+describe('what is held', () => {
+  const heldOf = (...labels: readonly string[]): Held => {
+    const held = new Held();
+    for (const label of labels) held.add(objectLine(label));
+    return held;
+  };
+
+  it.each<[string, readonly string[], number, string, string]>([
+    ['days', ['2024-01-05', '2024-01-03', '2024-01-04'], 3, '2024-01-03', '2024-01-06'],
+    ['a month', ['2024-02'], 1, '2024-02-01', '2024-03-01'],
+    ['a month before days', ['2024-01', '2024-02-03', '2024-02-02'], 3, '2024-01-01', '2024-02-04'],
+    ['days before a month', ['2024-01-30', '2024-02'], 2, '2024-01-30', '2024-03-01'],
+  ])('of %s has a size, a first day and an end', (_, labels, size, first, end) => {
+    const held = heldOf(...labels);
+    expect([held.size, held.first(), held.end()]).toEqual([size, day(first), day(end)]);
+  });
+
+  it('has neither first day nor end when it is nothing', () => {
+    const held = heldOf();
+    expect([held.size, held.first(), held.end(), held.files()]).toEqual([0, undefined, undefined, []]);
+  });
+
+  it('names every file that a commit ever wrote', () => {
+    const held = heldOf('2024-01-05', '2024-01-06', '2024-02');
+    held.drop('2024-02.zip');
+    expect(held.files()).toEqual(['2024-01.parquet', '2024-02.parquet']);
+  });
+
+  it('of the archive is asked for again by its key, and of REST by its days and with its marks', () => {
+    const january = period('2024-01-05');
+    const { from, to } = january;
+    expect(heldObject(objectLine('2024-01-05', { etag: 'old' }), january)).toEqual({
+      key: '2024-01-05.zip',
+      period: january,
+    });
+    const rest = objectLine('2024-01-05', { verified: 'rest' });
+    const usual = { key: rest.key, period: january, rest: { from, to, otherwise: 'before-history' } };
+    expect(heldObject(rest, january)).toEqual(usual);
+    const insteadOf = { bytes: 1, sha256: 'c'.repeat(64), at: rest.at, rows: 7, gaps: [] };
+    expect(heldObject({ ...rest, open: true, insteadOf }, january)).toEqual({
+      ...usual,
+      rest: { ...usual.rest, open: true, insteadOf },
+    });
+  });
+
+  it('is told from another revision by all that the archive said of it', () => {
+    const told = { etag: 'e', lastModified: '2024-01-06T00:00:00.000Z', bytes: 7, sha256: 'c'.repeat(64) };
+    const line = objectLine('2024-01-05', told);
+    expect(heldRevision(line)).toEqual({ ...told, at: line.at });
+    const { etag: _etag, lastModified: _lastModified, ...silent } = line;
+    expect(heldRevision(silent)).toEqual({ bytes: 7, sha256: told.sha256, at: line.at });
+  });
+});
+
+it('a manifest is closed when lines were added, and when it was read', async () => {
+  const folder = await newFolder();
+  await appendManifest(folder, LINES);
+  await readManifest(folder);
+  expect(openFiles(folder)).toEqual([]);
 });
 
 it('each format is held on its own', async () => {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { fileFacts, fileSize, publish } from '../../src/lake/publish.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { describe, expect, it, vi } from 'vitest';
+import { fileFacts, fileSize, publish, publishAll } from '../../src/lake/publish.js';
+import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
 
@@ -45,6 +47,95 @@ describe('publishing', () => {
   });
 });
 
+/** In their order, what is synced by this process while it does something; `answer` may refuse it. */
+async function syncsOf(
+  act: () => Promise<void>,
+  answer: (path: string) => void = () => undefined,
+): Promise<string[]> {
+  const synced: string[] = [];
+  const handle = await open(folder, 'r');
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const sync = vi.spyOn(prototype, 'sync').mockImplementation(function (this: FileHandle) {
+    const path = readlinkSync(`/proc/self/fd/${this.fd}`);
+    synced.push(path);
+    answer(path);
+    return Promise.resolve();
+  });
+  try {
+    await act();
+  } finally {
+    sync.mockRestore();
+  }
+  return synced;
+}
+
+/** As the system says it. */
+function refuse(code: string): never {
+  throw Object.assign(new Error(`${code}: sync`), { code, errno: -1 });
+}
+
+describe('to survive a power failure, publishing', () => {
+  it('syncs the file first, and then every folder that has a new entry', async () => {
+    const path = staged('whole');
+    const base = join(folder, 'power');
+    mkdirSync(base);
+    const targets = ['x', 'y'].map((name) => join(base, 'a', 'b', 'c', name));
+    const publications = targets.map((target, index) => {
+      const copy = `${path}.${index}`;
+      writeFileSync(copy, 'whole');
+      return { staged: copy, target };
+    });
+    const synced = await syncsOf(() => publishAll(publications));
+    expect(synced.slice(0, 2).sort()).toEqual(publications.map((publication) => publication.staged));
+    const folders = [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => join(base, ...names));
+    expect(synced.slice(2).sort()).toEqual(folders);
+  });
+
+  it('syncs only the folder of the file when that was there', async () => {
+    const path = staged('whole');
+    expect(await syncsOf(() => publish(path, join(folder, 'there')))).toEqual([path, folder]);
+    expect(openFiles(folder)).toEqual([]);
+  });
+
+  it.each(['EINVAL', 'ENOTSUP', 'EISDIR'])(
+    'does without folders that cannot be synced (%s)',
+    async (code) => {
+      const path = staged('whole');
+      const target = join(folder, `on-${code}`);
+      await syncsOf(
+        () => publish(path, target),
+        (synced) => (synced === folder ? refuse(code) : undefined),
+      );
+      expect(existsSync(target)).toBe(true);
+      expect(openFiles(folder)).toEqual([]);
+    },
+  );
+
+  it('fails when a folder cannot be synced for another reason, and names it', async () => {
+    const path = staged('whole');
+    const failing = syncsOf(
+      () => publish(path, join(folder, 'never')),
+      (synced) => (synced === folder ? refuse('EIO') : undefined),
+    );
+    await expect(failing).rejects.toThrow(`EIO: sync '${folder}'`);
+  });
+
+  it.each(['EIO', 'EINVAL'])(
+    'puts no file in place that cannot be synced (%s), and names it',
+    async (code) => {
+      const path = staged('whole');
+      const target = join(folder, `not-${code}`);
+      const failing = syncsOf(
+        () => publish(path, target),
+        (synced) => (synced === path ? refuse(code) : undefined),
+      );
+      await expect(failing).rejects.toThrow(`${code}: sync '${path}'`);
+      expect([existsSync(target), openFiles(folder)]).toEqual([false, []]);
+    },
+  );
+});
+
 describe('the facts of a file', () => {
   it('are its size, digest and lines, also beyond one read', async () => {
     const content = 'line 币\n'.repeat(300_000);
@@ -63,5 +154,9 @@ describe('the facts of a file', () => {
     const file = staged('x');
     const sizes = await Promise.all([folder, join(folder, 'none'), join(file, 'below')].map(fileSize));
     expect(sizes).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('are not those of a missing file when the system cannot tell', async () => {
+    await expect(fileSize(join(folder, 'x'.repeat(300)))).rejects.toThrow('ENAMETOOLONG');
   });
 });
