@@ -559,6 +559,22 @@ describe('a symbolic link', () => {
     expect((await verify(lake)).code).toBe(0);
   });
 
+  it('a folder in place of the evidence of a bad zip is named with what to do', async () => {
+    const { lake } = copy();
+    const evidence = join(lake, 'quarantine', ZIPS, 'BTCUSDT-metrics-2026-10-05.zip');
+    mkdirSync(evidence, { recursive: true });
+    archive.fault = (path, _request, response) => {
+      if (!path.includes('2026-10-05')) return false;
+      response.writeHead(200).end('no zip');
+      return true;
+    };
+    const { code, stderr } = await named(lake);
+    archive.fault = undefined;
+    expect(code).toBe(1);
+    expect(stderr).toContain('a folder has the name of a file');
+    expect(stderr).toContain('move the folder away, and run the same command again');
+  });
+
   it('in place of a partition is not read, and repair puts the file there', async () => {
     const { lake, outside } = copy();
     const partition = `${SERIES}/2026-10.parquet`;
