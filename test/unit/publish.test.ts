@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fileFacts, fileSize, publish, publishAll } from '../../src/lake/publish.js';
+import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
@@ -46,34 +45,6 @@ describe('publishing', () => {
     expect(existsSync(path)).toBe(true);
   });
 });
-
-/** In their order, what is synced by this process while it does something; `answer` may refuse it. */
-async function syncsOf(
-  act: () => Promise<void>,
-  answer: (path: string) => void = () => undefined,
-): Promise<string[]> {
-  const synced: string[] = [];
-  const handle = await open(folder, 'r');
-  const prototype = Object.getPrototypeOf(handle) as FileHandle;
-  await handle.close();
-  const sync = vi.spyOn(prototype, 'sync').mockImplementation(function (this: FileHandle) {
-    const path = readlinkSync(`/proc/self/fd/${this.fd}`);
-    synced.push(path);
-    answer(path);
-    return Promise.resolve();
-  });
-  try {
-    await act();
-  } finally {
-    sync.mockRestore();
-  }
-  return synced;
-}
-
-/** As the system says it. */
-function refuse(code: string): never {
-  throw Object.assign(new Error(`${code}: sync`), { code, errno: -1 });
-}
 
 describe('to survive a power failure, publishing', () => {
   it('syncs the file first, and then every folder that has a new entry', async () => {
@@ -118,7 +89,7 @@ describe('to survive a power failure, publishing', () => {
       () => publish(path, join(folder, 'never')),
       (synced) => (synced === folder ? refuse('EIO') : undefined),
     );
-    await expect(failing).rejects.toThrow(`EIO: sync '${folder}'`);
+    await expect(failing).rejects.toThrow(`EIO: refused '${folder}'`);
   });
 
   it.each(['EIO', 'EINVAL'])(
@@ -130,7 +101,7 @@ describe('to survive a power failure, publishing', () => {
         () => publish(path, target),
         (synced) => (synced === path ? refuse(code) : undefined),
       );
-      await expect(failing).rejects.toThrow(`${code}: sync '${path}'`);
+      await expect(failing).rejects.toThrow(`${code}: refused '${path}'`);
       expect([existsSync(target), openFiles(folder)]).toEqual([false, []]);
     },
   );

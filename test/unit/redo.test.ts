@@ -18,6 +18,7 @@ import { readManifest } from '../../src/lake/manifest.js';
 import { commitWithRedo, finishCommits } from '../../src/lake/redo.js';
 import { loadVenue } from '../../src/venue/venue.js';
 import { objectLine } from '../helpers/conversion.js';
+import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
@@ -307,6 +308,37 @@ it('a commit that cannot be finished now is finished by a later run', async () =
   await expect(finishCommits(paths, venue)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   rmSync(join(paths.root, MADE), { recursive: true });
   expect(await finished(paths)).toBe(true);
+});
+
+it('a journal that cannot be read now is left to a later run', async () => {
+  const paths = await interrupted();
+  const reading = withCalls(
+    'readFile',
+    () => finishCommits(paths, venue),
+    () => refuse('EIO'),
+  );
+  await expect(reading).rejects.toThrow('EIO');
+  expect(await finished(paths)).toBe(true);
+});
+
+it('a journal that may not survive a power failure is removed with what it names', async () => {
+  const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
+  mkdirSync(paths.staging, { recursive: true });
+  mkdirSync(join(paths.root, SERIES), { recursive: true });
+  const staged = join(paths.staging, 'x.partial');
+  writeFileSync(staged, 'month');
+  const redo = {
+    seriesFolder: join(paths.root, SERIES),
+    publications: [{ staged, target: join(paths.root, MADE) }],
+    dead: [],
+    lines: [objectLine('2024-01-01', { key: KEY })],
+  };
+  const committing = syncsOf(
+    () => commitWithRedo(paths, redo),
+    (path) => (path === paths.own ? refuse('EIO') : undefined),
+  );
+  await expect(committing).rejects.toThrow('EIO');
+  expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], []]);
 });
 
 it('an old file is gone before the first new one appears, also when a later one takes its name', async () => {

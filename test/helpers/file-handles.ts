@@ -1,0 +1,50 @@
+/** What this process does with the files that it has open, and a file system that refuses it. */
+import { readlinkSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { vi } from 'vitest';
+
+/** Told before each call, which fails when this throws. */
+type Answer = (path: string) => void;
+
+/** In their order, the paths of what is synced while `act` runs. */
+export async function syncsOf(
+  act: () => Promise<unknown>,
+  answer: Answer = () => undefined,
+): Promise<string[]> {
+  const synced: string[] = [];
+  await withCalls('sync', act, (path) => {
+    synced.push(path);
+    answer(path);
+  });
+  return synced;
+}
+
+/** `method` of every open file is answered first, and then done. */
+export async function withCalls(
+  method: 'sync' | 'readFile',
+  act: () => Promise<unknown>,
+  answer: Answer,
+): Promise<void> {
+  const handle = await open('/', 'r');
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const usual = prototype[method] as (...args: unknown[]) => Promise<never>;
+  const spy = vi.spyOn(prototype, method).mockImplementation(async function (
+    this: FileHandle,
+    ...args: unknown[]
+  ) {
+    answer(readlinkSync(`/proc/self/fd/${this.fd}`));
+    return usual.apply(this, args);
+  });
+  try {
+    await act();
+  } finally {
+    spy.mockRestore();
+  }
+}
+
+/** As the system says it. */
+export function refuse(code: string): never {
+  throw Object.assign(new Error(`${code}: refused`), { code, errno: -1 });
+}
