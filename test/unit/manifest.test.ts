@@ -16,6 +16,7 @@ import {
 } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
+import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -216,6 +217,22 @@ it('a manifest is closed when lines were added, and when it was read', async () 
   const folder = await newFolder();
   await appendManifest(folder, LINES);
   await readManifest(folder);
+  expect(openFiles(folder)).toEqual([]);
+});
+
+it('a new manifest becomes an entry of its folder that survives a power failure, and is one from then on', async () => {
+  const folder = await newFolder();
+  expect(await syncsOf(() => appendManifest(folder, LINES))).toEqual([folder]);
+  expect(await syncsOf(() => appendManifest(folder, LINES))).toEqual([]);
+});
+
+it('a manifest whose folder cannot be synced is named and closed', async () => {
+  const folder = await newFolder();
+  const failing = syncsOf(
+    () => appendManifest(folder, LINES),
+    () => refuse('EIO'),
+  );
+  await expect(failing).rejects.toThrow(`'${join(folder, MANIFEST)}'`);
   expect(openFiles(folder)).toEqual([]);
 });
 
