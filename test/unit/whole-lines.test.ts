@@ -3,6 +3,7 @@ import { mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lengthOfWholeLines, wholeLines } from '../../src/lake/whole-lines.js';
+import { refuse, withCalls } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -46,6 +47,22 @@ it('an absent file has no lines, and what cannot be read is no absent file', asy
   expect(await linesOf(`${path}.none`)).toEqual([]);
   await expect(linesOf(`${path}.folder`)).rejects.toThrow('is no regular file');
   await expect(linesOf(`${path}.link`)).rejects.toThrow('is a symbolic link');
+});
+
+it('a file whose reading fails in the middle has not come to its end', async () => {
+  const path = await fileOf('a\n'.repeat(CHUNK));
+  let reads = 0;
+  await withCalls(
+    'read',
+    async () => {
+      await expect(linesOf(path)).rejects.toThrow(`EIO: refused '${path}'`);
+    },
+    () => {
+      reads += 1;
+      if (reads === 2) refuse('EIO');
+    },
+  );
+  expect(openFiles(path)).toEqual([]);
 });
 
 it('a file is closed after its last line, and when its reader leaves before', async () => {
