@@ -3,7 +3,7 @@
  * Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
  */
 import { CryptodlError } from '../errors.js';
-import type { FetchRequest, PartialBody } from '../fetch.js';
+import type { PartialBody } from '../fetch.js';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -17,15 +17,18 @@ export function strongEtag(headers: Headers): string | undefined {
   return etag !== undefined && /^"[^"]+"$/.test(etag) ? etag : undefined;
 }
 
-/** Why a 206 cannot be put behind what is here; undefined when it can. */
-export function refuseRange({ url, partial }: FetchRequest, headers: Headers): CryptodlError | undefined {
+/** Why a 206 cannot be put behind what is here (`partial`); undefined when it can. */
+export function refuseRange(
+  url: string,
+  partial: PartialBody | undefined,
+  headers: Headers,
+): CryptodlError | undefined {
   const { host } = new URL(url);
   const refuse = (what: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${what}`);
   if (partial === undefined) return refuse('answered 206 to a request for the whole');
   const range = headers['content-range'] ?? '';
-  const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range);
-  const [, first, last, total] = match ?? [];
-  if (match === null || Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? [];
+  if (Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))
     return refuse(
       `answered 206 with Content-Range "${range}" when asked for the rest from ${partial.bytes} on`,
     );

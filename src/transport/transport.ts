@@ -145,12 +145,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
       return this.#tooLong();
     if (this.#status !== 206) return undefined;
-    const refusal = refuseRange(this.#request, this.#headers);
-    if (refusal === undefined && this.#held !== undefined) {
-      this.#sink = this.#held;
-      this.#held = undefined;
-    }
-    return refusal;
+    const held = this.#held;
+    const { url, partial } = this.#request;
+    const refusal = refuseRange(url, held === undefined ? undefined : partial, this.#headers);
+    if (refusal !== undefined || held === undefined) return refusal;
+    this.#sink = held;
+    this.#held = undefined;
+    return undefined;
   }
 
   get #maxBytes(): number {
@@ -176,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#context.onActivity?.('bytes', chunk.length);
     if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
     const isWritten = this.#sink.write(chunk);
-    if (this.#sink.size > this.#maxBytes) {
+    if (this.#isWanted() && this.#sink.size > this.#maxBytes) {
       this.#fail(this.#tooLong());
       return;
     }

@@ -151,6 +151,15 @@ describe('the rest of a body that was cut', () => {
     ],
     ['an unknown length', (from) => partOf(WHOLE, { from, range: `bytes ${from}-${WHOLE.length - 1}/*` })],
     ['another unit', (from) => partOf(WHOLE, { from, range: `lines ${from}-9/10` })],
+    [
+      'a range behind a word',
+      (from) => partOf(WHOLE, { from, range: `x bytes ${from}-${WHOLE.length - 1}/${WHOLE.length}` }),
+    ],
+    [
+      'two ranges',
+      (from) =>
+        partOf(WHOLE, { from, range: `bytes ${from}-${WHOLE.length - 1}/${WHOLE.length}, bytes 0-9/10` }),
+    ],
     ['another ETag', (from) => partOf(WHOLE, { from, etag: '"two"' })],
     ['a weak ETag', (from) => partOf(WHOLE, { from, etag: `W/${ETAG}` })],
     ['no ETag', (from) => partOf(WHOLE, { from, etag: '' })],
@@ -168,6 +177,19 @@ describe('the rest of a body that was cut', () => {
     const error = await refusal(wire()(request(url), context()));
     expect([error.code, error.partial]).toEqual(['http-protocol', undefined]);
     expect(error.message).toContain('answered 206 to a request for the whole');
+  });
+
+  it.each([
+    [`bytes 5-9/11`, ETAG, 'Content-Range "bytes 5-9/11" when asked for the rest from 5 on'],
+    ['bytes 5-9/10', '"two"', 'for "two" when asked for "one"'],
+    ['bytes 5-9/10', '', 'for no ETag when asked for "one"'],
+  ])('a refusal of a 206 says what is wrong with it: %s of %s', async (range, etag, said) => {
+    const { url } = await rangeServer((socket) => {
+      socket.write(partOf(WHOLE.subarray(0, 10), { from: 5, etag, range }));
+    });
+    const asked = request(url, { partial: { bytes: 5, etag: ETAG } });
+    writeFileSync(asked.spoolPath, WHOLE.subarray(0, 5));
+    expect((await refusal(wire()(asked, context()))).message).toContain(said);
   });
 
   it('N5 is given up after a 416: the object has become shorter', async () => {
@@ -198,7 +220,7 @@ describe('the rest of a body that was cut', () => {
     expect(rest).toEqual([second, second]);
   });
 
-  it.each(['', `W/${ETAG}`, 'one', '""'])(
+  it.each(['', `W/${ETAG}`, 'one', '""', `${ETAG}, "two"`])(
     'is not asked for when the ETag %j promises nothing about bytes',
     async (etag) => {
       const headers = etag === '' ? [] : [`ETag: ${etag}`];
@@ -259,12 +281,24 @@ describe('a spool file that is not what it was', () => {
     expect(asked).toEqual([{ from: undefined, etag: undefined }]);
   });
 
+  it('is not taken for the beginning of a rest that comes unasked', async () => {
+    const { url, asked } = await rangeServer((socket) => void socket.write(partOf(WHOLE, { from: 2 * MIB })));
+    const gone = request(url, { partial: { bytes: 2 * MIB, etag: ETAG } });
+    const error = await refusal(wire()(gone, context()));
+    expect([error.code, error.message]).toEqual([
+      'http-protocol',
+      `${new URL(url).host} answered 206 to a request for the whole`,
+    ]);
+    expect(asked).toEqual([{ from: undefined, etag: undefined }]);
+  });
+
   it('loses what is behind the bytes that were kept', async () => {
-    const { url } = await rangeServer(honest);
+    const { url, asked } = await rangeServer(honest);
     const longer = kept(url, 2 * MIB);
     writeFileSync(longer.spoolPath, Buffer.concat([WHOLE.subarray(0, 2 * MIB), Buffer.alloc(4 * MIB)]));
     await expectWhole(wire(), longer);
     expect(statSync(longer.spoolPath).size).toBe(WHOLE.length);
+    expect(asked).toEqual([{ from: 2 * MIB, etag: ETAG }]);
   });
 
   it('D13 is told by the digest when its bytes were changed, and fetched from the beginning', async () => {

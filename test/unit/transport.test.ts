@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, toCryptodlError } from '../../src/errors.js';
-import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import type { FetchContext, FetchRequest, FetchResponse, Sign } from '../../src/fetch.js';
 import { keyPath } from '../../src/venue/keys.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
@@ -54,6 +55,25 @@ describe('transport, when the host answers', () => {
     await fetch(url, { bypassCache: true });
     expect(heads[0]).not.toContain('no-cache');
     expect(heads[1]).toContain('cache-control: no-cache');
+  });
+
+  it('asks whether what is held is still so, and takes a 304 only then', async () => {
+    const { url, heads } = await wireServer((socket) => {
+      const isAsked = /^if-none-match: "held"$/im.test(heads.at(-1) ?? '');
+      socket.write(isAsked ? 'HTTP/1.1 304 Not Modified\r\nETag: "held"\r\n\r\n' : httpAnswer(200, 'new'));
+    });
+    const fetch = transport();
+    const held = await fetch(url, { heldEtag: '"held"' });
+    expect([held.status, held.headers['etag']]).toEqual([304, '"held"']);
+    expect((await fetch(url, { heldEtag: '"other"' })).status).toBe(200);
+    expect((await fetch(url)).status).toBe(200);
+    expect(heads.map((head) => /^if-none-match: (.*)$/im.exec(head)?.[1])).toEqual([
+      '"held"',
+      '"other"',
+      undefined,
+    ]);
+    const error = await wireServer(answering(503, ''));
+    expect((await refusal(transport()(error.url, { heldEtag: '"held"' }))).code).toBe('http-server-error');
   });
 
   it('sends keys that are not ASCII percent-encoded', async () => {
@@ -184,6 +204,48 @@ describe('transport, with a large body', () => {
     });
     const error = await refusal(transport()(url, { maxBytes: 1999 }));
     expect(error.code).toBe('length-mismatch');
+    expect(error.message).toBe(`${new URL(url).host} sent more than 1999 bytes`);
+  });
+
+  it('does not measure a refusal by the size of the object: it is still a refusal, with its wait', async () => {
+    const page = 'x'.repeat(100_000);
+    for (const headers of [['Retry-After: 7'], ['Retry-After: 7', 'Transfer-Encoding: chunked']]) {
+      const chunked = `${page.length.toString(16)}\r\n${page}\r\n0\r\n\r\n`;
+      const { url } = await wireServer(answering(429, headers.length === 1 ? page : chunked, headers));
+      const error = await refusal(transport()(url, { maxBytes: 1999 }));
+      expect([error.code, error.retryAfterMs]).toEqual(['rate-limited', 7000]);
+    }
+  });
+
+  it('keeps only the beginning of a refusal, however long it is, and no file of it', async () => {
+    const { url } = await wireServer(answering(503, LARGE));
+    const more = { spoolPath: join(folder, 'refusal.html'), spoolAboveBytes: 1 };
+    expect((await refusal(transport()(url, more))).code).toBe('http-server-error');
+    expect(existsSync(more.spoolPath)).toBe(false);
+  });
+
+  it('goes on when both the disk and the bandwidth have room', async () => {
+    const { url } = await wireServer(answering(200, LARGE));
+    const spoolPath = join(folder, 'both.zip');
+    let asked = 0;
+    let isGranted = false;
+    const take = (): Promise<void> => {
+      asked += 1;
+      // Long after the disk has written a piece.
+      return sleep(asked % 16 === 0 ? 20 : 0).then(() => {
+        isGranted = true;
+      });
+    };
+    const early: number[] = [];
+    const onActivity = (sign: Sign): void => {
+      if (sign === 'paused') isGranted = false;
+      if (sign === 'resumed' && !isGranted) early.push(asked);
+    };
+    const more = { spoolPath, spoolAboveBytes: 1 };
+    const fetch = wire({ bandwidth: { take } });
+    const response = await fetch({ url, bucket: 'archive', ...more }, { ...context(), onActivity });
+    expect(response.sha256).toBe(answer(LARGE).sha256);
+    expect(early).toEqual([]);
   });
 
   it('allows exactly as many bytes as allowed', async () => {
@@ -233,6 +295,20 @@ describe('transport, when it is aborted (A5)', () => {
     sockets[0]?.write(httpAnswer(200, 'x'));
     await Promise.all([first, last]);
     expect(heads.map((head) => head.split(' ')[1])).toEqual(['/first', '/last']);
+  });
+
+  it('sends nothing when it is aborted while it reads what an earlier attempt left', async () => {
+    const stop = new AbortController();
+    const { url, heads } = await wireServer(answering(200, 'x'));
+    const fetch = transport(1);
+    const spoolPath = join(folder, 'left.zip');
+    writeFileSync(spoolPath, LARGE);
+    const partial = { bytes: LARGE.length, etag: '"e"' };
+    const ended = refusal(fetch(`${url}/left`, { spoolPath, partial }, context(stop.signal)));
+    stop.abort(interrupted);
+    expect(await ended).toBe(interrupted);
+    await fetch(`${url}/next`);
+    expect(heads.map((head) => head.split(' ')[1])).toEqual(['/next']);
   });
 
   it('sends nothing when it is aborted already', async () => {
