@@ -42,11 +42,11 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const proxied = proxyRefusal(error, url);
   if (proxied !== undefined) return proxied;
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
-  const parser = code.startsWith('HPE_') || error.name === 'HTTPParserError';
-  const known = parser
-    ? 'http-protocol'
-    : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
-  if (known === undefined && !('code' in error)) return error;
+  if (!('code' in error)) return error;
+  const known =
+    error.name === 'HTTPParserError'
+      ? 'http-protocol'
+      : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
   const detail = error.message === '' ? code : error.message;
   if (proxy !== undefined && known !== undefined && CONNECTING.has(known) && isAt(proxy, error))
     return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
@@ -90,11 +90,10 @@ function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
 
 function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
   const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
-  const details = cause === undefined ? {} : { cause };
-  if (status >= 500) return new CryptodlError('connect-failed', message, details);
+  if (status >= 500) return new CryptodlError('connect-failed', message, { cause });
   const hint =
     status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
-  return new CryptodlError('proxy-refused', message, { ...details, hint });
+  return new CryptodlError('proxy-refused', message, { cause, hint });
 }
 
 interface Answer {

@@ -28,10 +28,9 @@ export async function ping({ pools, clock, timeoutMs }: PingOptions, url: string
       signal: stop.signal,
     });
     await body.dump();
-    if (statusCode < 200 || statusCode > 299)
-      throw new CryptodlError('http-refused', `${host} answered ${statusCode}`);
+    // undici gives no final status below 200.
+    if (statusCode > 299) throw new CryptodlError('http-refused', `${host} answered ${statusCode}`);
   } catch (error) {
-    if (error instanceof CryptodlError) throw error;
     throw mapWireError(
       error instanceof Error ? error : new Error(String(error)),
       origin,

@@ -99,8 +99,6 @@ function socketOptions({ connections, http2 }: PoolOptions): Pool.Options {
   return {
     connections,
     allowH2: http2,
-    // Over HTTP/2 one connection takes many requests at once.
-    ...(http2 ? {} : { pipelining: 1 }),
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
     headersTimeout: 0,
