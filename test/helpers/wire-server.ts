@@ -37,6 +37,17 @@ export async function wireServer(onRequest: (socket: Socket) => void): Promise<W
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heads, sockets };
 }
 
+/** A port on which nothing listens. */
+export async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
 /** A whole answer with an honest length, unless the headers say another. */
 export function httpAnswer(status: number, body: Buffer | string, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);

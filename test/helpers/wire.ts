@@ -9,7 +9,7 @@ import type { PoolOptions, Pools } from '../../src/transport/pool.js';
 import { createTransport } from '../../src/transport/transport.js';
 import type { TransportOptions } from '../../src/transport/transport.js';
 
-function wirePools(options: Partial<PoolOptions> = {}): Pools {
+export function wirePools(options: Partial<PoolOptions> = {}): Pools {
   const pools = createPools({
     connections: 4,
     connectTimeoutMs: 5000,

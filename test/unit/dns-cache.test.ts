@@ -116,12 +116,23 @@ describe('K3 names', () => {
     expect(await again).toEqual(FIRST);
   });
 
-  it('of one family are not taken for those of another', async () => {
+  it.each<[string, LookupOptions, LookupOptions]>([
+    ['of one family', { family: 4 }, { family: 6 }],
+    ['with some hints', { hints: 8 }, { hints: 16 }],
+  ])('%s are not taken for those of another', async (_, first, second) => {
     const { questions, ask, answerAll } = cached();
-    const both = [ask(HOST, { all: true, family: 4 }), ask(HOST, { all: true, family: 6 })];
-    expect(questions.map(({ options }) => options.family)).toEqual([4, 6]);
+    const both = [ask(HOST, { all: true, ...first }), ask(HOST, { all: true, ...second })];
+    expect(questions.map(({ options }) => options)).toMatchObject([first, second]);
     answerAll(FIRST);
     await Promise.all(both);
+  });
+
+  it('that fail after a failed connection fail with what the resolver says', async () => {
+    const { cache, ask, answerAll } = cached();
+    const early = ask();
+    cache.forget(HOST);
+    answerAll(FAILURE);
+    await expect(early).rejects.toBe(FAILURE);
   });
 
   it('asked for before a failed connection do not push out what was asked for after it', async () => {

@@ -1,10 +1,10 @@
 /** What proxies, firewalls and odd statuses are called; the rest is in transport-faults.test.ts. */
 import { describe, expect, it } from 'vitest';
-import type { ErrorCode } from '../../src/errors.js';
+import type { CryptodlError, ErrorCode } from '../../src/errors.js';
 import { mapWireError, statusError } from '../../src/transport/error-map.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
-import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const URL_ = 'https://archive.test/data/a.zip';
 
@@ -56,7 +56,10 @@ describe('statuses', () => {
     [400, '{"code":-1130,"msg":"parameter \'limit\' is invalid."}', 'http-refused'],
     [400, '{"code":-1001,"msg":"Internal error"}', 'http-server-error'],
     [401, '{"code":-2014,"msg":"API-key format invalid."}', 'key-required'],
+    [400, '{"code":-1102,"msg":"Mandatory parameter \'startTime\' was not sent."}', 'http-refused'],
     [400, '{"code":"-1121","msg":"Invalid symbol."}', 'http-refused'],
+    [400, '{"code":-1121}', 'http-refused'],
+    [400, '{"code":-1121,"msg":["Invalid symbol."]}', 'http-refused'],
     [400, '[]', 'http-refused'],
     [400, 'null', 'http-refused'],
     [400, '{"code":-1121', 'http-refused'],
@@ -68,6 +71,15 @@ describe('statuses', () => {
     expect(errorOf(400, '{"code":-1121,"msg":"Invalid symbol."}')?.message).toBe(
       'archive.test answered 400: -1121 Invalid symbol.',
     );
+  });
+
+  it.each<[string, string, string]>([
+    ['nothing', '', ''],
+    ['white space around the text', '\r\n\r\n  oh  no \n', ': oh no'],
+    ['a long text', 'x'.repeat(300), `: ${'x'.repeat(80)}`],
+    ['a long text of REST', JSON.stringify({ code: -1, msg: 'x'.repeat(300) }), `: -1 ${'x'.repeat(197)}`],
+  ])('a message has the start of the body, in one line: %s', (_, body, said) => {
+    expect(errorOf(500, body)?.message).toBe(`archive.test answered 500${said}`);
   });
 
   it.each([200, 206, 404])('%d is an answer', (status) => {
@@ -85,6 +97,60 @@ describe('statuses', () => {
 
   it.each([201, 204, 304, 400, 403, 416, 500])('%d points nowhere', (status) => {
     expect(errorOf(status, '', { location: '/there' })?.location).toBeUndefined();
+  });
+});
+
+describe('N24 N26 the wait that an answer asks for', () => {
+  const NOW = Date.UTC(2024, 0, 15, 12);
+  const DATE = new Date(NOW).toUTCString();
+  const HOUR = 3600_000;
+  const banned = (ms: number): string => `{"code":-1003,"msg":"Way too much; IP banned until ${NOW + ms}."}`;
+  /** `receivedAt`: by our own clock. */
+  const refused = (status: number, head: string, headers: Record<string, string>, receivedAt = NOW) =>
+    statusError({ status, head, headers, receivedAt }, URL_);
+
+  it.each<[string, number, string, Record<string, string>, number | undefined]>([
+    ['429 with a header', 429, '', { 'retry-after': '7' }, 7000],
+    ['418 with a header', 418, '', { 'retry-after': '7' }, 7000],
+    ['503 with a header', 503, '', { 'retry-after': '7' }, 7000],
+    ['429 with neither', 429, '', {}, undefined],
+    ['503 with neither', 503, '', {}, undefined],
+    ['418 with neither: two minutes', 418, '', {}, 120_000],
+    ['429 with a ban in its body', 429, banned(60_000), {}, 61_000],
+    ['418 with a ban in its body', 418, banned(60_000), {}, 61_000],
+    ['503 with a ban in its body: only a limit bans', 503, banned(60_000), {}, undefined],
+    ['a ban that is longer than the header says', 429, banned(60_000), { 'retry-after': '7' }, 61_000],
+    ['a header that is longer than the ban', 418, banned(60_000), { 'retry-after': '600' }, 600_000],
+    ['418 with a ban that is over', 418, banned(-60_000), {}, 120_000],
+    ['418 with a ban that ends now', 418, banned(-1000), {}, 120_000],
+    ['429 with a ban that is over', 429, banned(-60_000), {}, undefined],
+    ['429 with a header and a ban that is over', 429, banned(-60_000), { 'retry-after': '7' }, 7000],
+    ['418 with a ban in seconds', 418, 'IP banned until 1705320060.', {}, 120_000],
+  ])('%s', (_, status, head, headers, waitMs) => {
+    expect(refused(status, head, headers)?.retryAfterMs).toBe(waitMs);
+  });
+
+  it("a ban is counted from the server's clock, and from ours where it has none", () => {
+    for (const skew of [-HOUR, HOUR]) {
+      const error = refused(418, banned(60_000), { date: DATE }, NOW + skew);
+      expect(error?.retryAfterMs).toBe(61_000);
+    }
+    expect(refused(418, banned(HOUR), { date: 'yesterday' }, NOW + 60_000)?.retryAfterMs).toBe(HOUR - 59_000);
+  });
+
+  it('is at most seven days: a longer one is cut, and the message says so', () => {
+    const longest = 7 * 24 * HOUR;
+    const asks = (seconds: number) => refused(429, '', { 'retry-after': String(seconds) });
+    expect(asks(longest / 1000)?.retryAfterMs).toBe(longest);
+    expect(asks(longest / 1000)?.message).toBe('archive.test answered 429');
+    expect(asks(longest / 1000 + 1)?.retryAfterMs).toBe(longest);
+    expect(asks(longest / 1000 + 1)?.message).toBe(
+      'archive.test answered 429 (it asks for a longer wait than 7 days)',
+    );
+    expect(refused(418, banned(longest), {})).toMatchObject({
+      retryAfterMs: longest,
+      message: expect.stringContaining('longer wait than 7 days') as string,
+    });
   });
 });
 
@@ -108,16 +174,102 @@ describe('a proxy', () => {
     [400, 'proxy-refused', true],
     [403, 'proxy-refused', true],
     [407, 'proxy-refused', true],
+    [500, 'connect-failed', false],
     [502, 'connect-failed', false],
     [503, 'connect-failed', false],
     [504, 'connect-failed', false],
   ])('that answers %d for a tunnel is %s; the run ends: %s', (status, code, fatal) => {
-    expect(tunnel(status)).toMatchObject({ code, fatal });
+    expect(tunnel(status)).toMatchObject({
+      code,
+      fatal,
+      message: `the proxy answered ${status} when asked for archive.test`,
+      cause: { message: `Proxy response (${status}) !== 200 when HTTP Tunneling` },
+    });
   });
 
   it('that wants a password is told apart, with what to do', () => {
     expect(errorOf(407)).toMatchObject({ code: 'proxy-refused', fatal: true });
     expect(errorOf(407)?.hint).toContain('http://user:password@host:port');
+    expect(tunnel(407)).toMatchObject({ hint: errorOf(407)?.hint });
+    expect(tunnel(403)).toMatchObject({ hint: 'see --proxy' });
+  });
+
+  it('is not blamed for an error that only quotes one', () => {
+    const error = Object.assign(new Error('read ECONNRESET: Proxy response (403)'), { code: 'ECONNRESET' });
+    expect(mapWireError(error, URL_)).toMatchObject({ code: 'connection-lost', cause: error });
+  });
+
+  const failure = (code: string, message: string, more: object = {}): Error =>
+    Object.assign(new Error(message), { code, ...more });
+  const refusedAt = (address: string, port: number): Error =>
+    failure('ECONNREFUSED', `connect ECONNREFUSED ${address}:${port}`, { address, port });
+
+  it.each<[string, string, Error]>([
+    [
+      'whose name is unknown',
+      'http://proxy.test:3128',
+      failure('ENOTFOUND', 'getaddrinfo ENOTFOUND proxy.test', { hostname: 'proxy.test' }),
+    ],
+    ['that refuses', 'http://proxy.test:3128', refusedAt('192.0.2.1', 3128)],
+    ['at the usual port of http', 'http://proxy.test', refusedAt('192.0.2.1', 80)],
+    ['at the usual port of https', 'https://proxy.test', refusedAt('192.0.2.1', 443)],
+    ['for https, at a port of its own', 'https://proxy.test:3128', refusedAt('192.0.2.1', 3128)],
+    [
+      'that does not answer',
+      'http://proxy.test:3128',
+      failure(
+        'UND_ERR_CONNECT_TIMEOUT',
+        'Connect Timeout Error (attempted address: proxy.test:3128, timeout: 5000ms)',
+      ),
+    ],
+    [
+      'that refuses at all of its addresses',
+      'http://proxy.test:3128',
+      Object.assign(new AggregateError([refusedAt('192.0.2.1', 3128), refusedAt('2001:db8::1', 3128)]), {
+        code: 'ECONNREFUSED',
+      }),
+    ],
+  ])('%s is named, and is no fault of the host', (_, proxy, error) => {
+    const { host } = new URL(proxy);
+    const mapped = mapWireError(error, URL_, new URL(proxy));
+    expect(mapped).toMatchObject({ code: 'proxy-unreachable', cause: error });
+    const detail = error.message === '' ? 'ECONNREFUSED' : error.message;
+    expect(mapped.message).toBe(`the proxy ${host} cannot be reached: ${detail}`);
+    expect((mapped as CryptodlError).hint).toContain('--proxy none asks directly');
+  });
+
+  it.each<[string, Error, ErrorCode]>([
+    ['that NO_PROXY has asked directly refuses', refusedAt('192.0.2.7', 8080), 'connect-failed'],
+    [
+      'that NO_PROXY has asked directly is unknown',
+      failure('ENOTFOUND', 'getaddrinfo ENOTFOUND archive.test', { hostname: 'archive.test' }),
+      'host-unknown',
+    ],
+    [
+      'breaks a connection that the proxy had made',
+      failure('ECONNRESET', 'read ECONNRESET', { port: 3128 }),
+      'connection-lost',
+    ],
+    [
+      'has a certificate that is over',
+      failure('CERT_HAS_EXPIRED', 'certificate has expired', { port: 3128 }),
+      'tls-failed',
+    ],
+  ])('is not blamed where the host %s', (_, error, code) => {
+    const mapped = mapWireError(error, URL_, new URL('http://proxy.test:3128'));
+    expect(mapped).toMatchObject({ code, cause: error, message: `archive.test: ${error.message}` });
+  });
+
+  it('over the wire: where nothing listens, it is named; a host that is asked directly is not taken for it', async () => {
+    const closed = `http://127.0.0.1:${await closedPort()}`;
+    const asked = { url: 'http://archive.test/a.zip', bucket: 'archive' };
+    const proxied = wire({ proxies: { http: closed, https: '', except: '' } });
+    const error = await refusal(proxied(asked, context()));
+    expect(error.code).toBe('proxy-unreachable');
+    expect(error.message).toContain(new URL(closed).host);
+    const host = `http://127.0.0.1:${await closedPort()}`;
+    const direct = wire({ proxies: { http: 'http://proxy.test:3128', https: '', except: '127.0.0.1' } });
+    expect((await refusal(direct({ ...asked, url: host }, context()))).code).toBe('connect-failed');
   });
 
   it.each<[string, number, ErrorCode]>([

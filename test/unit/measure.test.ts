@@ -107,6 +107,15 @@ describe('Z15 K12 the measure of an attempt', () => {
     ]);
   });
 
+  it('needs no listener for the signs', async () => {
+    const layer = measure(new VirtualClock(), { begun: () => undefined, ended: () => undefined });
+    const next: Fetch = (_, { onActivity }) => {
+      onActivity?.('sent');
+      return Promise.resolve(answer('it'));
+    };
+    expect((await layer(next)(REQUEST, context())).status).toBe(200);
+  });
+
   it('counts as many ends as beginnings', async () => {
     const made = Array.from({ length: 5 }, () => measured());
     for (const [index, { finish, fail }] of made.entries()) {

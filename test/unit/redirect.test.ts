@@ -63,6 +63,12 @@ describe('N19 redirects', () => {
     expect(urls()).toEqual([HTTPS]);
   });
 
+  it('are refused from http to ftp', async () => {
+    const { fetch, urls } = pointing('ftp://archive.test/a.zip');
+    expect((await refusal(fetch(REQUEST.url))).message).toContain('less safe');
+    expect(urls()).toEqual([REQUEST.url]);
+  });
+
   it('are judged from where the last one pointed: http is not reached by way of https', async () => {
     const { fetch, urls } = pointing('https://origin.test/a.zip', 'http://origin.test/a.zip');
     expect((await refusal(fetch(REQUEST.url))).message).toContain('less safe');

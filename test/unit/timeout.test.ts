@@ -162,6 +162,17 @@ describe('timeout (K10)', () => {
     expect([error.code, error.retryable]).toEqual(['too-slow', true]);
   });
 
+  it('lets a body be that has just reached the floor', async () => {
+    const { clock, happens, isAborted } = wire();
+    happens('sent');
+    happens('headers');
+    for (let second = 0; second < 30; second += 1) {
+      happens('bytes', KIB);
+      await clock.advance(1000);
+    }
+    expect(isAborted()).toBe(false);
+  });
+
   it('lets a slow body be that keeps above the floor, in every half minute anew', async () => {
     const { clock, happens, isAborted } = wire();
     happens('sent');

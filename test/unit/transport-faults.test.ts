@@ -1,26 +1,14 @@
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import { mapWireError } from '../../src/transport/error-map.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
-import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 function transport() {
   const fetch = wire({ connections: 1 });
   return (url: string) => fetch({ url, bucket: 'archive' }, context());
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -96,7 +84,7 @@ describe('transport, when the host misbehaves', () => {
   });
 
   it('calls a port where nobody listens connect-failed (N1)', async () => {
-    const port = await freePort();
+    const port = await closedPort();
     for (const host of ['127.0.0.1', 'localhost']) {
       const error = await refusal(transport()(`http://${host}:${port}/a.zip`));
       expect(error.code).toBe('connect-failed');
@@ -197,7 +185,7 @@ describe('transport, when the host misbehaves', () => {
     );
     const error = await refusal(transport()(url));
     expect(error.code).toBe('body-encoded');
-    expect(error.message).toContain('gzip');
+    expect(error.message).toContain(`${new URL(url).host} sent Content-Encoding gzip`);
   });
 });
 
@@ -225,6 +213,23 @@ describe('mapWireError', () => {
     ['WHATEVER_COMES', 'read', 'connection-lost'],
   ])('calls %s from %s by its own name, not a bug or the disk', (code, syscall, expected) => {
     expect(mapped(failure(code, syscall))).toMatchObject({ code: expected });
+  });
+
+  it('names the host and keeps the cause; a certificate is trusted with --ca-file, nothing else has that hint', () => {
+    const expired = failure('CERT_HAS_EXPIRED', 'certificate');
+    expect(mapped(expired)).toMatchObject({
+      message: 'archive.test: certificate CERT_HAS_EXPIRED',
+      cause: expired,
+      hint: expect.stringContaining('--ca-file FILE') as string,
+    });
+    const reset = failure('ECONNRESET', 'read');
+    expect(mapped(reset)).toMatchObject({
+      message: 'archive.test: read ECONNRESET',
+      cause: reset,
+      hint: undefined,
+    });
+    const bare = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+    expect(mapped(bare)).toMatchObject({ message: 'archive.test: ECONNREFUSED' });
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/errors.js';
 import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
-import { verify } from '../../src/transport/verify.js';
+import { md5OfEtag, verify } from '../../src/transport/verify.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 
@@ -92,6 +92,30 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     expect(error.code).toBe('body-damaged');
   });
 
+  it('needs no MD5 from the wire: it makes its own where the ETag of the listing is to decide', async () => {
+    const { md5: _, ...bare } = responseOf(ZIP, kind);
+    const decides = { zip: true, bytes: 1, sha256: published(undefined) };
+    expect(await check(bare, { ...decides, listedMd5: String(MD5) })).toEqual(bare);
+    const error = await refusal(check(bare, { ...decides, listedMd5: NONE }));
+    expect([error.code, error.message]).toEqual([
+      'body-damaged',
+      `MD5 is ${MD5}, the listing's ETag says ${NONE}; it is not what is listed`,
+    ]);
+    const stale = { zip: true, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
+    expect((await refusal(check(bare, stale))).code).toBe('sidecar-stale');
+  });
+
+  it('says what a damaged body is not: what is listed, or what its own ETag says', async () => {
+    const listed = { zip: true, listedMd5: NONE, sha256: published(OTHER) };
+    const differs = `SHA-256 is ${SHA256}, the sidecar says ${OTHER}`;
+    for (const response of [responseOf(ZIP, kind), withEtag(`"${NONE}"`)])
+      expect((await refusal(check(response, listed))).message).toBe(`${differs}; it is not what is listed`);
+    const own = '1'.repeat(32);
+    expect((await refusal(check(withEtag(`"${own}"`), listed))).message).toBe(
+      `${differs}; its own ETag says ${own}`,
+    );
+  });
+
   it('falls back on the size from the listing when no digest is published (N7)', async () => {
     const none = { zip: true, sha256: published(undefined) };
     const { length } = ZIP;
@@ -109,8 +133,10 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   it('refuses a page with status 200, before it minds digests, and shows how it begins (N16)', async () => {
     const error = await refusal(check(responseOf(HTML, kind), { zip: true, sha256: published(SHA256) }));
     expect(error.code).toBe('not-a-zip');
-    expect(error.message).toContain('<html><title>Error');
+    expect(error.message).toBe('not a zip: it starts with "<html><title>Error</title></html>"');
     expect(error.evidence?.status).toBe(200);
+    const long = await refusal(check(responseOf(Buffer.alloc(500, 'x'), kind), { zip: true }));
+    expect(long.message).toBe(`not a zip: it starts with "${'x'.repeat(40)}"`);
   });
 
   it('refuses an empty body', async () => {
@@ -123,6 +149,15 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
       const error = await refusal(check(responseOf(CUT, kind), { zip: true, ...known }));
       expect(error.code).toBe('zip-truncated');
     }
+  });
+
+  it('does not take the end of a zip within a zip for the end of the outer one', async () => {
+    const inner = makeZip([{ name: 'b.csv', data: '1\n' }]);
+    const data = Buffer.concat([inner, Buffer.alloc(200_000, '1')]);
+    const outer = makeZip([{ name: 'a.zip', data, method: 0 }]);
+    const cut = responseOf(outer.subarray(0, 150_000), kind);
+    const error = await refusal(check(cut, { zip: true, sha256: published(OTHER) }));
+    expect(error.code).toBe('zip-truncated');
   });
 
   it('finds the end of a zip behind the longest comment', async () => {
@@ -146,6 +181,27 @@ describe('verify, with a large body in a file', () => {
     await check(responseOf(large, 'file'), { zip: true });
     await refusal(check(responseOf(large, 'file'), { zip: true, sha256: published(OTHER) }));
     expect(openFiles(folder)).toEqual([]);
+  });
+});
+
+describe('md5OfEtag', () => {
+  const hex = '0123456789abcdef'.repeat(2);
+
+  it.each([`"${hex}"`, hex, `W/"${hex}"`])('reads %s', (etag) => {
+    expect(md5OfEtag(etag)).toBe(hex);
+  });
+
+  it.each([
+    undefined,
+    '',
+    `"${hex}-12"`,
+    `"${hex}0"`,
+    `"x${hex}"`,
+    `${hex} x`,
+    `"${hex.slice(1)}"`,
+    `"${hex.toUpperCase()}"`,
+  ])('finds no MD5 in %s', (etag) => {
+    expect(md5OfEtag(etag)).toBeUndefined();
   });
 });
 
