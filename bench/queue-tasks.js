@@ -157,6 +157,7 @@ async function runner(spools) {
       downloads: CONCURRENCY,
       writers: WRITERS,
       stop,
+      refusal: () => undefined,
       createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),
       beforeRound: () => Promise.resolve(),
     },

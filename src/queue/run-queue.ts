@@ -40,7 +40,7 @@ export interface QueueOptions {
   /** Aborts with a CryptodlError; also called by the queue itself when a fatal error ends the run. */
   readonly stop: AbortController;
   /** Why nothing new is begun any more; what is under way goes on, and what was not begun fails with this. */
-  readonly refusal?: () => CryptodlError | undefined;
+  readonly refusal: () => CryptodlError | undefined;
   /** Where tasks wait for another round. */
   readonly createSpool: () => DeferredPlans;
   /** Waits before a further round. */
@@ -82,9 +82,9 @@ export class RunQueue<Received> {
     const deferrals = new Deferrals(this.#options.createSpool);
     this.#deferrals = deferrals;
     try {
-      await this.#round(plans, FURTHER_ROUNDS > 0);
+      await this.#round(plans, true);
       for (let round = 1; round <= FURTHER_ROUNDS && deferrals.count > 0; round += 1) {
-        if (this.#refusal() !== undefined) break;
+        if (this.#options.refusal() !== undefined) break;
         await this.#options.beforeRound(round);
         await this.#round(this.#mayGoOn(deferrals.next()), round < FURTHER_ROUNDS);
       }
@@ -111,29 +111,25 @@ export class RunQueue<Received> {
     signal.throwIfAborted();
   }
 
-  #refusal(): CryptodlError | undefined {
-    return this.#options.refusal?.();
-  }
-
   /** What is left of a round that is not gone on with has failed before, and keeps the reason. */
   async *#mayGoOn(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
-      if (this.#refusal() !== undefined) return;
+      if (this.#options.refusal() !== undefined) return;
       yield plan;
     }
   }
 
   /** Unprepared: nothing of it is begun. */
-  async #refuse(plan: PartitionPlan): Promise<void> {
+  async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
     for (const task of plan.tasks) {
-      const error = this.#refusal();
-      if (task.action.kind !== 'fetch' || error === undefined) await this.#work.onSettled(plan, task);
-      else await this.#work.onFailed(plan, task, error);
+      if (task.action.kind === 'fetch') await this.#work.onFailed(plan, task, error);
+      else await this.#work.onSettled(plan, task);
     }
   }
 
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
-    if (this.#refusal() !== undefined) return this.#refuse(plan);
+    const refusal = this.#options.refusal();
+    if (refusal !== undefined) return this.#refuse(plan, refusal);
     const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
     const prepared = wanted ? await this.#work.prepare(plan) : plan;
     const downloads: Promise<Arrived<Received>>[] = [];
@@ -203,7 +199,7 @@ export class RunQueue<Received> {
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
     try {
       this.#options.stop.signal.throwIfAborted();
-      const refusal = this.#refusal();
+      const refusal = this.#options.refusal();
       if (refusal !== undefined)
         return { task, end: { error: task.failure === undefined ? refusal : failureOf(task) } };
       return { task, end: await this.#work.download(plan, task) };
@@ -272,7 +268,7 @@ export class RunQueue<Received> {
   }
 
   #stop(error: unknown): void {
-    if (!this.#options.stop.signal.aborted) this.#options.stop.abort(toCryptodlError(error));
+    this.#options.stop.abort(toCryptodlError(error));
   }
 }
 

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { DeferredPlans } from '../../src/queue/deferrals.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
-import type { QueueWork } from '../../src/queue/run-queue.js';
+import type { Download, QueueWork } from '../../src/queue/run-queue.js';
 import type { PartitionPlan, Task } from '../../src/task.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
@@ -51,9 +51,9 @@ interface Write {
   readonly rebuild: string | undefined;
 }
 
-/** `download` gives what was received; undefined: the object is absent. */
+/** `download` gives what was received, or how else it ended; undefined: the object is absent. */
 type Changes = Partial<Omit<QueueWork<string>, 'download'>> & {
-  readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | undefined>;
+  readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | Download<string> | undefined>;
 };
 
 /** A queue whose downloads say their own key, unless the test gives other work; everything told is written down. */
@@ -73,6 +73,7 @@ export function queueOf(
     prepare: (wanted) => Promise.resolve(wanted),
     download: async (wanted, asked) => {
       const received = download === undefined ? asked.object.key : await download(wanted, asked);
+      if (typeof received === 'object') return received;
       return received === undefined ? { absent: 'hole' } : { received };
     },
     together: () => undefined,

@@ -26,8 +26,15 @@ describe('RunQueue', () => {
   });
 
   it('asks the writer what is held of objects that nobody has, and writes nothing where nothing was asked for', async () => {
-    const { run, settled, failed } = queueOf({
+    const withdrawn: string[] = [];
+    const settled: [string, string][] = [];
+    const { run, failed } = queueOf({
       download: () => Promise.resolve(undefined),
+      onSettled: (_, { object, action }) => {
+        if (action.kind === 'skip' && action.isWithdrawn === true) withdrawn.push(object.key);
+        settled.push([object.key, action.kind]);
+        return Promise.resolve();
+      },
       write: (_, received, missing) => {
         expect([received, [...missing]]).toEqual([
           [],
@@ -41,7 +48,54 @@ describe('RunQueue', () => {
     await run([plan('2024-01', asked), plan('2024-02', [task('c', 'skip')])]);
     expect(Object.fromEntries(settled)).toEqual({ c: 'skip', gone: 'absent', kept: 'skip' });
     expect(settled).toHaveLength(3);
+    expect(withdrawn).toEqual(['kept']);
     expect(failed).toEqual([['lost', 'object-withdrawn']]);
+  });
+
+  it('settles as skipped what is held and is no worse than what could be had', async () => {
+    const { run, writes, failed, settled } = queueOf({
+      download: (_, { object: { key } }) => Promise.resolve(key === 'held' ? { isHeld: true } : key),
+    });
+    await run([plan('2024-01', [task('held'), task('a')]), plan('2024-02', [task('held')])]);
+    expect(writes.map(({ received }) => received)).toEqual([['a']]);
+    expect(settled).toEqual([
+      ['held', 'skip'],
+      ['held', 'skip'],
+    ]);
+    expect(failed).toEqual([]);
+  });
+
+  it('receives all tasks that go together, at the same time and in one place', async () => {
+    let alive = 0;
+    const seen: [key: string, alive: number][] = [];
+    const made = queueOf(
+      {
+        together: ({ object: { key } }) => (key.startsWith('alone') ? undefined : key[0]),
+        download: async (_, { object: { key } }) => {
+          alive += 1;
+          await turn();
+          seen.push([key, alive]);
+          expect(made.queue.inFlight).toBe(1);
+          await turn();
+          alive -= 1;
+          return key === 'b2' ? undefined : key;
+        },
+      },
+      1,
+    );
+    const keys = ['a1', 'b1', 'alone 1', 'a2', 'b2', 'a3', 'alone 2'];
+    await made.run([
+      plan(
+        '2024-01',
+        keys.map((key) => task(key)),
+      ),
+    ]);
+    const together = { a1: 3, a2: 3, a3: 3, b1: 2, b2: 2, 'alone 1': 1, 'alone 2': 1 };
+    expect(Object.fromEntries(seen)).toEqual(together);
+    expect(made.writes.map(({ received, absent }) => [[...received].sort(), absent])).toEqual([
+      [keys.filter((key) => key !== 'b2').sort(), ['b2']],
+    ]);
+    expect(made.queue.inFlight).toBe(0);
   });
 
   it('does what the writer prepared, and prepares only what needs fetching', async () => {
@@ -52,9 +106,20 @@ describe('RunQueue', () => {
         return Promise.resolve({ ...wanted, tasks: [...wanted.tasks, task('old')], rebuild: 'damaged' });
       },
     });
-    await run([plan('2024-01', [task('held', 'skip')]), plan('2024-02', [task('new')])]);
-    expect(prepared).toEqual(['2024-02']);
-    expect(writes).toEqual([{ label: '2024-02', received: ['new', 'old'], absent: [], rebuild: 'damaged' }]);
+    await run([
+      plan('2024-01', [task('held', 'skip')]),
+      plan('2024-02', [task('new')]),
+      plan('2024-03', [task('held', 'skip'), task('new')]),
+    ]);
+    expect(prepared).toEqual(['2024-02', '2024-03']);
+    expect(writes).toEqual(
+      ['2024-02', '2024-03'].map((label) => ({
+        label,
+        received: ['new', 'old'],
+        absent: [],
+        rebuild: 'damaged',
+      })),
+    );
   });
 
   it('tries a failure that may pass again in further rounds at the end, and only then calls it failed', async () => {
@@ -202,6 +267,73 @@ describe('RunQueue', () => {
     });
     await refusal(made.run([{ ...plan('2024-01', days), rebuild: 'forced' }]));
     expect(made.writes).toEqual([]);
+  });
+
+  it('writes what arrived before an abort, where it is added to a file', async () => {
+    const made = queueOf({
+      download: (_, { object: { key } }) => {
+        if (key === 'b') made.stop.abort(fails('interrupted'));
+        return Promise.resolve(key);
+      },
+    });
+    const error = await refusal(made.run([plan('2024-01', [task('a'), task('b'), task('c')])]));
+    expect(error.code).toBe('interrupted');
+    expect(made.writes.map(({ received }) => received)).toEqual([['a', 'b']]);
+  });
+
+  it('begins nothing of a plan that comes too late, and settles what is held of it', async () => {
+    const asked: string[] = [];
+    const { run, failed, settled } = queueOf(
+      {
+        prepare: () => Promise.reject(new TypeError('prepared')),
+        download: (_, { object: { key } }) => {
+          asked.push(key);
+          return Promise.resolve(key);
+        },
+      },
+      4,
+      2,
+      () => fails('time-over'),
+    );
+    await run([plan('2024-01', [task('a'), task('held', 'skip'), task('b')])]);
+    expect(asked).toEqual([]);
+    expect(failed).toEqual(['a', 'b'].map((key) => [key, 'time-over']));
+    expect(settled).toEqual([['held', 'skip']]);
+  });
+
+  it('tells of each task once, with why it failed, when the time is over within a further round', async () => {
+    const asked: string[] = [];
+    const { run, failed, spools } = queueOf(
+      {
+        download: (_, { object: { key } }) => {
+          asked.push(key);
+          return Promise.reject(fails('http-server-error'));
+        },
+      },
+      1,
+      1,
+      () => (asked.length > 4 ? fails('time-over') : undefined),
+    );
+    const keys = ['a', 'b', 'c', 'd'];
+    await run(keys.map((key) => plan(key, [task(key)])));
+    expect(asked).toEqual([...keys, 'a']);
+    expect(failed).toHaveLength(4);
+    expect(Object.fromEntries(failed)).toEqual(
+      Object.fromEntries(keys.map((key) => [key, 'http-server-error'])),
+    );
+    expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+
+  it('removes what waited for a further round as soon as that is over', async () => {
+    const closed: number[] = [];
+    const made = queueOf({
+      download: () => {
+        closed.push(made.spools.filter(({ isClosed }) => isClosed).length);
+        return Promise.reject(fails('http-server-error'));
+      },
+    });
+    await made.run([plan('2024-01', [task('bad')])]);
+    expect(closed).toEqual([0, 0, 1, 2]);
   });
 
   it('calls failed what waits for a round that an abort prevents, with why it waits', async () => {
