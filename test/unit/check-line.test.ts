@@ -1,6 +1,6 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
-import { lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
+import { areSettings, lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
 
 const FOLDER = '/lake/binance/um/klines/interval=1h/symbol=BTCUSDT';
 const DIGEST = 'ab'.repeat(32);
@@ -129,6 +129,19 @@ describe('a sound line', () => {
     expect(metrics({ ...OBJECT, key: 'rest/um/metrics/BTCUSDT/2026-11-20' })).toBeDefined();
   });
 
+  it('of the spot market has a key without a folder of futures', () => {
+    const spot = lineCheck('/lake/binance/spot/klines/interval=1h/symbol=BTCUSDT');
+    const key = DAY.replace('futures/um', 'spot');
+    expect(spot({ ...OBJECT, key })).toMatchObject({ key });
+  });
+
+  it('that drops a day has the period at the end of its key, not digits of its symbol and interval', () => {
+    const delivery = lineCheck('/lake/binance/cm/klines/interval=15m/symbol=BTCUSD_210625');
+    const name = 'klines/BTCUSD_210625/15m/BTCUSD_210625-15m-2021-06-20.zip';
+    const key = `data/futures/cm/daily/${name}`;
+    expect(delivery({ ...DROPPED, key })).toMatchObject({ key });
+  });
+
   it('of any key is taken where the folder is of no series', () => {
     expect(lineCheck('/somewhere')({ ...OBJECT, key: 'x.zip' })).toBeDefined();
   });
@@ -144,12 +157,13 @@ const NO_INSTANTS = [
   `${AT} `,
   5,
   null,
+  [AT],
 ];
 const NO_GAPS = [{}, [AT], [[AT]], [[AT, AT, AT]], [[AT, 'later']], [[AT, AT], 5]];
 
 /** Of the object line, then of the others: the name of the field, and what it must not be. */
 const WRONG: readonly [base: object, field: string, values: readonly unknown[], says: string][] = [
-  [OBJECT, 'v', [undefined, 0, '1', null], 'unknown version'],
+  [OBJECT, 'v', [undefined, 0, '1', '2', null], 'unknown version'],
   [OBJECT, 'kind', [undefined, 'objects', 1], '"kind" is unknown'],
   [OBJECT, 'key', [undefined, 5, null], '"key" is no text'],
   [
@@ -268,10 +282,10 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
   ...['first', 'last'].map((name): (typeof WRONG)[number] => [
     ABSENT,
     name,
-    [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31'],
+    [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31', 2100, ['2026-11-19']],
     '"first" or "last" is no period of this time',
   ]),
-  [ABSENT, 'reason', [undefined, 'lost', 5, 'toString'], '"reason" is unknown'],
+  [ABSENT, 'reason', [undefined, 'lost', 5, 'toString', ['hole']], '"reason" is unknown'],
   [ABSENT, 'failed', [5, null, {}], '"failed" is no code'],
   [ABSENT, 'refused', [5, null, {}, { format: 'json' }], '"refused" is no revision'],
   [
@@ -294,11 +308,29 @@ describe('a line is damaged', () => {
     expect(() => check({ ...OBJECT, file: DAY })).toThrow('"file" is no name');
   });
 
-  it.each(['', '{', 'null', '5', '[]', '"x"'])('that is %j', (text) => {
-    expect(() => lineReader(FOLDER)(text)).toThrow(TypeError);
+  it.each([
+    ['', 'it is no JSON'],
+    ['{', 'it is no JSON'],
+    ['null', 'it is no object'],
+    ['5', 'it is no object'],
+    ['"x"', 'it is no object'],
+    ['[]', 'unknown version'],
+  ])('that is %j: %s', (text, says) => {
+    expect(() => lineReader(FOLDER)(text)).toThrow(new TypeError(says));
   });
 
   it('but not one of a later version, whatever else it says', () => {
     expect(() => check({ v: 2 })).toThrow(new NewerVersion('2'));
+  });
+});
+
+describe('settings', () => {
+  it.each([
+    [SETTINGS, true],
+    [{ ...SETTINGS, numbers: 'x' }, false],
+    [{}, false],
+    [null, false],
+  ])('%j: %s', (value, isSound) => {
+    expect(areSettings(value)).toBe(isSound);
   });
 });
