@@ -48,8 +48,4 @@ export class Lanes<T> {
   *[Symbol.iterator](): Generator<T> {
     for (const priority of PRIORITIES) for (const { item } of this.#lanes[priority]) yield item;
   }
-
-  clear(): void {
-    for (const priority of PRIORITIES) this.#lanes[priority].clear();
-  }
 }

@@ -125,7 +125,7 @@ export class QuotaBucket {
       const leave = this.#waiters.add(waiter, permit.priority, this.#options.clock.monotonic());
       signal.addEventListener('abort', onAbort, { once: true });
       // Whoever comes later changes nothing for those before.
-      if (this.#wakeUp === undefined || this.#waiters.first() === waiter) this.#wake();
+      if (this.#waiters.first() === waiter) this.#wake();
     });
   }
 

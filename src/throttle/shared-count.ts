@@ -39,9 +39,9 @@ export class SharedCount implements WindowCount {
   take(window: number, weight: number, permits: number): boolean {
     if (this.#sizeOf(window) + weight > permits) return false;
     if (!this.#own.take(window, weight, permits)) return false;
-    if (!this.#append(window, weight) || this.#sizeOf(window) <= permits) return true;
-    // Another run was faster: what both took stays counted until the window ends.
-    return false;
+    this.#append(window, weight);
+    // If another run was faster, what both took stays counted until the window ends.
+    return this.#sizeOf(window) <= permits;
   }
 
   raise(window: number, used: number): void {
@@ -71,13 +71,11 @@ export class SharedCount implements WindowCount {
     );
   }
 
-  #append(window: number, weight: number): boolean {
-    const isDone = this.#shared(() => {
+  #append(window: number, weight: number): void {
+    this.#shared(() => {
       this.#begin(window);
       appendFileSync(this.#path(window), '.'.repeat(weight));
-      return true;
     });
-    return isDone === true;
   }
 
   /** Undefined, and alone from then on, when the folder cannot be used. */

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/errors.js';
+import type { Priority } from '../../src/fetch.js';
 import { RateMeter } from '../../src/throttle/meter.js';
 import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
 import { refusal } from '../helpers/requests.js';
@@ -26,7 +27,7 @@ function bucketOf(permitsPerSecond: number, burst: number, maxWaitMs = HOUR_MS) 
     await bucket.take(signal);
     granted.push({ name, at: clock.monotonic() - started });
   };
-  return { clock, bucket, granted, take };
+  return { clock, bucket, quota, granted, take };
 }
 
 async function drain(bucket: ReturnType<typeof bucketOf>, permits: number): Promise<void> {
@@ -150,6 +151,108 @@ describe('a bucket with a rate', () => {
     expect(granted).toEqual([]);
     await clock.advance(1);
     expect(granted).toHaveLength(1);
+  });
+
+  it('gives a permit at the very end of a pause without a wait', async () => {
+    const { clock, bucket, quota, granted, take } = bucketOf(10, 1);
+    bucket.pause(1000);
+    await clock.advance(1000);
+    await take(0);
+    expect(granted).toEqual([{ name: 0, at: 1000 }]);
+    expect(quota.waits).toBe(0);
+  });
+
+  it('counts the waits and their time, those that were cancelled too', async () => {
+    const { clock, quota, take } = bucketOf(1, 1);
+    const canceller = new AbortController();
+    await take(0);
+    void take(1);
+    const cancelled = refusal(take(2, canceller.signal));
+    await clock.advance(400);
+    canceller.abort(new CryptodlError('interrupted', 'no longer wanted'));
+    await cancelled;
+    await clock.advance(600);
+    expect([quota.waits, quota.waitedMs]).toEqual([2, 1400]);
+  });
+
+  it.each([
+    [-1, 2000],
+    [0, 2000],
+    [1, 1000],
+  ])(
+    'pauses after a request that was taken, and was sent %i ms after the last refusal, for %i ms',
+    async (sentAfterMs, pauseMs) => {
+      const { clock, quota, granted, take } = bucketOf(10, 1);
+      const refusedAt = clock.monotonic();
+      quota.onRefused(refusedAt, undefined);
+      await clock.advance(1000);
+      quota.onTaken(refusedAt + sentAfterMs);
+      quota.onRefused(clock.monotonic(), undefined);
+      void take(0);
+      await clock.advance(5000);
+      expect(granted).toEqual([{ name: 0, at: 1000 + pauseMs }]);
+    },
+  );
+
+  it('is not paused longer by late refusals of requests that were sent before the first refusal', async () => {
+    const { clock, quota, granted, take } = bucketOf(10, 1);
+    const sentAt = clock.monotonic();
+    quota.onRefused(sentAt, undefined);
+    await clock.advance(500);
+    quota.onRefused(sentAt, undefined);
+    void take(0);
+    await clock.advance(5000);
+    expect(granted).toEqual([{ name: 0, at: 1000 }]);
+    expect(quota.refusals).toBe(1);
+  });
+
+  it('gives back a permit that was never sent, and never more than the burst', async () => {
+    const { clock, bucket, quota, granted, take } = bucketOf(1, 5);
+    for (let permit = 0; permit < 5; permit += 1) await bucket.take(never);
+    quota.giveBack(1);
+    for (let name = 0; name < 2; name += 1) void take(name);
+    await clock.advance(0);
+    expect(granted).toHaveLength(1);
+    await clock.advance(HOUR_MS);
+    quota.giveBack(3);
+    for (let name = 2; name < 9; name += 1) void take(name);
+    await clock.advance(0);
+    expect(granted).toHaveLength(2 + 5);
+  });
+
+  it.each<[Priority, Priority]>([
+    ['high', 'high'],
+    ['high', 'normal'],
+    ['high', 'low'],
+    ['normal', 'low'],
+    ['low', 'low'],
+  ])(
+    'does not let light requests overtake heavy ones that wait, of priority %s and %s',
+    async (first, second) => {
+      const { clock, quota } = bucketOf(1, 5);
+      await quota.take({ weight: 5, priority: 'normal' }, never);
+      const order: string[] = [];
+      const ask = (name: string, weight: number, priority: Priority): void => {
+        void quota.take({ weight, priority }, never).then(() => order.push(name));
+      };
+      ask('first', 5, first);
+      ask('second', 5, second);
+      await clock.advance(3000);
+      ask('light', 1, 'low');
+      await clock.advance(0);
+      expect(order).toEqual([]);
+      await clock.advance(20_000);
+      expect(order).toEqual(['first', 'second', 'light']);
+    },
+  );
+
+  it('gives a light request of a higher priority at once what does not yet do for a heavy one', async () => {
+    const { clock, quota } = bucketOf(1, 5);
+    await quota.take({ weight: 5, priority: 'normal' }, never);
+    void quota.take({ weight: 5, priority: 'low' }, never);
+    await clock.advance(3000);
+    await quota.take({ weight: 1, priority: 'high' }, never);
+    expect(quota.waits).toBe(2);
   });
 
   it('refuses a pause beyond --max-wait, and whoever asks or waits while it lasts, with what to do', async () => {

@@ -2,9 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   statSync,
   symlinkSync,
@@ -119,13 +121,21 @@ describe('Z8 a shared budget', () => {
   });
 
   it('learns from the server what others used, and tells the other runs', () => {
-    const { counts, first } = runs(2);
+    const { counts, first, warnings } = runs(2);
     first.take(WINDOW, 5, 100);
     first.raise(WINDOW, 95);
     first.raise(WINDOW, 20);
     expect(counts.map((count) => count.used(WINDOW))).toEqual([95, 95]);
     expect(counts[1]?.take(WINDOW, 6, 100)).toBe(false);
     expect(counts[1]?.take(WINDOW, 5, 100)).toBe(true);
+    expect(first.take(WINDOW, 1, 100)).toBe(false);
+    expect(warnings).toEqual([]);
+  });
+
+  it('writes nothing when the server tells of nothing new', () => {
+    const { folder, first } = runs(1);
+    first.raise(WINDOW, 0);
+    expect(existsSync(folder)).toBe(false);
   });
 
   it('takes the files of old windows away, and no others', () => {
@@ -243,6 +253,18 @@ console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
       expect(said).toMatch(/^the shared budget in .* cannot be used .*\ntrue false\n$/);
     },
   );
+
+  it.skipIf(process.platform === 'win32')('does not count in a pipe, even if there is a reader', () => {
+    const { folder, files } = runs(0);
+    mkdirSync(files, { recursive: true });
+    const pipe = join(files, `${WINDOW}.permits`);
+    execFileSync('mkfifo', [pipe]);
+    const reader = openSync(pipe, 'r+');
+    const { first, warnings } = runs(1, folder);
+    expect([first.take(WINDOW, 60, 100), first.take(WINDOW, 60, 100)]).toEqual([true, false]);
+    expect(warnings).toEqual([expect.stringContaining('(not a regular file)')]);
+    closeSync(reader);
+  });
 
   it('takes back what was never sent, when it counts alone', () => {
     const folder = join(scratch, randomUUID());

@@ -126,6 +126,65 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
+  it('Z1 is asked again when the next window has begun there for sure', () => {
+    const meterOf = (widthMs: number): WindowMeter => {
+      const time = (nowMs: number) => ({ from: nowMs, to: nowMs + widthMs });
+      return new WindowMeter({ permits: 50, windowMs: MINUTE_MS }, time, new OwnCount());
+    };
+    expect(meterOf(1000).take(1, MINUTE_MS - 500)).toBe(500);
+    expect(meterOf(499).take(1, MINUTE_MS - 500)).toBe(0);
+  });
+
+  it.each<[string, readonly (readonly [atMs: number, weight: number, delayMs: number])[]]>([
+    [
+      'begins with the first permit that is in it',
+      [
+        [0, 79, 0],
+        [10_000, 1, 0],
+        [40_000, 1, 1000],
+      ],
+    ],
+    [
+      'does not begin with a request that no longer fits into the window',
+      [
+        [0, 60, 0],
+        [10_000, 50, 50_000],
+        [40_000, 20, 0],
+        [40_000, 1, 1000],
+      ],
+    ],
+    [
+      'begins anew in the next window',
+      [
+        [0, 80, 0],
+        [40_000, 1, 1000],
+        [60_000, 80, 0],
+        [70_000, 1, 2500],
+      ],
+    ],
+    [
+      'does not hold a request that comes first and is heavier than the rest',
+      [
+        [10_000, 90, 0],
+        [10_000, 11, 50_000],
+      ],
+    ],
+  ])('Z1 spreads the last fifth, which %s', (_, takes) => {
+    const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
+    const meter = new WindowMeter({ permits: 100, windowMs: MINUTE_MS }, time, new OwnCount());
+    expect(takes.map(([atMs, weight]) => meter.take(weight, atMs))).toEqual(
+      takes.map(([, , delayMs]) => delayMs),
+    );
+  });
+
+  it('Z1 gives nothing of a window back to the one after', () => {
+    const count = new OwnCount();
+    count.take(1, 5, 10);
+    count.take(2, 5, 10);
+    count.giveBack(1, 5);
+    expect(count.used(2)).toBe(5);
+  });
+
   it('B4 refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {
     const { bucket } = bucketOf(50);
     await expect(bucket.take({ weight: 51, priority: 'high' }, never)).rejects.toThrow('never fits');
