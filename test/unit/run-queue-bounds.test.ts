@@ -46,27 +46,37 @@ describe('RunQueue, as a bound on what is alive', () => {
     expect(most).toBeLessThanOrEqual(concurrency * 4);
   });
 
-  it('does not pile up partitions in front of slow writers', async () => {
-    let received = 0;
-    let written = 0;
-    let most = 0;
-    const { run } = queueOf({
-      download: (_, { object }) => {
-        received += 1;
-        most = Math.max(most, received - written);
-        return Promise.resolve(object.key);
-      },
-      write: async () => {
-        for (let wait = 0; wait < 20; wait += 1) await turn();
-        written += 1;
-        return new Map();
-      },
-    });
-    await run(Array.from({ length: 200 }, (_, label) => plan(String(label), [task(String(label))])));
-    expect(written).toBe(200);
-    // Two are written, four wait for a writer, and one is received.
-    expect(most).toBeLessThanOrEqual(7);
-  });
+  it.each([
+    ['at once', 0],
+    ['more slowly than they are received', 1],
+  ])(
+    'does not pile up partitions in front of slow writers, when they are prepared %s',
+    async (_when, turns) => {
+      let received = 0;
+      let written = 0;
+      let most = 0;
+      const { run } = queueOf({
+        prepare: async (wanted) => {
+          for (let wait = 0; wait < turns; wait += 1) await turn();
+          return wanted;
+        },
+        download: (_, { object }) => {
+          received += 1;
+          most = Math.max(most, received - written);
+          return Promise.resolve(object.key);
+        },
+        write: async () => {
+          for (let wait = 0; wait < 20; wait += 1) await turn();
+          written += 1;
+          return new Map();
+        },
+      });
+      await run(Array.from({ length: 200 }, (_, label) => plan(String(label), [task(String(label))])));
+      expect(written).toBe(200);
+      // Two are written, four wait for a writer, and one is received.
+      expect(most).toBeLessThanOrEqual(7);
+    },
+  );
 
   it('follows a new limit while it runs', async () => {
     let inFlight = 0;
