@@ -156,7 +156,14 @@ function wrongEnd({ code, signal, stderr }: CliResult, blow: { signal: Signal })
   return isRight && !/unexpected:|^\s+at /m.test(stderr) ? [] : [`ends with ${code ?? signal}: ${stderr}`];
 }
 
-function fetchedTwice(requests: readonly string[], before: LakeState): string[] {
+/** A file that was published, but not yet named in the manifest, is made anew from all its objects: those may be fetched again. */
+function fetchedTwice(requests: readonly string[], { held, digests }: LakeState): string[] {
+  const last = new Map([...held.values()].map(({ file, fileSha256 }) => [file, fileSha256]));
   const keys = requests.filter((path) => path.endsWith('.zip')).map((path) => path.slice(1));
-  return keys.filter((key) => before.held.has(key)).map((key) => `${key} was committed and is fetched again`);
+  return keys
+    .filter((key) => {
+      const file = held.get(key)?.file;
+      return file !== undefined && digests.get(file) === last.get(file);
+    })
+    .map((key) => `${key} was committed and is fetched again`);
 }

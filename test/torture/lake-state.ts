@@ -13,6 +13,7 @@ interface HeldLine {
   readonly sha256: string;
   readonly rows: number;
   readonly file: string;
+  readonly fileSha256: string;
 }
 
 export interface LakeState {
@@ -22,6 +23,8 @@ export interface LakeState {
   readonly files: ReadonlyMap<string, Rows>;
   /** By key; `file` is relative to the lake. */
   readonly held: ReadonlyMap<string, HeldLine>;
+  /** Digests of the files, by path. */
+  readonly digests: ReadonlyMap<string, string>;
   /** Series whose commit is written down to be finished, with the rows that it will bring. */
   readonly pending: ReadonlyMap<string, Rows>;
 }
@@ -35,20 +38,24 @@ export async function readLake(lake: string): Promise<LakeState> {
   // Emptied by every run, and only made anew by one that writes.
   const tree = found.filter((path) => path !== join(OWN, 'tmp'));
   const files = new Map<string, Rows>();
+  const digests = new Map<string, string>();
   const held = new Map<string, HeldLine>();
   for (const path of tree) {
     if (path.startsWith(OWN)) continue;
-    if (path.endsWith('.parquet')) files.set(path, await rowsOf(join(lake, path)));
+    if (path.endsWith('.parquet')) {
+      files.set(path, await rowsOf(join(lake, path)));
+      digests.set(path, digestOf(join(lake, path)));
+    }
     if (path.endsWith(MANIFEST)) addHeld(held, lake, path);
   }
-  return { tree, files, held, pending: await pendingCommits(lake) };
+  return { tree, files, digests, held, pending: await pendingCommits(lake) };
 }
 
 const known = new Map<string, Rows>();
 
 /** A file that was read once is not read again. */
 async function rowsOf(file: string): Promise<Rows> {
-  const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
+  const digest = digestOf(file);
   const before = known.get(digest);
   if (before !== undefined) return before;
   const read = await readParquet(file).catch((error: unknown) => {
@@ -61,6 +68,10 @@ async function rowsOf(file: string): Promise<Rows> {
   );
   known.set(digest, rows);
   return rows;
+}
+
+function digestOf(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
 }
 
 /** A kill may tear the last line; nothing else may be broken. */
