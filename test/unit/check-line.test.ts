@@ -1,6 +1,7 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
 import { areSettings, lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
+import type { ManifestLine } from '../../src/lake/manifest-line.js';
 
 const FOLDER = '/lake/binance/um/klines/interval=1h/symbol=BTCUSDT';
 const DIGEST = 'ab'.repeat(32);
@@ -47,7 +48,7 @@ const ABSENT = {
   at: AT,
   tool: '0.1.0',
 };
-const check = lineCheck(FOLDER);
+const check = (line: unknown): ManifestLine => lineCheck(FOLDER)(line);
 
 describe('a sound line', () => {
   it.each<[string, object]>([
