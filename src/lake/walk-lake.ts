@@ -61,7 +61,7 @@ async function* walkSeries(root: string, place: string, series: Series): AsyncGe
   const { files, folders, links } = await entriesOf(path);
   const deeper: string[] = [];
   for (const name of folders) {
-    // A manifest that cannot be read is not a manifest that is not there.
+    // A folder of that name is a manifest that cannot be read: its reader says so.
     if (name === MANIFEST) files.push(name);
     for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
       (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));

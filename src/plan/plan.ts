@@ -75,7 +75,7 @@ export function listOrProbe(
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
         options.warn(
-          `the listing of ${seriesName(series)} cannot be had (${error.message}) and no copy is kept: its sidecars are probed by calendar instead, and those of other series without a listing`,
+          `the listing of ${seriesName(series)} cannot be had (${error.message}) and no copy of it is used: its sidecars are probed by calendar instead, and those of other series without a listing`,
         );
       hasWarned = true;
       return probeSeries(probe, venue, series, cadence, want);

@@ -1,4 +1,4 @@
 import { tier } from '../tier.js';
 
-/** The tests that start no process of their own. A surviving mutant waits for all of its tests, and a simulation takes a minute. */
+/** The unit tests without the simulation: a surviving mutant waits for all of its tests, and the simulation takes a minute. */
 export default tier('unit', { exclude: ['test/unit/simulation.test.ts'] });
