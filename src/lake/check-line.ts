@@ -150,7 +150,8 @@ function wrongInDropped({ key, format, settings }: Fields, isKey: KeyCheck): str
 
 function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
   if (!CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (!isOfOurTime(first) || !isOfOurTime(last)) return '"first" or "last" is no period of this time';
+  if (!isPeriodWithin(first) || !isPeriodWithin(last))
+    return '"first" or "last" is no period from 2000 to 2199';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
   if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
   if (refused !== undefined && !(isObject(refused) && FORMATS.has(refused['format'])))
@@ -159,8 +160,8 @@ function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: 
   return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
 }
 
-/** A reader counts the days of an absence one by one, which takes long where it lasts for millennia. */
-function isOfOurTime(period: unknown): boolean {
+/** From 2000 to 2199: a reader counts the days of an absence one by one, which would take long for millennia. */
+function isPeriodWithin(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { areSettings, lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import { SETTINGS } from '../helpers/conversion.js';
 
 const FOLDER = '/lake/binance/um/klines/interval=1h/symbol=BTCUSDT';
 const DIGEST = 'ab'.repeat(32);
@@ -9,14 +10,6 @@ const AT = '2026-11-21T12:00:00.000Z';
 const DAY = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip';
 const MONTH = 'data/futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2026-10.zip';
 const REST = 'rest/um/klines/1h/BTCUSDT/2026-11-20';
-const SETTINGS = {
-  format: 'parquet',
-  partition: 'month',
-  cadence: 'auto',
-  numbers: 'double',
-  timestamps: 'us',
-  asPublished: false,
-};
 const REVISION = { bytes: 1, sha256: DIGEST };
 const GAPS = [[AT, '2026-11-21T13:00:00Z']];
 
@@ -284,7 +277,7 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
     ABSENT,
     name,
     [undefined, 5, '0001-01-01', '1999-12-31', '2200-01-01', '9999-12-31', 2100, ['2026-11-19']],
-    '"first" or "last" is no period of this time',
+    '"first" or "last" is no period from 2000 to 2199',
   ]),
   [ABSENT, 'reason', [undefined, 'lost', 5, 'toString', ['hole']], '"reason" is unknown'],
   [ABSENT, 'failed', [5, null, {}], '"failed" is no code'],
