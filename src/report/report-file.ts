@@ -42,8 +42,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     await makeFolder(dirname(path));
     const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
     ({ path, isStream } = opened);
-    if (isStream && options.copyPath !== undefined && (await reportPlace(path)) === 'pipe')
-      copy = await openCopy(options.copyPath);
+    if (opened.isPipe && options.copyPath !== undefined) copy = await openCopy(options.copyPath);
     await write(opened.handle, `${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
     return opened.handle;
   };
@@ -97,7 +96,9 @@ async function removeReport(path: string): Promise<void> {
 interface Opened {
   readonly path: string;
   readonly handle: FileHandle;
+  /** A pipe or a device. */
   readonly isStream: boolean;
+  readonly isPipe: boolean;
 }
 
 /** What lies there is looked at again: hours may have passed since the run began. */
@@ -108,7 +109,7 @@ async function openPlace(path: string): Promise<Opened> {
   const first = place === 'pipe' ? await openPipe(path, O_WRONLY | O_NONBLOCK) : undefined;
   try {
     const isStream = place === 'pipe' || place === 'device';
-    return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream };
+    return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream, isPipe: place === 'pipe' };
   } finally {
     await first?.close();
   }
@@ -139,7 +140,7 @@ async function openNew(path: string): Promise<Opened> {
   for (let copy = 1; ; copy += 1) {
     const candidate = copyName(path, copy);
     try {
-      return { path: candidate, handle: await open(candidate, 'wx'), isStream: false };
+      return { path: candidate, handle: await open(candidate, 'wx'), isStream: false, isPipe: false };
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
     }
