@@ -93,10 +93,13 @@ export async function listedSymbols(
     }
     listed.set(spec, symbols);
   }
-  for (const name of tooLong)
+  const [first] = tooLong;
+  if (first !== undefined) {
+    const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more of over ${MOST_SYMBOL_CHARACTERS})` : '';
     session.observer.warn(
-      `the archive lists a symbol of ${name.length} characters, which is left out: ${name.slice(0, SHOWN_CHARACTERS)}…`,
+      `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
     );
+  }
   return listed;
 }
 
