@@ -1,24 +1,14 @@
 /** N1, N29, N30: hosts that are not there, or whose name nobody knows. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { describe, expect } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { expectIntact, fault, faultScene } from '../helpers/faults.js';
 import type { FaultRun } from '../helpers/faults.js';
+import { closedPort } from '../helpers/wire-server.js';
 
 describe('N: hosts that are not there', () => {
   const scene = faultScene();
 
-  async function freePort(): Promise<number> {
-    const server = createServer();
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
   const archiveAt = (url: string): string[] => ['--archive-url', url, '--listing-url', scene.archive().url];
   const codesOf = (run: FaultRun): string[] => Object.keys(run.summary['failed'] ?? {});
 
@@ -30,7 +20,7 @@ describe('N: hosts that are not there', () => {
       exit: 7,
     },
     async (exit) => {
-      const port = await freePort();
+      const port = await closedPort();
       const waits = ['--breaker-open', '300ms', '--max-wait', '1s'];
       const run = await scene.run([...archiveAt(`http://127.0.0.1:${port}`), ...waits]);
       expect(run.code).toBe(exit);
@@ -57,7 +47,7 @@ describe('N: hosts that are not there', () => {
       exit: 0,
     },
     async (exit) => {
-      const port = await freePort();
+      const port = await closedPort();
       let late: Promise<TestArchive> | undefined;
       const run = await scene.run(archiveAt(`http://127.0.0.1:${port}`), {
         onSpawn: (child) =>
@@ -82,7 +72,7 @@ describe('N: hosts that are not there', () => {
       exit: 1,
     },
     async (exit) => {
-      const url = `http://127.0.0.1:${await freePort()}`;
+      const url = `http://127.0.0.1:${await closedPort()}`;
       const run = await scene.run(['--archive-url', url, '--max-wait', '1h', '--breaker-open', '1h']);
       expect(run.code).toBe(exit);
       expect(run.stderr).toMatch(/^cryptodl: .*cannot be reached/m);
