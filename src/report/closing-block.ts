@@ -8,9 +8,16 @@ import type { WireFigures } from './figures.js';
 import { EXAMPLES } from './tally.js';
 import type { Tally } from './tally.js';
 
+/** Objects in flight, where the run ended with fewer than it may have. */
+interface Settled {
+  readonly level: number;
+  readonly most: number;
+  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
+}
+
 export interface Closing {
   readonly tally: Tally;
-  readonly network: Pick<WireFigures, 'requests' | 'retries'>;
+  readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled };
   readonly elapsedMs: number;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
@@ -80,6 +87,7 @@ function work({ tally, network, elapsedMs }: Closing): string[] {
   return [
     `  fetched    ${bytesText(tally.bytes)}${speed}, ${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`,
     `  written    ${rows}${numberText(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
+    ...settledLine(network.settled),
     ...(tally.duplicates > 0
       ? [`  dropped    ${numberText(tally.duplicates)} exact duplicate rows within one object`]
       : []),
@@ -87,6 +95,18 @@ function work({ tally, network, elapsedMs }: Closing): string[] {
       ? [`  kept       ${numberText(tally.duplicatesAcross)} exact duplicate rows across objects`]
       : []),
   ];
+}
+
+const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
+  refused: 'the host refused more',
+  troubled: 'too many requests were broken off or had a wrong body',
+  'no-faster-with-more': 'more brought no more objects per second',
+};
+
+function settledLine(settled: Settled | undefined): string[] {
+  if (settled === undefined) return [];
+  const { level, most, why } = settled;
+  return [`  settled    at ${level} objects in flight, of ${most} at most: ${WHY_SETTLED[why]}`];
 }
 
 function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {

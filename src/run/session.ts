@@ -18,6 +18,7 @@ import { absolutePath } from '../shown-path.js';
 import type { Listing } from '../plan/listing.js';
 import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
+import type { Settled } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import { Figures } from '../report/figures.js';
 import type { WireFigures } from '../report/figures.js';
@@ -80,6 +81,8 @@ export interface NetworkFigures extends WireFigures {
   /** Objects that may be in flight now, and how often that had to become less. */
   readonly concurrency: number;
   readonly retreats: number;
+  /** Absent while nothing keeps the concurrency from growing. */
+  readonly settled?: Settled;
   readonly limiter: ThrottleFigures;
   readonly pool: PoolUse;
   /** How late this process came to its own work. */
@@ -204,6 +207,9 @@ function openWire(
   const figures = new Figures();
   const loopDelay = new LoopDelay();
   const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  concurrency.onLevel = (change) => {
+    observer.event('concurrency', change);
+  };
   const bans = new Bans({ folder, clock, warn });
   const stack = createStack({
     options,
@@ -230,6 +236,7 @@ function openWire(
       ...figures.figures,
       concurrency: concurrency.limit,
       retreats: concurrency.retreats,
+      ...(concurrency.settled === undefined ? {} : { settled: concurrency.settled }),
       limiter: stack.throttle.figures,
       pool: stack.pools.use(),
       loopDelayMs: loopDelay.figures,

@@ -1,7 +1,7 @@
 /** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
 import { readFileSync } from 'node:fs';
 import { CryptodlError, errnoOf, usage } from '../errors.js';
-import type { AttemptEnd, Fetch, Layer } from '../fetch.js';
+import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../fetch.js';
 import type { Clock } from '../clock.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
@@ -106,15 +106,13 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     hintOf: (host) => hintOf(options, host),
   });
   const { throttle, fetch: once } = attemptOver(wire, stack, {
-    begun: () => {
+    begun: (request) => {
       figures.begun();
+      if (isOfArchive(request)) concurrency.onBegun();
     },
     ended: (attempt) => {
       figures.ended(attempt);
-      const result = loadOf(attempt);
-      // What may be late because of ourselves says nothing about the host.
-      const firstByteMs = stack.isLate() ? undefined : attempt.firstByteMs;
-      if (result !== undefined) concurrency.onAttempt({ ...attempt, firstByteMs, result });
+      if (isOfArchive(attempt.request)) concurrency.onEnded(signOf(attempt, stack.isLate()));
       observer.attempt(attempt);
     },
   });
@@ -259,10 +257,19 @@ const BAD_CONTENT: ReadonlySet<string> = new Set([
   'not-a-zip',
 ]);
 
-/** Undefined: it says nothing about the load. */
-function loadOf({ error }: AttemptEnd): LoadSign['result'] | undefined {
+/** The level of concurrency is that of the archive: its listing and REST have other hosts, with limits of their own. */
+function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
+  return bucket === 'archive';
+}
+
+function signOf({ request, sentAt, endedAt, error }: AttemptEnd, isLate: boolean): LoadSign {
+  // A sidecar is expected to be nothing in particular.
+  return { sentAt, endedAt, result: resultOf(error), isObject: request.expect !== undefined, isLate };
+}
+
+function resultOf(error: unknown): LoadSign['result'] {
   if (error === undefined) return 'good';
-  if (!(error instanceof CryptodlError)) return undefined;
+  if (!(error instanceof CryptodlError)) return 'other';
   if (REFUSED.has(error.code)) return 'refused';
-  return error.hostFault ? 'troubled' : undefined;
+  return error.hostFault ? 'troubled' : 'other';
 }

@@ -1,9 +1,9 @@
 /** Tells of every attempt on the wire, when it begins and how it ended. */
 import type { Clock } from '../clock.js';
-import type { AttemptEnd, Layer } from '../fetch.js';
+import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
 
 export interface AttemptObserver {
-  begun(): void;
+  begun(request: FetchRequest): void;
   ended(attempt: AttemptEnd): void;
 }
 
@@ -16,7 +16,7 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
       const endedAt = clock.monotonic();
       observer.ended({ request, attemptId: context.attemptId ?? '', sentAt, endedAt, firstByteMs, error });
     };
-    observer.begun();
+    observer.begun(request);
     try {
       const response = await next(request, {
         ...context,

@@ -53,6 +53,16 @@ function failed(code: ErrorCode): Outcome {
   return { kind: 'failed', error: new CryptodlError(code, 'why') };
 }
 
+it('the closing block says where the concurrency settled, and why', () => {
+  const network = { ...wire(), settled: { level: 41, most: 128, why: 'refused' as const } };
+  const tally = tallyOf({ a: ok });
+  tally.files = 1;
+  expect(block(tally, { network })).toContain(
+    '  settled    at 41 objects in flight, of 128 at most: the host refused more',
+  );
+  expect(block(tally).join()).not.toContain('settled');
+});
+
 describe('Z2 R13 failures in memory', () => {
   const error = new CryptodlError('connection-lost', 'reset');
 

@@ -1,0 +1,251 @@
+/**
+ * Looks for the level of concurrency that delivers most, with no more in flight than that takes. Latency alone cannot
+ * tell a slow host from a full one, but throughput can: where more in flight brings more objects per second, it is not too
+ * much. The search doubles the level until that brings nothing, settles at the best level, and then tries a neighbour
+ * now and then, because hosts change (mechanisms Z6 and K5; BBR looks for its window in the same way).
+ */
+import type { Round } from './round.js';
+
+export type LevelReason =
+  | 'growth'
+  | 'most-objects-per-second'
+  | 'trying-more'
+  | 'trying-fewer'
+  | 'no-faster-with-more'
+  | 'slower-with-fewer'
+  | 'refused'
+  | 'troubled'
+  | 'not-the-load';
+
+export interface Step {
+  readonly level: number;
+  readonly why: LevelReason;
+}
+
+export interface LevelBounds {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** While it grows, a level must bring a quarter of what it adds. Two that do not end the growth. */
+const GROWTH = 2;
+const SCALES = 0.25;
+const FLAT_LEVELS = 2;
+/** Of two levels that deliver nearly the same, the lower one is better. */
+const BETTER = 1.05;
+/** A level is tried that is lower or higher by this much, after as many rounds at the level that is held. */
+const [FEWER, MORE] = [0.75, 1.3];
+const ROUNDS_BETWEEN_TRIALS = 6;
+/** Fewer in flight may cost so little and no more; more in flight must bring this part of what they add. */
+const AS_FAST = 0.93;
+const EARNS = 0.4;
+/** Objects that take longer than at a host without a queue: that many fewer would be as fast. */
+const ROOM = 1.1;
+const QUEUEING = 0.8;
+const LARGEST_CUT = 0.6;
+/** A host that refuses more than this share may be asked for a little too much. */
+const USUAL_REFUSALS = 0.01;
+const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
+/** Where a level was refused, that level is tried again after as many rounds below it. */
+const ROUNDS_BELOW_CEILING = 20;
+
+export class LevelSearch {
+  #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
+  readonly #bounds: LevelBounds;
+  #level: number;
+  /** The last level that was refused. */
+  #ceiling = Number.POSITIVE_INFINITY;
+  #flatLevels = 0;
+  /** The last round that brought what it should. */
+  #scaling: Round | undefined;
+  #best: Round | undefined;
+  /** The last round at the level that is held. */
+  #held: Round | undefined;
+  #roundsHeld = 0;
+  #roundsToHold = ROUNDS_BETWEEN_TRIALS;
+  #roundsBelowCeiling = 0;
+  /** The last trial went well: the next one goes on in its direction. */
+  #direction: 'fewer' | 'more' | undefined;
+  #trials = 0;
+  #isTroubled = false;
+  /** The share that the host refuses whatever it is asked, as far as is known. */
+  #usualRefusals = USUAL_REFUSALS;
+  /** The mean time of an object where the host has no queue, as far as is known. */
+  #unhinderedMs = Number.POSITIVE_INFINITY;
+
+  constructor(level: number, bounds: LevelBounds) {
+    this.#level = level;
+    this.#bounds = bounds;
+  }
+
+  get level(): number {
+    return this.#level;
+  }
+
+  /** Why the level is not higher; undefined while it grows, and where it is the most that is allowed. */
+  get heldBy(): 'refused' | 'troubled' | 'no-faster-with-more' | undefined {
+    if (this.#level >= this.#bounds.most) return undefined;
+    if (this.#ceiling < Number.POSITIVE_INFINITY) return 'refused';
+    if (this.#isTroubled) return 'troubled';
+    return this.#mode === 'growing' ? undefined : 'no-faster-with-more';
+  }
+
+  /** Objects of the next round, as a multiple of the level: a trial needs more of them than growth. */
+  get turns(): number {
+    return this.#mode === 'growing' ? 1 : 2;
+  }
+
+  /** What to do after a round; undefined: another round at the same level. `mayGrow`: few enough requests fail. */
+  onRound(round: Round, mayGrow: boolean): Step | undefined {
+    if (this.#mode === 'growing') return this.#grow(round, mayGrow);
+    if (this.#mode === 'trying-fewer') return this.#judgeFewer(round);
+    if (this.#mode === 'trying-more') return this.#judgeMore(round);
+    return this.#hold(round, mayGrow);
+  }
+
+  /** The host refuses what is more than `level`, or the line fails: `from` were in flight. */
+  retreat(from: number, level: number, why: 'refused' | 'troubled'): Step {
+    // Where nothing less can be asked, more may be tried again.
+    if (why === 'refused') this.#ceiling = from > this.#bounds.least ? from : Number.POSITIVE_INFINITY;
+    this.#isTroubled = why === 'troubled';
+    return this.#startGrowing(level, why);
+  }
+
+  /** Fewer in flight failed as often: the search begins anew from the level before. */
+  goBack(level: number): Step {
+    this.#ceiling = Number.POSITIVE_INFINITY;
+    this.#isTroubled = false;
+    return this.#startGrowing(level, 'not-the-load');
+  }
+
+  #startGrowing(level: number, why: LevelReason): Step {
+    this.#mode = 'growing';
+    this.#flatLevels = 0;
+    this.#scaling = undefined;
+    this.#best = undefined;
+    return this.#step(level, why);
+  }
+
+  #grow(round: Round, mayGrow: boolean): Step | undefined {
+    this.#unhinderedMs = Math.min(this.#unhinderedMs, round.meanMs);
+    const growth = this.#scaling === undefined ? 1 : round.level / this.#scaling.level - 1;
+    const isFlat =
+      this.#scaling !== undefined && round.perSecond < this.#scaling.perSecond * (1 + growth * SCALES);
+    this.#flatLevels = isFlat ? this.#flatLevels + 1 : 0;
+    if (!isFlat) this.#scaling = round;
+    if (this.#best === undefined || round.perSecond > this.#best.perSecond * BETTER) this.#best = round;
+    if (this.#flatLevels >= FLAT_LEVELS || this.#level >= this.#highest) {
+      this.#startHolding(0);
+      return this.#step(this.#best.level, 'most-objects-per-second');
+    }
+    this.#isTroubled = !mayGrow;
+    return mayGrow ? this.#step(Math.min(this.#level * GROWTH, this.#belowCeiling), 'growth') : undefined;
+  }
+
+  #hold(round: Round, mayGrow: boolean): Step | undefined {
+    this.#held = round;
+    this.#roundsHeld += 1;
+    if (this.#unhinderedMs === Number.POSITIVE_INFINITY) this.#unhinderedMs = round.meanMs;
+    if (this.#roundsHeld <= this.#roundsToHold && !this.#isRefusing(round)) return undefined;
+    this.#roundsHeld = 0;
+    if (this.#isRefusing(round)) return this.#tryALittleFewer();
+    return this.#tryFewer(round) ?? (mayGrow ? this.#tryMore() : undefined);
+  }
+
+  #isRefusing({ refusedShare }: Round): boolean {
+    return refusedShare > this.#usualRefusals * 2 && this.#level > this.#bounds.least;
+  }
+
+  #tryALittleFewer(): Step {
+    this.#mode = 'trying-fewer';
+    return this.#step(Math.min(this.#level - 1, this.#level * A_LITTLE_FEWER), 'trying-fewer');
+  }
+
+  /** In turns with more, and at once where the host seems to queue. */
+  #tryFewer({ meanMs, isLocal }: Round): Step | undefined {
+    // What this machine cannot take in says nothing about the host.
+    if (isLocal || this.#level <= this.#bounds.least) return undefined;
+    const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
+    const isQueueing = enough < this.#level * QUEUEING;
+    if (this.#direction === undefined) this.#trials += 1;
+    const isTurn = this.#direction === 'fewer' || (this.#direction === undefined && this.#trials % 2 === 0);
+    if (!isQueueing && !isTurn) return undefined;
+    this.#mode = 'trying-fewer';
+    return this.#step(
+      isQueueing ? Math.max(enough, this.#level * LARGEST_CUT) : this.#level * FEWER,
+      'trying-fewer',
+    );
+  }
+
+  #tryMore(): Step | undefined {
+    const to = Math.min(Math.max(this.#level + 1, Math.floor(this.#level * MORE)), this.#belowCeiling);
+    if (to <= this.#level) {
+      this.#roundsBelowCeiling += this.#roundsToHold;
+      if (this.#roundsBelowCeiling < ROUNDS_BELOW_CEILING) return undefined;
+      this.#roundsBelowCeiling = 0;
+      this.#ceiling = Number.POSITIVE_INFINITY;
+    }
+    if (this.#level >= this.#bounds.most) return undefined;
+    this.#mode = 'trying-more';
+    return this.#step(Math.max(to, this.#level + 1), 'trying-more');
+  }
+
+  #judgeFewer(round: Round): Step | undefined {
+    const held = this.#held;
+    const wasRefusing = held !== undefined && held.refusedShare > this.#usualRefusals * 2;
+    const isLess = !wasRefusing || round.refusedShare < held.refusedShare * FEWER_REFUSALS;
+    if (held === undefined || (isLess && round.perSecond >= held.perSecond * AS_FAST)) {
+      if (wasRefusing) this.#ceiling = held.level;
+      // Many small cuts must not add up: the rate to keep is that of the level before.
+      const perSecond = Math.max(round.perSecond, (held?.perSecond ?? 0) * AS_FAST);
+      this.#keep({ ...round, perSecond }, 'fewer');
+      return undefined;
+    }
+    if (!isLess) this.#usualRefusals = held.refusedShare;
+    // More time per object was not a queue: the host is slower than it was.
+    this.#unhinderedMs = held.meanMs;
+    return this.#revert(held, 'slower-with-fewer');
+  }
+
+  #judgeMore(round: Round): Step | undefined {
+    const held = this.#held;
+    const growth = held === undefined ? 0 : round.level / held.level - 1;
+    if (held !== undefined && round.perSecond < held.perSecond * (1 + growth * EARNS))
+      return this.#revert(held, 'no-faster-with-more');
+    this.#keep(round, 'more');
+    return undefined;
+  }
+
+  #keep(round: Round, direction: 'fewer' | 'more'): void {
+    this.#startHolding(0);
+    this.#held = round;
+    this.#direction = direction;
+  }
+
+  #revert({ level }: Round, why: LevelReason): Step {
+    this.#startHolding(ROUNDS_BETWEEN_TRIALS);
+    return this.#step(level, why);
+  }
+
+  #startHolding(rounds: number): void {
+    this.#mode = 'holding';
+    this.#roundsHeld = 0;
+    this.#roundsToHold = rounds;
+    this.#direction = undefined;
+  }
+
+  get #highest(): number {
+    return Math.min(this.#bounds.most, this.#ceiling - 1);
+  }
+
+  /** Half of the way to a level that was refused. */
+  get #belowCeiling(): number {
+    return Math.min(this.#highest, Math.ceil((this.#level + this.#ceiling) / 2));
+  }
+
+  #step(level: number, why: LevelReason): Step {
+    const { least, most } = this.#bounds;
+    this.#level = Math.round(Math.min(most, Math.max(least, level)));
+    return { level: this.#level, why };
+  }
+}
