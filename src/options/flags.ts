@@ -546,6 +546,22 @@ const FLAGS = {
     parse: parse.duration,
     default: '30s',
   }),
+  'breaker-failures': defaulted({
+    group: 'Network',
+    verbs: ONLINE_AND_JOBS,
+    value: 'N',
+    doc: 'failures in a row after which a host is left alone',
+    parse: parse.integer(1),
+    default: '5',
+  }),
+  'breaker-successes': defaulted({
+    group: 'Network',
+    verbs: ONLINE_AND_JOBS,
+    value: 'N',
+    doc: 'successes in a row after which a host that was left alone gets all requests again',
+    parse: parse.integer(1),
+    default: '3',
+  }),
   'connect-timeout': defaulted({
     group: 'Network',
     verbs: EXAMINED,

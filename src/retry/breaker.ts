@@ -10,6 +10,10 @@ export interface BreakerOptions {
   readonly openMs: number;
   /** Least wait after a firewall's refusal of this address; a second refusal ends the host for this run. */
   readonly blockedMs: number;
+  /** Failures in a row that open it. */
+  readonly failuresToOpen: number;
+  /** Successes in a row that close it. */
+  readonly successesToClose: number;
   readonly onChange?: (host: string, state: BreakerState) => void;
   /** What to check when a host cannot be reached. */
   readonly hintOf?: (host: string) => string;
@@ -17,9 +21,7 @@ export interface BreakerOptions {
 
 type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
 
-/** Failures in a row, with no success between, that open the breaker. */
-const FAILURES_TO_OPEN = 5;
-/** Or this share of the results within a window, when there are enough to tell. */
+/** This share of the results within a window opens it as well, when there are enough to tell. */
 const WINDOW_MS = 10_000;
 const RESULTS_TO_TELL = 20;
 const SHARE_TO_OPEN = 0.5;
@@ -35,6 +37,8 @@ class Breaker {
   readonly #options: BreakerOptions;
   #state: BreakerState = 'closed';
   #failures = 0;
+  /** Since it opened, or since the last failure. */
+  #successes = 0;
   #recent = new SlidingCounts(WINDOW_MS);
   #openUntil = 0;
   #isBlocked = false;
@@ -75,28 +79,42 @@ class Breaker {
   }
 
   #closedResult(result: Result): void {
-    // Requests that were under way when it opened do not open it again; but a host that served one of them meanwhile is
-    // there: it refused what was too much, and less is asked of it by now.
-    if (this.#state === 'open' && result === 'success' && !this.#isBlocked) this.#close();
-    if (result === 'neutral' || this.#state !== 'closed') return;
+    if (result === 'neutral' || this.#state === 'stopped') return;
+    if (this.#state !== 'closed') {
+      // It was under way when the breaker opened: its failure does not open it again, but a host that serves it refused
+      // what was too much, and less is asked of it by now.
+      if (result !== 'success') this.#successes = 0;
+      else if (!this.#isBlocked) this.#onServed();
+      return;
+    }
     this.#failures = result === 'success' ? 0 : this.#failures + 1;
     const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
     const failsTooOften =
       recent.results >= RESULTS_TO_TELL && recent.failures >= recent.results * SHARE_TO_OPEN;
     if (result === 'blocked') this.#block();
-    else if (this.#failures >= FAILURES_TO_OPEN || failsTooOften) this.#open(this.#options.openMs);
+    else if (this.#failures >= this.#options.failuresToOpen || failsTooOften)
+      this.#open(this.#options.openMs);
   }
 
   /**
-   * A late probe does not open again what another one has closed; a late failure is news, a late success is not.
+   * A late probe does not open again what others have closed; a late failure is news, a late success is not.
    * `isOnceMore`: sent after the wait for a refusal of this address; refusals of probes sent together are one.
    */
   #probeResult(result: Result, isOnceMore: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
+    const isRefusedAgain = isOnceMore && this.#isBlocked && this.#state === 'half-open';
     if (result === 'failure') this.#open(this.#options.openMs);
-    else if (result === 'blocked' && isOnceMore && this.#state === 'half-open') this.#become('stopped');
+    else if (result === 'blocked' && isRefusedAgain) this.#become('stopped');
     else if (result === 'blocked') this.#block();
-    else if (this.#state === 'half-open') this.#close();
+    else if (this.#state === 'half-open') {
+      this.#isBlocked = false;
+      this.#onServed();
+    }
+  }
+
+  #onServed(): void {
+    this.#successes += 1;
+    if (this.#successes >= this.#options.successesToClose) this.#close();
   }
 
   #block(): void {
@@ -107,11 +125,11 @@ class Breaker {
   #open(delayMs: number): void {
     // A failure that comes late does not shorten what a refusal of this address asked for.
     this.#openUntil = Math.max(this.#openUntil, this.#options.clock.monotonic() + delayMs);
+    this.#successes = 0;
     this.#become('open');
   }
 
   #close(): void {
-    this.#isBlocked = false;
     this.#failures = 0;
     this.#recent = new SlidingCounts(WINDOW_MS);
     this.#become('closed');

@@ -100,6 +100,8 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     clock,
     openMs: options['breaker-open'],
     blockedMs: options['blocked-wait'],
+    failuresToOpen: options['breaker-failures'],
+    successesToClose: options['breaker-successes'],
     onChange: (host, state) => {
       observer.event('breaker', { host, state });
     },

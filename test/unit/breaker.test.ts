@@ -10,6 +10,7 @@ import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const OPEN_MS = 60_000;
 const BLOCKED_MS = 90_000;
+const SETTINGS = { openMs: OPEN_MS, blockedMs: BLOCKED_MS, failuresToOpen: 5, successesToClose: 3 };
 const OTHER_HOST = { ...REQUEST, url: 'http://listing.test/?prefix=data' };
 
 type Answer = ErrorCode | 200 | 404;
@@ -24,7 +25,7 @@ function guarded(changes: Partial<Omit<BreakerOptions, 'clock'>> = {}) {
       ? Promise.resolve(answer('', host.says))
       : Promise.reject(new CryptodlError(host.says, 'said by the test', { hint: 'hint of the test' }));
   };
-  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS, ...changes })(next);
+  const layer = breaker({ clock, ...SETTINGS, ...changes })(next);
   const ask = async (what: Answer, times = 1, request = REQUEST): Promise<void> => {
     host.says = what;
     for (let time = 0; time < times; time += 1) await layer(request, context()).catch(() => undefined);
@@ -38,11 +39,11 @@ function guarded(changes: Partial<Omit<BreakerOptions, 'clock'>> = {}) {
 }
 
 /** Requests that end when the test says so. */
-function held() {
+function held(changes: Partial<BreakerOptions> = {}) {
   const clock = new VirtualClock();
   const flying: { resolve: (response: FetchResponse) => void; reject: (error: Error) => void }[] = [];
   const next: Fetch = () => new Promise((resolve, reject) => flying.push({ resolve, reject }));
-  const layer = breaker({ clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS })(next);
+  const layer = breaker({ clock, ...SETTINGS, ...changes })(next);
   const start = (): void => void layer(REQUEST, context()).catch(() => undefined);
   const fail = async (code: ErrorCode): Promise<void> => {
     flying.shift()?.reject(new CryptodlError(code, 'said by the test'));
@@ -72,6 +73,7 @@ describe('breaker', () => {
     await ask('http-server-error', 5);
     const { over } = await refusal(fetch(REQUEST, context()));
     await clock.advance(OPEN_MS);
+    await ask(200, 2);
     expect(over?.aborted).toBe(false);
     await ask(200);
     expect(over?.aborted).toBe(true);
@@ -206,16 +208,51 @@ describe('breaker', () => {
     expect(await outcome()).toBe('breaker-open');
   });
 
-  it('closes again after a probe that was answered', async () => {
+  it('closes again after three probes that were answered', async () => {
     const { clock, host, ask, outcome } = guarded();
     await ask('http-server-error', 5);
     await clock.advance(OPEN_MS);
     expect(await outcome()).toBe('http-server-error');
     await clock.advance(OPEN_MS);
     host.says = 200;
-    expect(await outcome()).toBe(200);
+    for (let probe = 0; probe < 3; probe += 1) expect(await outcome()).toBe(200);
     await ask('http-server-error', 4);
     expect(await outcome()).toBe('http-server-error');
+  });
+
+  it('opens again at a failure after two successes, and then takes three successes', async () => {
+    const { clock, ask, outcome } = guarded();
+    await ask('http-server-error', 5);
+    await clock.advance(OPEN_MS);
+    await ask(200, 2);
+    await ask('http-server-error');
+    expect(await outcome()).toBe('breaker-open');
+    await clock.advance(OPEN_MS);
+    await ask(200, 2);
+    await ask('http-server-error');
+    expect(await outcome()).toBe('breaker-open');
+  });
+
+  it.each([1, 2, 7])('closes after %i successes when told so', async (successesToClose) => {
+    const states: string[] = [];
+    const { clock, ask } = guarded({ successesToClose, onChange: (_, state) => states.push(state) });
+    await ask('http-server-error', 5);
+    await clock.advance(OPEN_MS);
+    await ask(200, successesToClose - 1);
+    await ask('checksum-mismatch', 10);
+    expect(states).toEqual(['open', 'half-open']);
+    await ask(200);
+    expect(states).toEqual(['open', 'half-open', 'closed']);
+  });
+
+  it.each([1, 2, 12])('opens after %i failures in a row when told so', async (failuresToOpen) => {
+    const { host, ask, outcome } = guarded({ failuresToOpen });
+    await ask(200);
+    await ask('http-server-error', failuresToOpen - 1);
+    host.says = 200;
+    expect(await outcome()).toBe(200);
+    await ask('http-server-error', failuresToOpen);
+    expect(await outcome()).toBe('breaker-open');
   });
 
   it('opens again, for the whole time, after one failed probe', async () => {
@@ -241,16 +278,41 @@ describe('breaker', () => {
     expect(flying).toHaveLength(1);
   });
 
-  it('closes when a request that was under way when it opened is served', async () => {
-    const { flying, start, clock, trip, fetch } = held();
-    start();
-    const early = flying.shift();
+  it('closes when three requests that were under way when it opened are served, with no failure between', async () => {
+    const { clock, flying, start, fail, trip } = held();
+    for (let request = 0; request < 6; request += 1) start();
+    const early = flying.splice(0);
     await trip();
-    expect((await refusal(fetch(REQUEST, context()))).code).toBe('breaker-open');
-    early?.resolve(answer('', 200));
-    await clock.advance(0);
+    const serve = async (): Promise<void> => {
+      early.shift()?.resolve(answer('', 200));
+      await clock.advance(0);
+    };
+    await serve();
+    await serve();
+    flying.push(...early.splice(0, 1));
+    await fail('connection-lost');
+    await serve();
+    await serve();
     start();
-    expect(flying.length).toBe(1);
+    expect(flying).toHaveLength(0);
+    await serve();
+    start();
+    expect(flying).toHaveLength(1);
+  });
+
+  it('counts a request that was under way when it opened together with the probes', async () => {
+    const { clock, flying, start, trip } = held();
+    start();
+    const early = flying.splice(0);
+    await trip();
+    early[0]?.resolve(answer('', 200));
+    await clock.advance(OPEN_MS);
+    start();
+    start();
+    for (const probe of flying.splice(0)) probe.resolve(answer('', 200));
+    await clock.advance(0);
+    for (let request = 0; request < 5; request += 1) start();
+    expect(flying).toHaveLength(5);
   });
 
   it('lets three probes through when half-open, however they interleave and end (B8)', async () => {
@@ -288,7 +350,7 @@ describe('breaker', () => {
   });
 
   it('is not opened again by a late probe when another one has closed it', async () => {
-    const { clock, flying, start, fail, trip } = held();
+    const { clock, flying, start, fail, trip } = held({ successesToClose: 1 });
     await trip();
     await clock.advance(OPEN_MS);
     start();
@@ -416,7 +478,7 @@ describe('B8 the states of a host', () => {
               },
             });
           });
-        const options = { clock, openMs: OPEN_MS, blockedMs: BLOCKED_MS };
+        const options = { clock, ...SETTINGS };
         const fetch = breaker({
           ...options,
           onChange: (_, state) => {
@@ -450,7 +512,8 @@ describe('B8 the states of a host', () => {
             isLateSuccess = ended?.state === 'closed' && happening.how === 200;
             ended?.end(happening.how);
             await clock.advance(0);
-            isBlocked = now() !== 'closed' && (isBlocked || happening.how === 'address-blocked');
+            const isProbe = now() === 'half-open' && ended?.state !== 'closed' && happening.how === 200;
+            isBlocked = now() !== 'closed' && !isProbe && (isBlocked || happening.how === 'address-blocked');
             if (states.length > changes && now() === 'open')
               leastMs = happening.how === 'address-blocked' ? BLOCKED_MS : OPEN_MS;
           }

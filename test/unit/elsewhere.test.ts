@@ -100,7 +100,13 @@ describe('B10 the other host of the same objects', () => {
         ? Promise.reject(new CryptodlError('http-server-error', 'down'))
         : Promise.resolve(answer());
     };
-    const guarded = breaker({ clock, openMs: 30_000, blockedMs: 60_000 })(host);
+    const guarded = breaker({
+      clock,
+      openMs: 30_000,
+      blockedMs: 60_000,
+      failuresToOpen: 5,
+      successesToClose: 3,
+    })(host);
     const fetch = elsewhere({ first: FIRST, other: OTHER })(guarded);
     const ask = () => fetch({ ...REQUEST, url: URL_ }, context()).catch(() => undefined);
     for (let time = 0; time < 8; time += 1) await ask();

@@ -14,6 +14,7 @@ import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const DAY_MS = 86_400_000;
+const BREAKER = { failuresToOpen: 5, successesToClose: 3 };
 
 interface Refusal {
   readonly code: ErrorCode;
@@ -214,7 +215,7 @@ describe('retry', () => {
     const isDown = (): boolean => clock.monotonic() - started < outageMs;
     const down: Fetch = (request, inner) =>
       isDown() ? Promise.reject(new CryptodlError('http-server-error', 'down')) : host(request, inner);
-    const guarded = retry(options)(breaker({ clock, openMs: 10_000, blockedMs: 10_000 })(down));
+    const guarded = retry(options)(breaker({ clock, ...BREAKER, openMs: 10_000, blockedMs: 10_000 })(down));
     const response = guarded(REQUEST, context());
     await clock.advance(DAY_MS);
     expect((await response).status).toBe(200);
@@ -487,7 +488,7 @@ describe('D22 an address that is refused', () => {
   function refusing(times: number, maxWaitMs: number) {
     const script: Script = [...Array<ErrorCode>(times).fill('address-blocked'), 200];
     const made = retried(script, { maxWaitMs });
-    const guard = breaker({ clock: made.clock, openMs: 30_000, blockedMs: BLOCKED_MS });
+    const guard = breaker({ clock: made.clock, ...BREAKER, openMs: 30_000, blockedMs: BLOCKED_MS });
     return { ...made, fetch: retry(made.options)(guard(made.host)) };
   }
 
