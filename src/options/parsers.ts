@@ -53,6 +53,13 @@ export function integer(least: number): Parse<number> {
   };
 }
 
+/** `1`, `1.5` or `3`. */
+export const factor: Parse<number> = (value, where) => {
+  const number = Number(value);
+  if (/^\d+(\.\d+)?$/.test(value) && number >= 1 && number <= 100) return number;
+  throw usage(`${where}: "${value}" is not a factor from 1 to 100`, given(where, '2'), { value: '2' });
+};
+
 /** `99`, `99.9` or `99.9%` → the number. */
 export const percent: Parse<number> = (value, where) => {
   const match = /^(\d+(?:\.\d+)?)\s*%?$/.exec(value);

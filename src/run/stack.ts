@@ -154,6 +154,8 @@ export function backoffOf(options: Options): BackoffOptions & { retries: number 
     ...preset,
     retries: options.retries ?? preset.retries,
     baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
+    factor: options['retry-factor'] ?? preset.factor,
+    maxDelayMs: options['retry-max-delay'] ?? preset.maxDelayMs,
     strategy: options['retry-strategy'] ?? preset.strategy,
   };
 }
