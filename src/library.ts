@@ -51,7 +51,7 @@ type ValueOf<T> = T extends boolean
   : T extends string
     ? T
     : T extends readonly (infer Item)[]
-      ? Item | readonly Item[]
+      ? ValueOf<Item> | readonly ValueOf<Item>[]
       : number | string | Date;
 
 /** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */

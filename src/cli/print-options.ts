@@ -15,11 +15,17 @@ export function printOptions(verb: Verb, resolved: Resolved): string[] {
   });
 }
 
-function textOf(value: Options[FlagName]): string {
+type Value = Options[FlagName];
+type List = Extract<Value, readonly unknown[]>;
+
+function textOf(value: Value | List[number]): string {
   if (value === undefined) return '-';
-  if (Array.isArray(value)) return value.join(',');
-  if (typeof value === 'object' && 'text' in value) return value.text;
-  if (typeof value === 'object' && 'kind' in value)
-    return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
-  return String(value);
+  if (isList(value)) return value.map((item) => textOf(item)).join(',');
+  if (typeof value !== 'object') return String(value);
+  if ('text' in value) return value.text;
+  return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
+}
+
+function isList(value: Value | List[number]): value is List {
+  return Array.isArray(value);
 }

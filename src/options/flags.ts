@@ -1,6 +1,7 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
 import { ALL, MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../venue/words.js';
 import { durationText } from '../units.js';
+import { limit, requestsPerMinute } from './limits.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -34,6 +35,8 @@ interface FlagSpec<T> {
   /** May be given several times; `comma` also splits each value at commas. */
   readonly list?: 'repeat' | 'comma';
   readonly parse: Parse<T>;
+  /** A config file may have it as a map: `limits: { archive: 100/s }` is `archive=100/s`. */
+  readonly isMap?: boolean;
   /** Every legal value, where they can be told: for completion and documents. */
   readonly choices?: readonly string[];
   /** A value to show, for flags without a default. */
@@ -631,6 +634,35 @@ const FLAGS = {
     doc: 'how long a host whose firewall refuses this address (403) is left alone, before it is asked once more',
     parse: parse.duration,
     default: '60s',
+  }),
+  'request-interval': optional({
+    group: 'Network',
+    verbs: ONLINE_AND_JOBS,
+    value: 'TIME',
+    doc: 'least time between two requests of one bucket, below all limits of the venue',
+    parse: parse.duration,
+    example: '100ms',
+    aka: ['request-delay', 'sleep'],
+  }),
+  'requests-per-minute': optional({
+    group: 'Network',
+    verbs: ONLINE_AND_JOBS,
+    value: 'N',
+    doc: 'most requests of one bucket in any minute, below all limits of the venue',
+    parse: requestsPerMinute(venue.limits),
+    example: '600',
+    aka: ['rpm'],
+  }),
+  limits: optionalList({
+    group: 'Network',
+    verbs: ONLINE_AND_JOBS,
+    value: 'LIST',
+    list: 'comma',
+    isMap: true,
+    doc: `lower limits of buckets (${Object.keys(venue.limits).join(', ')}), with commas; in a file limits: { archive: 100/s, futuresData: 800/5m }`,
+    parse: limit(venue.limits),
+    example: 'archive=100/s',
+    aka: ['limit', 'rate', 'rates'],
   }),
   priority: defaulted({
     group: 'Network',

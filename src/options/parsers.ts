@@ -9,7 +9,7 @@ import { didYouMean, nearest } from '../did-you-mean.js';
 export type Parse<T> = (text: string, where: string) => T;
 
 /** A value as it is written there: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
-function given(where: string, value: string): string {
+export function given(where: string, value: string): string {
   if (where.startsWith('--')) return `${where} ${value}`;
   const key = where.split(': ').at(-1) ?? where;
   return key === where ? `${where}=${value}` : `${key}: ${value}`;

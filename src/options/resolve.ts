@@ -134,10 +134,19 @@ export function mapValues(
   for (const [key, value] of Object.entries(map)) {
     const name = FLAG_NAMES.find((candidate) => candidate === key && how.isKnown(candidate));
     if (name === undefined) throw how.refuse(key);
+    const where = how.nameOf(key);
     const items: unknown[] = Array.isArray(value) ? value : [value];
-    values[name] = items.map((item) => scalarText(item, how.nameOf(key)));
+    values[name] = isMapOf(name, value)
+      ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
+      : items.map((item) => scalarText(item, where));
   }
   return values;
+}
+
+function isMapOf(name: FlagName, value: unknown): value is object {
+  return (
+    flagSpec(name).isMap === true && typeof value === 'object' && value !== null && !Array.isArray(value)
+  );
 }
 
 function scalarText(value: unknown, where: string): string {

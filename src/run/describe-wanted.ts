@@ -4,7 +4,7 @@ import type { Resolved } from '../options/resolve.js';
 import { shownPath } from '../shown-path.js';
 import type { Format } from '../task.js';
 import { durationText, numberText } from '../units.js';
-import type { Venue } from '../venue/venue.js';
+import type { Quota } from '../throttle/throttle.js';
 import type { ChosenDataset } from './choose-datasets.js';
 import type { Session } from './session.js';
 import type { Wanted } from './wanted.js';
@@ -69,10 +69,13 @@ const COUNTED: Readonly<Record<string, string>> = {
 };
 
 /** How much is asked of REST, and how long its limits make it take: the largest share decides. */
-export function requestNotes({ buckets }: Venue, requests: Readonly<Record<string, number>>): string[] {
+export function requestNotes(
+  buckets: Readonly<Record<string, Quota>>,
+  requests: Readonly<Record<string, number>>,
+): string[] {
   const parts = Object.entries(requests).flatMap(([name, weight]) => {
-    const bucket = buckets[name as keyof typeof buckets];
-    if (!('permits' in bucket)) return [];
+    const bucket = buckets[name];
+    if (bucket === undefined || !('permits' in bucket)) return [];
     const { permits, windowSeconds } = bucket;
     const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
     // Trades are as many as they are: nobody knows before.

@@ -14,6 +14,7 @@ import type { PartitionPlan } from '../task.js';
 import { durationText } from '../units.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
+import { limitedBuckets } from './limits.js';
 import { openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
@@ -166,7 +167,7 @@ function announcement(
   { totals }: Plan,
 ): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
-  const asked = requestNotes(session.venue, totals.requests);
+  const asked = requestNotes(limitedBuckets(session.venue, session.options), totals.requests);
   const nothing = idle === undefined ? {} : { idle };
   return { what, range, ...nothing, notes: [...notes, ...asked], destination, totals };
 }

@@ -15,6 +15,7 @@ import { elsewhere } from '../retry/elsewhere.js';
 import type { Twin } from '../retry/elsewhere.js';
 import { patience } from '../retry/patience.js';
 import { retry } from '../retry/retry.js';
+import { limitedBuckets } from './limits.js';
 import { bannedWith } from './rest-session.js';
 import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
@@ -200,7 +201,7 @@ function bandwidthOf({
 function createThrottle({ options, clock, venue, bans, observer, stateFolder }: AttemptOptions): Throttle {
   return new Throttle({
     clock,
-    buckets: venue.buckets,
+    buckets: limitedBuckets(venue, options),
     maxWaitMs: options['max-wait'],
     countOf: (name) =>
       new SharedCount({

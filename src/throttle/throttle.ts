@@ -3,14 +3,25 @@ import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import type { FetchRequest, Layer } from '../fetch.js';
 import { RateMeter, WindowMeter } from './meter.js';
-import type { Budget, Rate } from './meter.js';
+import type { Budget, Meter, Rate } from './meter.js';
+import { PacedMeter } from './paced-meter.js';
+import type { Pace } from './paced-meter.js';
 import { QuotaBucket } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
 import { OwnCount } from './window-count.js';
 import type { WindowCount } from './window-count.js';
 
+interface OwnBudget {
+  readonly permits: number;
+  readonly windowSeconds: number;
+  /** The user asked for less than the server allows: what it tells of its limit does not raise this. */
+  readonly isChosen?: boolean;
+}
+
 /** What a server counts together: a rate of ours, or its own budget per window. */
-type Quota = (Rate | { readonly permits: number; readonly windowSeconds: number }) & {
+export type Quota = (Rate | OwnBudget) & {
+  /** Besides, no faster than any of these. */
+  readonly paces?: readonly Pace[];
   /** Buckets of one family are banned together (418). */
   readonly family?: string | undefined;
 };
@@ -60,10 +71,14 @@ export class Throttle {
     };
   }
 
-  /** The venue tells its limit; it replaces the one that was configured. */
+  /** The venue tells its limit; it replaces the one that was configured, unless the user asked for less. */
   setBudget(bucket: string, budget: Budget): void {
     const { window } = this.#of(bucket);
-    if (window !== undefined) window.budget = budget;
+    const quota = this.#options.buckets[bucket];
+    if (window === undefined || quota === undefined || !('permits' in quota)) return;
+    const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
+    const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
+    window.budget = { ...budget, permits };
   }
 
   /** Every attempt takes a permit of its bucket; a 429 pauses the bucket for everybody. */
@@ -137,13 +152,17 @@ interface Guarded {
 function guard(name: string, quota: Quota, { clock, maxWaitMs, countOf }: ThrottleOptions): Guarded {
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {
-    const meter = new RateMeter(quota, clock.monotonic());
+    const meter = paced(new RateMeter(quota, clock.monotonic()), quota);
     return { time, window: undefined, bucket: new QuotaBucket({ clock, name, meter, maxWaitMs }) };
   }
   const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
   const count = countOf?.(name) ?? new OwnCount();
   const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-  return { time, window, bucket: new QuotaBucket({ clock, name, meter: window, maxWaitMs }) };
+  return { time, window, bucket: new QuotaBucket({ clock, name, meter: paced(window, quota), maxWaitMs }) };
+}
+
+function paced(meter: Meter, { paces = [] }: Quota): Meter {
+  return paces.length === 0 ? meter : new PacedMeter(meter, paces);
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -20,6 +20,15 @@ interface VenueWords {
   >;
   readonly datasets: readonly string[];
   readonly intervals: readonly string[];
+  /** By bucket: at most so many permits in a window of so long. */
+  readonly limits: Readonly<Record<string, BucketLimit>>;
+}
+
+export interface BucketLimit {
+  readonly permits: number;
+  readonly windowMs: number;
+  /** The server counts in windows of its clock, which cannot be others. */
+  readonly isWindow: boolean;
 }
 
 type PresetWords = Readonly<Record<(typeof PRESETS)[number], { retries: number; baseDelayMs: number }>>;
@@ -32,15 +41,23 @@ export function readConfig(name: string): unknown {
 
 /** Datasets and intervals of all markets, each once. */
 export function readVenueWords(): VenueWords {
-  const { hosts, intervals, markets } = readConfig('binance.json') as {
+  const { hosts, buckets, intervals, markets } = readConfig('binance.json') as {
     hosts: VenueWords['hosts'];
+    buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
     intervals: Record<string, string[]>;
     markets: Record<Market, { datasets: Record<string, { intervals?: Record<Cadence, string> }> }>;
   };
   const offers = MARKETS.flatMap((market) => Object.entries(markets[market].datasets));
   const lists = offers.flatMap(([, offer]) => Object.values(offer.intervals ?? {}));
+  const limits = Object.entries(buckets).map(([name, bucket]): [string, BucketLimit] => [
+    name,
+    'permits' in bucket
+      ? { permits: bucket.permits, windowMs: bucket.windowSeconds * 1000, isWindow: true }
+      : { permits: bucket.permitsPerSecond, windowMs: 1000, isWindow: false },
+  ]);
   return {
     hosts,
+    limits: Object.fromEntries(limits),
     datasets: [...new Set(offers.map(([name]) => name))],
     intervals: [...new Set(lists.flatMap((list) => intervals[list] ?? []))],
   };

@@ -1,5 +1,6 @@
 /** The flags of the request stack, each as a server sees it: how many requests, how far apart, over how many sockets. */
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +10,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { metricsScene } from '../helpers/metrics-scene.js';
 
 const scratch = scratchFolder();
 /** A timer may fire this much before its time by the clock of another process. */
@@ -127,5 +129,85 @@ describe('the breaker', () => {
     expect(gaps()[7]).toBeGreaterThanOrEqual(900 - EARLY_MS);
     const states = result.events.filter(({ event }) => event === 'breaker').map(({ state }) => state);
     expect(states).toEqual(['open', 'half-open', 'open', 'half-open', 'closed']);
+  });
+});
+
+/** A run of six objects at once, or of as many as come in two seconds. */
+const SIX = ['--days', '6', '--concurrency', '8', '--max-duration', '2s'];
+
+function configFile(content: string): string {
+  const file = join(scratch, `${randomUUID()}.yaml`);
+  writeFileSync(file, content);
+  return file;
+}
+
+describe('the pace of a bucket', () => {
+  it('has --request-interval between two requests', async () => {
+    const result = await run(['--days', '6', '--concurrency', '8', '--request-interval', '400ms']);
+    expect([result.code, arrivals.length]).toEqual([0, 6]);
+    // The way to the server takes one request longer than another one.
+    for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(200);
+    expect((arrivals.at(-1)?.at ?? 0) - (arrivals[0]?.at ?? 0)).toBeGreaterThanOrEqual(1800);
+  });
+
+  it('has no more than --requests-per-minute in a minute', async () => {
+    const result = await run([...SIX, '--requests-per-minute', '4']);
+    expect([result.code, arrivals.length]).toEqual([3, 4]);
+  });
+
+  it('is as fast as it can be when nothing is said', async () => {
+    expect((await run(SIX)).code).toBe(0);
+    expect(arrivals).toHaveLength(6);
+  });
+
+  it.each<[string, readonly string[], CliOptions]>([
+    ['config file', ['--config', configFile('limits: { listing: 10/m, archive: 3/m }')], {}],
+    ['flag', ['--limits', 'archive=3/m,listing=10/m'], {}],
+    ['environment', [], { env: { CRYPTODL_LIMITS: 'archive=3/m' } }],
+  ])('is at most what limits says, from the %s', async (_, flags, options) => {
+    const result = await run([...SIX, ...flags], [], options);
+    expect([result.code, arrivals.length]).toEqual([3, 3]);
+  });
+
+  it('is at most what limits says, for the other buckets of the venue too', async () => {
+    const scene = await metricsScene(scratch, {
+      symbols: [{ symbol: 'BTCUSDT', host: 'fapi', fundingHours: 8 }],
+    });
+    const flags = ['--symbols', 'BTCUSDT', '--dataset', 'openInterestHist', '--days', '29'];
+    const config = ['--config', configFile('limits:\n  futuresData: 5/5m\n')];
+    const result = await scene.run(['metrics', ...flags, ...config, '--max-duration', '2s']);
+    await scene.close();
+    const asked = scene.venue.log.filter(({ path }) => path.startsWith('/futures/data/'));
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('(5 in 5m)')]);
+    // Seventeen pages: as many as fit into a window of our clock, before the first answer, and into one of the venue's.
+    expect(asked.length).toBeGreaterThanOrEqual(4);
+    expect(asked.length).toBeLessThanOrEqual(10);
+  });
+
+  it.each([
+    [
+      'limits: { archives: 1/s }',
+      'limits: "archives" is not one of archive, listing, spot, futures, futuresData, funding',
+    ],
+    ['limits: { archive: fast }', 'limits: "archive=fast" is not a limit of a bucket'],
+    ['limits: { archive: 0/s }', 'limits: "archive=0/s" is not a limit of a bucket'],
+    ['limits: { archive: [1] }', 'limits: archive is neither a text, a number, true nor false'],
+    ['limits: { archive: 5001/s }', 'limits: archive=5001/s is above the limit of archive, 5000/s'],
+    [
+      'limits: { futuresData: 1200/5m }',
+      'limits: futuresData=1200/5m is above the limit of futuresData, 1000/5m',
+    ],
+    ['limits: { spot: 1200/5m }', 'limits: spot=1200/5m: the venue counts spot in windows of 1m'],
+    ['requests-per-minute: 0', 'requests-per-minute: "0" is not a whole number of at least 1'],
+    [
+      'requests-per-minute: 300001',
+      'requests-per-minute: 300001 is above the highest limit, 300,000 in a minute (archive: 5000/s)',
+    ],
+    ['retry-factor: 0.5', 'retry-factor: "0.5" is not a factor from 1 to 100'],
+  ])('is not guessed: %s', async (content, message) => {
+    const file = configFile(content);
+    const result = await run(['--days', '1', '--config', file]);
+    expect([result.code, arrivals.length]).toEqual([2, 0]);
+    expect(result.stderr.split('\n')[0]).toBe(`cryptodl: ${file}: ${message}`);
   });
 });

@@ -140,6 +140,27 @@ describe('throttle', () => {
     expect(sent).toEqual(urls);
   });
 
+  it.each([
+    ['of the venue', { permits: 100, windowSeconds: 60 }, 60_000, 50],
+    ['of the user, where it is lower', { permits: 20, windowSeconds: 60, isChosen: true }, 60_000, 20],
+    ['of the venue, where it is lower', { permits: 80, windowSeconds: 60, isChosen: true }, 60_000, 50],
+    ['of the user for another window', { permits: 20, windowSeconds: 60, isChosen: true }, 120_000, 40],
+  ])('obeys the limit %s when the venue tells its own', async (_, quota, windowMs, most) => {
+    const clock = new VirtualClock();
+    let sent = 0;
+    const host: Fetch = () => {
+      sent += 1;
+      return Promise.resolve(answer());
+    };
+    const throttle = new Throttle({ clock, buckets: { spot: quota }, maxWaitMs: 600_000 });
+    throttle.setBudget('spot', { permits: 50, windowMs });
+    await clock.advance(windowMs - (clock.now() % windowMs));
+    for (let request = 0; request < 200; request += 1)
+      void throttle.layer(host)({ ...REQUEST, bucket: 'spot' }, context());
+    await clock.advance(windowMs - 1);
+    expect(sent).toBe(most);
+  });
+
   it('takes a permit for every request, failed ones too', async () => {
     const clock = new VirtualClock();
     let sent = 0;

@@ -1,0 +1,100 @@
+/** Limits that a user sets for buckets: text to value, never above those of the venue. */
+import { didYouMean, nearest } from '../did-you-mean.js';
+import { usage } from '../errors.js';
+import { numberText, parseDurationMs } from '../units.js';
+import type { BucketLimit } from '../venue/words.js';
+import { given } from './parsers.js';
+import type { Parse } from './parsers.js';
+
+/** At most so many permits of a bucket in so long. */
+export interface Limit {
+  readonly text: string;
+  readonly bucket: string;
+  readonly permits: number;
+  readonly windowMs: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** `archive=100/s`, `futuresData=800/5m`. */
+export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
+  return (text, where) => {
+    const [, bucket = '', amount = '', count = '', unit = ''] =
+      /^(\w+)=(\d+)\/(\d*)(s|m|h|d)$/.exec(text) ?? [];
+    const permits = Number(amount);
+    const windowMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    if (!(permits >= 1 && windowMs >= 1)) {
+      throw usage(`${where}: "${text}" is not a limit of a bucket`, given(where, 'archive=100/s'), {
+        value: 'archive=100/s',
+      });
+    }
+    const most = known[bucket];
+    if (most === undefined) {
+      const names = Object.keys(known);
+      throw usage(
+        `${where}: "${bucket}" is not one of ${names.join(', ')}`,
+        didYouMean(bucket, names),
+        correctionOf(nearest(bucket, names), text),
+      );
+    }
+    const said = `${bucket}=${limitText(most)}`;
+    if (most.isWindow && windowMs !== most.windowMs) {
+      const rate = Math.floor((permits / windowMs) * most.windowMs);
+      const value = `${bucket}=${Math.max(1, Math.min(rate, most.permits))}/${windowText(most.windowMs)}`;
+      throw usage(
+        `${where}: ${text}: the venue counts ${bucket} in windows of ${windowText(most.windowMs, '1')}`,
+        given(where, value),
+        { value },
+      );
+    }
+    if (permits / windowMs > most.permits / most.windowMs) {
+      throw usage(
+        `${where}: ${text} is above the limit of ${bucket}, ${limitText(most)}`,
+        given(where, said),
+        {
+          value: said,
+        },
+      );
+    }
+    return { text, bucket, permits, windowMs };
+  };
+}
+
+function correctionOf(bucket: string | undefined, text: string): { value: string } | undefined {
+  return bucket === undefined ? undefined : { value: text.replace(/^\w+/, bucket) };
+}
+
+/** Requests in a minute of one bucket: no more than the one with the highest limit lets through. */
+export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>): Parse<number> {
+  const ranked = Object.entries(known).toSorted(([, one], [, other]) => perMinute(other) - perMinute(one));
+  const [[name, highest] = ['', { permits: 0, windowMs: MINUTE_MS, isWindow: false }]] = ranked;
+  const most = perMinute(highest);
+  return (text, where) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
+    const isTooMuch = /^\d+$/.test(text) && number > most;
+    const value = isTooMuch ? String(most) : '600';
+    throw usage(
+      isTooMuch
+        ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(highest)})`
+        : `${where}: "${text}" is not a whole number of at least 1`,
+      given(where, value),
+      { value },
+    );
+  };
+}
+
+function perMinute({ permits, windowMs }: BucketLimit): number {
+  return (permits / windowMs) * MINUTE_MS;
+}
+
+function limitText({ permits, windowMs }: BucketLimit): string {
+  return `${permits}/${windowText(windowMs)}`;
+}
+
+/** `s`, `m`, `5m`. */
+function windowText(windowMs: number, one = ''): string {
+  const [ms, unit] = windowMs % MINUTE_MS === 0 ? [MINUTE_MS, 'm'] : [1000, 's'];
+  const count = windowMs / ms;
+  return `${count === 1 ? one : count}${unit}`;
+}

@@ -1,0 +1,69 @@
+import type { Meter } from './meter.js';
+
+/** At most so many requests in any span of so long. */
+export interface Pace {
+  readonly requests: number;
+  readonly spanMs: number;
+}
+
+/** When the last requests were let through: as many of them as a span may have. */
+class Recent {
+  readonly #pace: Pace;
+  readonly #times: number[] = [];
+  #taken = 0;
+
+  constructor(pace: Pace) {
+    this.#pace = pace;
+  }
+
+  delayMs(nowMs: number): number {
+    const oldest = this.#times[this.#taken % this.#pace.requests] ?? Number.NEGATIVE_INFINITY;
+    return Math.max(0, oldest + this.#pace.spanMs - nowMs);
+  }
+
+  take(nowMs: number): void {
+    this.#times[this.#taken % this.#pace.requests] = nowMs;
+    this.#taken += 1;
+  }
+
+  /** The time that was there before is forgotten: it was older than a span, or the request had not been let through. */
+  giveBack(): void {
+    this.#taken -= 1;
+    this.#times[this.#taken % this.#pace.requests] = Number.NEGATIVE_INFINITY;
+  }
+}
+
+/** Another meter, and besides no faster than any of these. */
+export class PacedMeter implements Meter {
+  readonly #meter: Meter;
+  readonly #recent: readonly Recent[];
+
+  constructor(meter: Meter, paces: readonly Pace[]) {
+    this.#meter = meter;
+    this.#recent = paces.map((pace) => new Recent(pace));
+  }
+
+  get most(): number {
+    return this.#meter.most;
+  }
+
+  take(weight: number, nowMs: number): number {
+    const delayMs = Math.max(...this.#recent.map((recent) => recent.delayMs(nowMs)));
+    const leftMs = delayMs > 0 ? delayMs : this.#meter.take(weight, nowMs);
+    if (leftMs === 0) for (const recent of this.#recent) recent.take(nowMs);
+    return leftMs;
+  }
+
+  giveBack(weight: number, nowMs: number): void {
+    this.#meter.giveBack(weight, nowMs);
+    for (const recent of this.#recent) recent.giveBack();
+  }
+
+  onUsed(used: number, dateMs: number, nowMs: number): void {
+    this.#meter.onUsed(used, dateMs, nowMs);
+  }
+
+  onExhausted(nowMs: number): number | undefined {
+    return this.#meter.onExhausted(nowMs);
+  }
+}
