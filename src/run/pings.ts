@@ -34,6 +34,7 @@ export class Pings {
     const { options: flags, surroundings, clock } = options;
     this.#pools = createPools({
       connections: 1,
+      keepAliveMs: flags['keep-alive'],
       connectTimeoutMs: flags['connect-timeout'],
       http2: false,
       authorities: authoritiesOf(flags['ca-file']),

@@ -1,6 +1,7 @@
 /** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
 import { readFileSync } from 'node:fs';
 import { CryptodlError, errnoOf, usage } from '../errors.js';
+import { hostOf } from '../fetch.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../fetch.js';
 import type { Clock } from '../clock.js';
 import type { Observer } from '../observer.js';
@@ -21,6 +22,7 @@ import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
 import { SharedCount } from '../throttle/shared-count.js';
 import { Throttle } from '../throttle/throttle.js';
+import { underWay } from '../throttle/under-way.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
 import { measure } from '../transport/measure.js';
 import type { AttemptObserver } from '../transport/measure.js';
@@ -65,7 +67,7 @@ const SPARE_SOCKETS = 8;
 /** Retries of one host at once, however low the concurrency is (mechanism A3). */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: patience (when there is a last moment), retry, verify, retryBudget, elsewhere, breaker, throttle, timeout, measure, redirect, transport. */
+/** Outermost first: patience (when there is a last moment), retry, verify, retryBudget, elsewhere, breaker, throttle, sockets (when they are limited), timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
@@ -91,7 +93,19 @@ function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserv
     totalMs: options['total-timeout'],
   });
   const measured = measure(clock, observer);
-  return { throttle, fetch: throttle.layer(timed(measured(redirect(knownHosts(stack))(wire)))) };
+  const sent = timed(measured(redirect(knownHosts(stack))(wire)));
+  return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
+}
+
+/** Undici's own queue would spend the timeouts of those that wait in it. */
+function withSockets({ options, clock }: AttemptOptions): Layer {
+  const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
+  const ofHost: Layer[] =
+    mostPerHost === undefined
+      ? []
+      : [underWay({ clock, most: mostPerHost, placeOf: ({ url }) => hostOf(url) })];
+  const ofAll: Layer[] = most === undefined ? [] : [underWay({ clock, most, placeOf: () => '' })];
+  return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 
 export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
@@ -163,9 +177,12 @@ export function backoffOf(options: Options): BackoffOptions & { retries: number 
 
 function poolOptions({ options, clock, proxies }: AttemptOptions): Parameters<typeof createPools>[0] {
   const { concurrency } = options;
-  const most = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+  const inFlight = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+  const most = options['pool-limit'];
   return {
-    connections: most * 2 + SPARE_SOCKETS,
+    connections: Math.min(options['pool-limit-per-host'] ?? inFlight * 2 + SPARE_SOCKETS, most ?? Infinity),
+    most,
+    keepAliveMs: options['keep-alive'],
     connectTimeoutMs: options['connect-timeout'],
     http2: options.http2 === true,
     authorities: authoritiesOf(options['ca-file']),

@@ -1,13 +1,17 @@
 /** Owner of undici: one keep-alive pool per origin, or the proxy in front of it. */
 import { rootCertificates } from 'node:tls';
-import { EnvHttpProxyAgent, Pool } from 'undici';
-import type { Dispatcher } from 'undici';
+import { Client, EnvHttpProxyAgent, Pool } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import type { Clock } from '../clock.js';
 import { DnsCache } from './dns-cache.js';
 
 export interface PoolOptions {
   /** Most sockets per origin. */
   readonly connections: number;
+  /** Most direct sockets of all origins, of which no more are busy. */
+  readonly most?: number | undefined;
+  /** How long an idle socket is kept; 0 keeps none. */
+  readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
   readonly http2: boolean;
   /** PEM of authorities that are trusted besides the usual ones. */
@@ -40,16 +44,15 @@ export interface Pools {
   close(): Promise<void>;
 }
 
-const KEEP_ALIVE_MS = 30_000;
-
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
   const agents = new Map<string, EnvHttpProxyAgent>();
   const dns = new DnsCache(options.clock);
   const tls = tlsOptions(options);
   const shared = socketOptions(options);
+  const factory = options.most === undefined ? {} : { factory: clientsWithin(options.most) };
   const direct = (origin: string): Pool => {
-    const pool = new Pool(origin, { ...shared, connect: { ...tls, lookup: dns.lookup } });
+    const pool = new Pool(origin, { ...shared, ...factory, connect: { ...tls, lookup: dns.lookup } });
     pool.on('connectionError', () => {
       dns.forget(new URL(origin).hostname);
     });
@@ -81,7 +84,7 @@ export function createPools(options: PoolOptions): Pools {
         sockets: sumOf(stats.map(({ connected }) => connected)),
         busy: sumOf(stats.map(({ running }) => running)),
         queued: sumOf(stats.map(({ queued }) => queued)),
-        most: options.connections * pools.size,
+        most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
     close: async () => {
@@ -95,14 +98,55 @@ function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: 
   return authorities === undefined ? { timeout } : { timeout, ca: [...rootCertificates, authorities] };
 }
 
-function socketOptions({ connections, http2 }: PoolOptions): Pool.Options {
+function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.Options {
+  const isKept = keepAliveMs > 0;
   return {
     connections,
     allowH2: http2,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Over HTTP/2 one connection takes many requests at once; 0 closes it after each.
+    ...(http2 ? {} : { pipelining: isKept ? 1 : 0 }),
+    // A server may ask for less, not for more.
+    ...(isKept ? { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs } : {}),
     // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
     headersTimeout: 0,
     bodyTimeout: 0,
+  };
+}
+
+interface Connection {
+  readonly client: Client;
+  socket?: Parameters<buildConnector.Callback>[1];
+}
+
+/** Clients that have so many sockets together: for one more, an idle one is closed. */
+function clientsWithin(most: number): (origin: URL, options: object) => Client {
+  const open = new Set<Connection>();
+  const makeRoom = (): void => {
+    if (open.size < most) return;
+    const idle = [...open].find(({ client, socket }) => socket !== undefined && client.stats.size === 0);
+    if (idle === undefined) return;
+    open.delete(idle);
+    idle.socket?.destroy();
+  };
+  return (origin, given) => {
+    const { connect, ...options } = given as Client.Options & { connect: buildConnector.connector };
+    const client: Client = new Client(origin, {
+      ...options,
+      connect: (target, callback) => {
+        makeRoom();
+        const connection: Connection = { client };
+        open.add(connection);
+        connect(target, (...ended: Parameters<buildConnector.Callback>) => {
+          const [error, socket] = ended;
+          if (error === null && socket !== null) {
+            connection.socket = socket;
+            socket.once('close', () => open.delete(connection));
+          } else open.delete(connection);
+          callback(...ended);
+        });
+      },
+    });
+    return client;
   };
 }
 

@@ -44,7 +44,24 @@ afterEach(() => {
   archive.requests.length = 0;
 });
 
-/** Objects without their sidecars; the statuses are those of the first requests of objects, the rest is served. */
+const WHAT = [
+  '--interval',
+  '1h',
+  '--symbols',
+  'BTCUSDT',
+  '--now',
+  '2026-11-21T12:00:00Z',
+  '--verify',
+  'none',
+];
+
+/** Objects without their sidecars. */
+function ask(flags: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
+  return cryptodl(['vision', ...WHAT, ...where, ...FAST, ...flags], options);
+}
+
+/** The statuses are those of the first requests of objects, the rest is served. */
 async function run(
   flags: readonly string[],
   statuses: readonly (200 | 503)[] = [],
@@ -209,5 +226,80 @@ describe('the pace of a bucket', () => {
     const result = await run(['--days', '1', '--config', file]);
     expect([result.code, arrivals.length]).toEqual([2, 0]);
     expect(result.stderr.split('\n')[0]).toBe(`cryptodl: ${file}: ${message}`);
+  });
+});
+
+describe('sockets', () => {
+  /** Serves each object after a while; tells how many sockets were open meanwhile, also to those other archives. */
+  function slow(
+    delayMs: number,
+    others: readonly TestArchive[] = [],
+  ): { most: number; readonly all: Set<Socket> } {
+    const seen = { most: 0, all: new Set<Socket>() };
+    for (const served of [archive, ...others]) {
+      served.fault = (_, request, response) => {
+        seen.all.add(request.socket);
+        // By then the server knows which sockets were closed before this request was sent.
+        setTimeout(() => {
+          const open = [...seen.all].filter(({ readable }) => readable);
+          seen.most = Math.max(seen.most, open.length);
+          served.serve(request, response);
+        }, delayMs);
+        return true;
+      };
+    }
+    return seen;
+  }
+
+  const MANY = ['--days', '12', '--concurrency', '8'];
+
+  it('are many to one host when nothing is said', async () => {
+    const seen = slow(200);
+    expect((await ask(MANY)).code).toBe(0);
+    expect(seen.most).toBeGreaterThanOrEqual(8);
+  });
+
+  it('of one host are no more than --pool-limit-per-host, and those that wait for one spend no timeout', async () => {
+    const seen = slow(200);
+    const result = await ask([
+      ...MANY,
+      '--pool-limit-per-host',
+      '2',
+      '--total-timeout',
+      '1s',
+      '--retries',
+      '0',
+    ]);
+    expect([result.code, archive.objectRequests().length]).toEqual([0, 12]);
+    expect(seen.most).toBe(2);
+  });
+
+  it.each([1, 3])('of all hosts together are no more than --pool-limit %i', async (limit) => {
+    const listing = await startArchive(join(scratch, 'archive'));
+    const seen = slow(200, [listing]);
+    const flags = ['--listing-url', listing.url, '--pool-limit', String(limit), '--total-timeout', '1s'];
+    const result = await ask([...MANY, ...flags, '--retries', '0']);
+    const asked = [listing.requests.length > 0, archive.objectRequests().length];
+    await listing.close();
+    expect([result.code, ...asked]).toEqual([0, true, 12]);
+    expect(seen.most).toBe(limit);
+  });
+
+  it('are kept for --keep-alive while they are idle', async () => {
+    const slowly = ['--days', '3', '--concurrency', '1', '--request-interval', '700ms'];
+    const kept = slow(0);
+    expect((await ask(slowly)).code).toBe(0);
+    expect([kept.all.size, archive.objectRequests().length]).toEqual([1, 3]);
+    archive.requests.length = 0;
+    const closed = slow(0);
+    expect((await ask([...slowly, '--keep-alive', '100ms'])).code).toBe(0);
+    expect(archive.objectRequests()).toHaveLength(3);
+    expect(closed.all.size).toBeGreaterThanOrEqual(3);
+  });
+
+  it('are new for each request with --keep-alive 0', async () => {
+    const seen = slow(0);
+    expect((await ask([...MANY, '--keep-alive', '0'])).code).toBe(0);
+    expect(seen.all.size).toBe(archive.requests.length);
   });
 });

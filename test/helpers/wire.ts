@@ -12,6 +12,7 @@ import type { TransportOptions } from '../../src/transport/transport.js';
 export function wirePools(options: Partial<PoolOptions> = {}): Pools {
   const pools = createPools({
     connections: 4,
+    keepAliveMs: 30_000,
     connectTimeoutMs: 5000,
     http2: false,
     authorities: undefined,
