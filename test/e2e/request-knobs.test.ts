@@ -251,7 +251,7 @@ describe('sockets', () => {
     return seen;
   }
 
-  const MANY = ['--days', '12', '--concurrency', '8'];
+  const MANY = ['--days', '12', '--concurrency', '12'];
 
   it('are many to one host when nothing is said', async () => {
     const seen = slow(200);
@@ -274,7 +274,7 @@ describe('sockets', () => {
     expect(seen.most).toBe(2);
   });
 
-  it.each([1, 3])('of all hosts together are no more than --pool-limit %i', async (limit) => {
+  it.each([1, 2])('of all hosts together are no more than --pool-limit %i', async (limit) => {
     const listing = await startArchive(join(scratch, 'archive'));
     const seen = slow(200, [listing]);
     const flags = ['--listing-url', listing.url, '--pool-limit', String(limit), '--total-timeout', '1s'];
