@@ -127,6 +127,19 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   progress: ['plain', 'plain'],
   'retry-preset': ['history', 'history'],
   'retry-strategy': ['equal', 'equal'],
+  'retry-factor': ['1.5', 1.5],
+  'breaker-failures': ['9', 9],
+  'breaker-successes': ['9', 9],
+  'requests-per-minute': ['9', 9],
+  'pool-limit': ['9', 9],
+  'pool-limit-per-host': ['9', 9],
+  limits: [
+    'archive=6/s,funding=400/5m',
+    [
+      { text: 'archive=6/s', bucket: 'archive', permits: 6, windowMs: 1000 },
+      { text: 'funding=400/5m', bucket: 'funding', permits: 400, windowMs: 300_000 },
+    ],
+  ],
   'log-level': ['debug', 'debug'],
 };
 
