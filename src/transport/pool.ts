@@ -4,6 +4,7 @@ import { Client, EnvHttpProxyAgent, Pool } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
 import type { Clock } from '../clock.js';
 import { DnsCache } from './dns-cache.js';
+import type { DnsFigures } from './dns-cache.js';
 
 export interface PoolOptions {
   /** Most sockets per origin. */
@@ -41,6 +42,8 @@ export interface Pools {
   of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
   /** Of direct connections: what a proxy agent holds, undici does not tell. */
   use(): PoolUse;
+  /** Of direct connections as well. */
+  names(): DnsFigures;
   close(): Promise<void>;
 }
 
@@ -87,6 +90,7 @@ export function createPools(options: PoolOptions): Pools {
         most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
+    names: () => dns.figures,
     close: async () => {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },

@@ -116,6 +116,26 @@ describe('K3 names', () => {
     expect(await again).toEqual(FIRST);
   });
 
+  it('are counted: from the cache or not, what the resolver could not answer, and how long it was asked', async () => {
+    const { clock, cache, ask, answerAll } = cached();
+    const none = { lookups: 0, hits: 0, misses: 0, failures: 0, ms: 0 };
+    expect(cache.figures).toEqual(none);
+    const known = [ask(), ask()];
+    await clock.advance(1000);
+    const other = ask('other.test');
+    await clock.advance(2000);
+    expect(cache.figures).toEqual({ lookups: 3, hits: 1, misses: 2, failures: 0, ms: 3000 });
+    answerAll(FIRST);
+    await Promise.all([...known, other]);
+    await clock.advance(300_000);
+    // The old address is given, and the failure counted.
+    const stale = ask();
+    await clock.advance(500);
+    answerAll(FAILURE);
+    await stale;
+    expect(cache.figures).toEqual({ lookups: 4, hits: 1, misses: 3, failures: 1, ms: 3500 });
+  });
+
   it.each<[string, LookupOptions, LookupOptions]>([
     ['of one family', { family: 4 }, { family: 6 }],
     ['with some hints', { hints: 8 }, { hints: 16 }],
