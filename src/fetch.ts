@@ -50,6 +50,17 @@ export interface Expectation {
 /** `paused` and `resumed`: our own disk is the slow side meanwhile. */
 export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
 
+/**
+ * What a request that is not on the wire waits for. `permit`: a limit of ours · `pause`: a limit of the host, which refused
+ * (429, 418) · `socket` and `socket-of-host`: --pool-limit and --pool-limit-per-host · `retry-after`: the host said for how
+ * long · `breaker`: the host is left alone.
+ */
+export type Wait =
+  'permit' | 'pause' | 'socket' | 'socket-of-host' | 'retry-budget' | 'back-off' | 'retry-after' | 'breaker';
+
+/** Told when a wait begins; returns the function to call when it is over. */
+export type OnWait = (what: Wait) => () => void;
+
 export interface FetchContext {
   readonly signal: AbortSignal;
   /** Aborts with `signal`, and when nothing is waited for any more: what is on the wire, or has its permit, still goes on. */
@@ -63,6 +74,7 @@ export interface FetchContext {
    * nothing, but many are let go together, and only a few at once may leave.
    */
   readonly again?: 'retry' | 'waited' | undefined;
+  readonly onWait?: OnWait;
   /** Set by the timeout layer: told of every sign of life on the wire, and of pauses that are ours. */
   readonly onActivity?: (what: Sign, bytes?: number) => void;
 }

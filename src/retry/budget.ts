@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../clock.js';
 import { waitTooLong } from '../errors.js';
 import { hostOf } from '../fetch.js';
-import type { Layer } from '../fetch.js';
+import type { Layer, OnWait } from '../fetch.js';
 import { durationText } from '../units.js';
 
 export interface BudgetOptions {
@@ -39,9 +39,9 @@ export function retryBudget(options: BudgetOptions): Layer {
     const host = hostOf(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);
     budgets.set(host, budget);
-    const { again, signal, patience = signal } = context;
+    const { again, signal, patience = signal, onWait } = context;
     const cost = again === 'retry' ? RETRY_COST : 0;
-    const release = again === undefined ? undefined : await budget.take(patience, cost);
+    const release = again === undefined ? undefined : await budget.take(patience, cost, onWait);
     try {
       const response = await next(request, context);
       budget.onSuccess(cost);
@@ -78,14 +78,16 @@ export class RetryBudget {
   }
 
   /** Resolves when a retry may leave, with what is to be called when it is over. Rejects with the signal's reason. */
-  async take(signal: AbortSignal, cost = RETRY_COST): Promise<() => void> {
+  async take(signal: AbortSignal, cost = RETRY_COST, onWait?: OnWait): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
+      const endWait = onWait?.('retry-budget');
       this.#options.onWaiting?.(1);
       try {
         await this.#wait(signal, cost);
       } finally {
         this.#options.onWaiting?.(-1);
+        endWait?.();
       }
     }
     let isOver = false;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError, waitTooLong } from '../errors.js';
 import type { ErrorCode, RetryEvent } from '../errors.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody, Wait } from '../fetch.js';
 import { durationText } from '../units.js';
 import { createBackoff } from './backoff.js';
 import type { BackoffOptions } from './backoff.js';
@@ -94,7 +94,8 @@ class Tries {
   /** Shorter, when the reason to wait is over sooner. */
   async #sleep(delayMs: number, refused: CryptodlError): Promise<void> {
     const { over } = refused;
-    const { signal, patience = signal } = this.#context;
+    const { signal, patience = signal, onWait } = this.#context;
+    const endWait = onWait?.(waitFor(refused, delayMs));
     try {
       await this.#options.clock.sleep(
         delayMs,
@@ -103,6 +104,8 @@ class Tries {
     } catch {
       // Otherwise `over` has aborted: it is asked again at once.
       if (patience.aborted) throw this.#endedWaiting(patience.reason, refused);
+    } finally {
+      endWait?.();
     }
   }
 
@@ -190,6 +193,12 @@ class Tries {
       delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
     });
   }
+}
+
+function waitFor({ code, retryAfterMs }: CryptodlError, delayMs: number): Wait {
+  if (PACED.has(code)) return 'pause';
+  if (WAITS.has(code)) return 'breaker';
+  return delayMs === retryAfterMs ? 'retry-after' : 'back-off';
 }
 
 /** What says by itself that nothing more is to be waited for. */

@@ -25,7 +25,8 @@ import { archiveOf, certificates, listingOf, names, proxyFinding, restOf } from 
 import type { ExamineRequest, HostPlace, Scene } from './examine-hosts.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
 import { publicationHours, publicationText } from './publication-hours.js';
-import { authoritiesOf, createAttempt } from './stack.js';
+import { authoritiesOf } from './sockets.js';
+import { createAttempt } from './stack.js';
 
 /** How long a check waits for its permit: what other runs use up is said, not waited for. */
 const PERMIT_WAIT_MS = 3000;

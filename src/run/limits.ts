@@ -1,5 +1,6 @@
-/** What a run takes of each bucket: what the venue allows, or less where the user says so. */
-import type { Options } from '../options/flags.js';
+/** What a run takes of hosts: of each bucket what the venue allows, or less where the user says so, and so much at once. */
+import type { Observer } from '../observer.js';
+import type { Options, Verb } from '../options/flags.js';
 import type { Pace } from '../throttle/paced-meter.js';
 import type { Quota } from '../throttle/throttle.js';
 import type { Venue } from '../venue/venue.js';
@@ -30,4 +31,25 @@ export function limitedBuckets(
     ];
   });
   return Object.fromEntries(limited) as Record<keyof Buckets, Quota>;
+}
+
+/** What `auto` does not exceed unless told to. */
+const ARCHIVE_MOST = 128;
+/** More answers at once use up every budget of REST all the same: at 0.3 s each, those of spot, the widest, take fifteen. */
+const REST_MOST = 20;
+
+export function warnOfMany(
+  verb: Verb | undefined,
+  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  observer: Pick<Observer, 'warn'>,
+): void {
+  const isOfRest = verb === 'metrics' && joined === undefined;
+  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
+  const why = isOfRest
+    ? 'series in flight gain nothing at REST, which counts requests per minute'
+    : 'objects in flight gain nothing at the archive';
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}, and may get this address refused`,
+  );
 }

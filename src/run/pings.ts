@@ -8,7 +8,7 @@ import type { Surroundings } from '../options/surroundings.js';
 import { ping } from '../transport/ping.js';
 import { createPools } from '../transport/pool.js';
 import type { Pools } from '../transport/pool.js';
-import { authoritiesOf } from './stack.js';
+import { authoritiesOf } from './sockets.js';
 
 /** An end is not held up for long by whoever only watches. */
 const TIMEOUT_MS = 5000;

@@ -20,6 +20,8 @@ import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { Settled } from '../queue/concurrency.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
+import { Costs } from '../report/costs.js';
+import type { CostFigures } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import type { WireFigures } from '../report/figures.js';
 import { LoopDelay } from '../report/loop-delay.js';
@@ -27,6 +29,7 @@ import { Tally } from '../report/tally.js';
 import { Bans, placeOf } from '../state/bans.js';
 import { Copies } from '../state/copies.js';
 import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
+import type { DnsFigures } from '../transport/dns-cache.js';
 import type { PoolUse } from '../transport/pool.js';
 import { openRest, restPlaces } from './rest-session.js';
 import type { Rest } from './rest-session.js';
@@ -34,7 +37,9 @@ import { probeSidecar } from './ask-archive.js';
 import { marketsOf } from './choose-datasets.js';
 import { Deadline } from './deadline.js';
 import { openListing } from './listing-session.js';
+import { warnOfMany } from './limits.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
+import { socketUse } from './sockets.js';
 import { createStack } from './stack.js';
 import type { StackOptions } from './stack.js';
 import { loadVenue } from '../venue/venue.js';
@@ -73,11 +78,6 @@ export interface Session {
 
 /** Where `--concurrency auto` begins: 30 to 50 objects in flight suit the archive (facts, mechanism Z11). */
 const ARCHIVE_START = 30;
-/** What `auto` does not exceed unless told to. */
-const ARCHIVE_MOST = 128;
-/** More answers at once use up every budget of REST all the same: at 0.3 s each, those of spot, the widest, take fifteen. */
-const REST_MOST = 20;
-
 /** What a run does on the wire, in numbers. */
 export interface NetworkFigures extends WireFigures {
   /** Objects that may be in flight now, and how often that had to become less. */
@@ -87,6 +87,9 @@ export interface NetworkFigures extends WireFigures {
   readonly settled?: Settled;
   readonly limiter: ThrottleFigures;
   readonly pool: PoolUse;
+  readonly dns: DnsFigures;
+  /** What waits and failures cost in wall time, in milliseconds. */
+  readonly costMs: CostFigures;
   /** How late this process came to its own work. */
   readonly loopDelayMs: LoopDelay['figures'];
 }
@@ -203,12 +206,13 @@ function openWire(
 ): Wire {
   const { clock, observer, surroundings } = request;
   const { options } = request.resolved;
-  warnOfMany(request);
+  warnOfMany(request.verb, options, observer);
   const folder = stateFolder(options, surroundings);
   const warn = (text: string): void => {
     observer.warn(text);
   };
   const figures = new Figures();
+  const costs = new Costs(clock);
   const loopDelay = new LoopDelay();
   const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
   concurrency.onLevel = (change) => {
@@ -221,6 +225,7 @@ function openWire(
     venue,
     observer,
     figures,
+    costs,
     concurrency,
     bans,
     ...signals,
@@ -242,7 +247,9 @@ function openWire(
       retreats: concurrency.retreats,
       ...(concurrency.settled === undefined ? {} : { settled: concurrency.settled }),
       limiter: stack.throttle.figures,
-      pool: stack.pools.use(),
+      pool: socketUse(stack.pools, costs),
+      dns: stack.pools.names(),
+      costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
     }),
     close: async () => {
@@ -251,19 +258,6 @@ function openWire(
       await stack.pools.close();
     },
   };
-}
-
-function warnOfMany({ resolved, verb, observer }: SessionRequest): void {
-  const { concurrency, join: joined } = resolved.options;
-  const isOfRest = verb === 'metrics' && joined === undefined;
-  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
-  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
-  const why = isOfRest
-    ? 'series in flight gain nothing at REST, which counts requests per minute'
-    : 'objects in flight gain nothing at the archive';
-  observer.warn(
-    `--concurrency ${concurrency.limit}: more than ${most} ${why}, and may get this address refused`,
-  );
 }
 
 /** Aborts with a typed error, whatever the reason outside. */

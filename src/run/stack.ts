@@ -1,13 +1,12 @@
 /** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
-import { readFileSync } from 'node:fs';
-import { CryptodlError, errnoOf, usage } from '../errors.js';
-import { hostOf } from '../fetch.js';
+import { CryptodlError } from '../errors.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../fetch.js';
 import type { Clock } from '../clock.js';
 import type { Observer } from '../observer.js';
 import type { Options } from '../options/flags.js';
 import type { Proxies } from '../options/surroundings.js';
 import type { Concurrency, LoadSign } from '../queue/concurrency.js';
+import type { Costs } from '../report/costs.js';
 import type { Figures } from '../report/figures.js';
 import type { BackoffOptions } from '../retry/backoff.js';
 import { breaker } from '../retry/breaker.js';
@@ -18,11 +17,11 @@ import { patience } from '../retry/patience.js';
 import { retry } from '../retry/retry.js';
 import { limitedBuckets } from './limits.js';
 import { bannedWith } from './rest-session.js';
+import { poolOptions, withSockets } from './sockets.js';
 import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
 import { SharedCount } from '../throttle/shared-count.js';
 import { Throttle } from '../throttle/throttle.js';
-import { underWay } from '../throttle/under-way.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
 import { measure } from '../transport/measure.js';
 import type { AttemptObserver } from '../transport/measure.js';
@@ -41,6 +40,7 @@ export interface StackOptions {
   readonly venue: Venue;
   readonly observer: Observer;
   readonly figures: Figures;
+  readonly costs: Costs;
   readonly concurrency: Concurrency;
   readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
   readonly proxies: Proxies;
@@ -62,8 +62,6 @@ export interface Stack {
   readonly pools: Pools;
 }
 
-/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
-const SPARE_SOCKETS = 8;
 /** Retries of one host at once, however low the concurrency is (mechanism A3). */
 const LEAST_RETRIES_AT_ONCE = 5;
 
@@ -74,7 +72,7 @@ export function createStack(stack: StackOptions): Stack {
   return { pools, ...layersOver(wire, stack) };
 }
 
-type AttemptOptions = Omit<StackOptions, 'figures' | 'concurrency' | 'isLate' | 'patience'>;
+type AttemptOptions = Omit<StackOptions, 'figures' | 'costs' | 'concurrency' | 'isLate' | 'patience'>;
 
 /** A request as one attempt, which is counted and has its deadlines; nothing is asked twice. */
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
@@ -97,19 +95,8 @@ function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserv
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
-/** Undici's own queue would spend the timeouts of those that wait in it. */
-function withSockets({ options, clock }: AttemptOptions): Layer {
-  const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
-  const ofHost: Layer[] =
-    mostPerHost === undefined
-      ? []
-      : [underWay({ clock, most: mostPerHost, placeOf: ({ url }) => hostOf(url) })];
-  const ofAll: Layer[] = most === undefined ? [] : [underWay({ clock, most, placeOf: () => '' })];
-  return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
-}
-
 export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
-  const { options, clock, observer, figures, concurrency } = stack;
+  const { options, clock, observer, figures, costs, concurrency } = stack;
   const twin = twinOf(stack);
   const broken = breaker({
     clock,
@@ -122,7 +109,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     },
     hintOf: (host) => hintOf(options, host),
   });
-  const { throttle, fetch: once } = attemptOver(wire, stack, {
+  const { throttle, fetch: once } = attemptOver(costs.wire(wire), stack, {
     begun: (request) => {
       figures.begun();
       if (isOfArchive(request)) concurrency.onBegun();
@@ -142,7 +129,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     },
   });
   const tried = retryLayer(stack);
-  const fetch = tried(verify(budgeted(elsewhere(twin)(broken(once)))));
+  const fetch = costs.layer(tried(verify(budgeted(elsewhere(twin)(broken(once))))));
   return { throttle, fetch: stack.patience === undefined ? fetch : patience(stack.patience)(fetch) };
 }
 
@@ -173,37 +160,6 @@ export function backoffOf(options: Options): BackoffOptions & { retries: number 
     maxDelayMs: options['retry-max-delay'] ?? preset.maxDelayMs,
     strategy: options['retry-strategy'] ?? preset.strategy,
   };
-}
-
-function poolOptions({ options, clock, proxies }: AttemptOptions): Parameters<typeof createPools>[0] {
-  const { concurrency } = options;
-  const inFlight = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
-  const most = options['pool-limit'];
-  return {
-    connections: Math.min(options['pool-limit-per-host'] ?? inFlight * 2 + SPARE_SOCKETS, most ?? Infinity),
-    most,
-    keepAliveMs: options['keep-alive'],
-    connectTimeoutMs: options['connect-timeout'],
-    http2: options.http2 === true,
-    authorities: authoritiesOf(options['ca-file']),
-    proxies,
-    clock,
-  };
-}
-
-export function authoritiesOf(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined;
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usage(`--ca-file: cannot read ${file} (${errnoOf(error)})`);
-  }
-  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  throw usage(
-    `--ca-file: ${file} holds no certificate`,
-    'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
-  );
 }
 
 function bandwidthOf({

@@ -1,7 +1,7 @@
 /** Permits of what a server counts together: weighted, by priority, paused by its refusals. */
 import type { Clock, Timer } from '../clock.js';
 import { CryptodlError, waitTooLong } from '../errors.js';
-import type { Priority } from '../fetch.js';
+import type { OnWait, Priority } from '../fetch.js';
 import { durationText } from '../units.js';
 import { Lanes } from './lanes.js';
 import type { Meter } from './meter.js';
@@ -17,9 +17,12 @@ export interface QuotaBucketOptions {
 export interface Permit {
   readonly weight: number;
   readonly priority: Priority;
+  readonly onWait?: OnWait | undefined;
 }
 
 interface Waiter extends Permit {
+  /** Ends the wait that was told last, and tells the one of now. */
+  readonly retell: () => void;
   readonly grant: () => void;
   readonly refuse: (error: unknown) => void;
 }
@@ -38,6 +41,7 @@ export class QuotaBucket {
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new Lanes<Waiter>();
   #pausedUntil = 0;
+  #wasPaused = false;
   #pauses = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #wakeUp: Timer | undefined;
@@ -103,6 +107,7 @@ export class QuotaBucket {
 
   #wait(permit: Permit, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      let endWait = this.#tellWait(permit);
       const end = (act: () => void) => (): void => {
         signal.removeEventListener('abort', onAbort);
         leave();
@@ -110,6 +115,10 @@ export class QuotaBucket {
       };
       const waiter: Waiter = {
         ...permit,
+        retell: () => {
+          endWait?.();
+          endWait = this.#tellWait(permit);
+        },
         grant: end(resolve),
         refuse: (error) => {
           end(() => {
@@ -122,7 +131,11 @@ export class QuotaBucket {
         this.#wake();
         reject(signal.reason as Error);
       };
-      const leave = this.#waiters.add(waiter, permit.priority, this.#options.clock.monotonic());
+      const leaveLane = this.#waiters.add(waiter, permit.priority, this.#options.clock.monotonic());
+      const leave = (): void => {
+        leaveLane();
+        endWait?.();
+      };
       signal.addEventListener('abort', onAbort, { once: true });
       // Whoever comes later changes nothing for those before.
       if (this.#waiters.first() === waiter) this.#wake();
@@ -154,8 +167,25 @@ export class QuotaBucket {
     );
   }
 
+  get #isPaused(): boolean {
+    return this.#options.clock.monotonic() < this.#pausedUntil;
+  }
+
+  #tellWait({ onWait }: Permit): ReturnType<OnWait> | undefined {
+    return onWait?.(this.#isPaused ? 'pause' : 'permit');
+  }
+
+  /** A pause that begins or ends changes what those in the line wait for. */
+  #retell(): void {
+    const isPaused = this.#isPaused;
+    if (isPaused === this.#wasPaused) return;
+    this.#wasPaused = isPaused;
+    for (const waiter of this.#waiters) waiter.retell();
+  }
+
   /** Gives what there is, and sets the timer for the next. */
   #wake(): void {
+    this.#retell();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
     const { clock, meter } = this.#options;

@@ -46,6 +46,8 @@ export interface ThrottleFigures {
   readonly waitedMs: number;
   /** How often a server said that it was too much. */
   readonly refusals: number;
+  /** The same of each bucket that had any. */
+  readonly buckets: Readonly<Record<string, Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusals'>>>;
 }
 
 /** All buckets of the process: one registry, keyed by what servers count together (mechanism Z1). */
@@ -61,13 +63,18 @@ export class Throttle {
   }
 
   get figures(): ThrottleFigures {
-    const all = [...this.#buckets.values()].map(({ bucket }) => bucket);
-    const sum = (of: (bucket: QuotaBucket) => number): number =>
-      all.reduce((total, bucket) => total + of(bucket), 0);
+    const buckets = [...this.#buckets].flatMap(([name, { bucket }]) => {
+      const { waits, waitedMs, refusals } = bucket;
+      if (waits + refusals === 0) return [];
+      return [[name, { waits, waitedMs: Math.round(waitedMs), refusals }] as const];
+    });
+    const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
+      buckets.reduce((total, [, figures]) => total + figures[of], 0);
     return {
-      waits: sum(({ waits }) => waits),
-      waitedMs: Math.round(sum(({ waitedMs }) => waitedMs)),
-      refusals: sum(({ refusals }) => refusals),
+      waits: sum('waits'),
+      waitedMs: sum('waitedMs'),
+      refusals: sum('refusals'),
+      buckets: Object.fromEntries(buckets),
     };
   }
 
@@ -89,7 +96,8 @@ export class Throttle {
     const { banLeftMs } = this.#options;
     const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
     if (banMs > 0) bucket.pause(banMs);
-    await bucket.take({ weight, priority }, context.signal, context.patience);
+    const { onWait } = context;
+    await bucket.take({ weight, priority, onWait }, context.signal, context.patience);
     if (context.signal.aborted) {
       bucket.giveBack(weight);
       context.signal.throwIfAborted();

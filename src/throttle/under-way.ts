@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js';
-import type { FetchRequest, Layer, Priority } from '../fetch.js';
+import type { FetchRequest, Layer, OnWait, Priority, Wait } from '../fetch.js';
 import { Lanes } from './lanes.js';
 
 export interface UnderWayOptions {
@@ -8,18 +8,21 @@ export interface UnderWayOptions {
   readonly most: number;
   /** Requests of different places are counted apart. */
   readonly placeOf: (request: FetchRequest) => string;
+  /** As what a wait is told. */
+  readonly wait: Wait;
 }
 
 /** So many requests are under way at once: each of them needs a socket. The others wait, which spends no timeout. */
-export function underWay({ clock, most, placeOf }: UnderWayOptions): Layer {
+export function underWay({ clock, most, placeOf, wait }: UnderWayOptions): Layer {
   const places = new Map<string, Place>();
   return (next) => async (request, context) => {
     const name = placeOf(request);
     const place = places.get(name) ?? new Place(clock, most);
     places.set(name, place);
-    await place.enter(request.priority ?? 'normal', context.patience ?? context.signal);
+    const { signal, patience = signal, onWait } = context;
+    await place.enter(request.priority ?? 'normal', patience, () => onWait?.(wait));
     try {
-      context.signal.throwIfAborted();
+      signal.throwIfAborted();
       return await next(request, context);
     } finally {
       place.leave();
@@ -37,9 +40,21 @@ class Place {
     this.#free = most;
   }
 
-  async enter(priority: Priority, signal: AbortSignal): Promise<void> {
-    if (this.#free === 0) await this.#wait(priority, signal);
-    else this.#free -= 1;
+  async enter(
+    priority: Priority,
+    signal: AbortSignal,
+    beginWait: () => ReturnType<OnWait> | undefined,
+  ): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    const endWait = beginWait();
+    try {
+      await this.#wait(priority, signal);
+    } finally {
+      endWait?.();
+    }
   }
 
   leave(): void {

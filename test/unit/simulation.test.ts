@@ -8,6 +8,7 @@ import { SILENT } from '../../src/observer.js';
 import { NO_PROXIES } from '../../src/options/surroundings.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
+import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { layersOver } from '../../src/run/stack.js';
 import { loadVenue } from '../../src/venue/venue.js';
@@ -115,6 +116,7 @@ async function ours(weather: Weather): Promise<Outcome> {
       },
     },
     figures,
+    costs: new Costs(clock),
     concurrency,
     bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
     proxies: NO_PROXIES,

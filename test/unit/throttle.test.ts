@@ -85,7 +85,15 @@ describe('throttle', () => {
     }
     void fetch(LISTING, context());
     await clock.advance(5000);
-    expect(throttle.figures).toEqual({ waits: 3, waitedMs: 2000, refusals: 2 });
+    expect(throttle.figures).toEqual({
+      waits: 3,
+      waitedMs: 2000,
+      refusals: 2,
+      buckets: {
+        archive: { waits: 1, waitedMs: 1000, refusals: 1 },
+        listing: { waits: 2, waitedMs: 1000, refusals: 1 },
+      },
+    });
   });
 
   it('D17 takes a burst of 429 for one refusal', async () => {

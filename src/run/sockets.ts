@@ -1,0 +1,69 @@
+/** The sockets of a run: how many there are, and which certificates they trust. */
+import { readFileSync } from 'node:fs';
+import { errnoOf, usage } from '../errors.js';
+import { hostOf } from '../fetch.js';
+import type { Clock } from '../clock.js';
+import type { Layer } from '../fetch.js';
+import type { Options } from '../options/flags.js';
+import type { Proxies } from '../options/surroundings.js';
+import type { Costs } from '../report/costs.js';
+import { underWay } from '../throttle/under-way.js';
+import type { createPools, Pools, PoolUse } from '../transport/pool.js';
+
+/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
+const SPARE_SOCKETS = 8;
+
+interface SocketOptions {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly proxies: Proxies;
+}
+
+/** Undici's own queue would spend the timeouts of those that wait in it. */
+export function withSockets({ options, clock }: SocketOptions): Layer {
+  const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
+  const ofHost: Layer[] =
+    mostPerHost === undefined
+      ? []
+      : [underWay({ clock, most: mostPerHost, placeOf: ({ url }) => hostOf(url), wait: 'socket-of-host' })];
+  const ofAll: Layer[] =
+    most === undefined ? [] : [underWay({ clock, most, placeOf: () => '', wait: 'socket' })];
+  return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
+}
+
+export function poolOptions({ options, clock, proxies }: SocketOptions): Parameters<typeof createPools>[0] {
+  const { concurrency } = options;
+  const inFlight = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+  const most = options['pool-limit'];
+  return {
+    connections: Math.min(options['pool-limit-per-host'] ?? inFlight * 2 + SPARE_SOCKETS, most ?? Infinity),
+    most,
+    keepAliveMs: options['keep-alive'],
+    connectTimeoutMs: options['connect-timeout'],
+    http2: options.http2 === true,
+    authorities: authoritiesOf(options['ca-file']),
+    proxies,
+    clock,
+  };
+}
+
+/** Requests wait for a socket before undici's own queue, where the sockets are limited. */
+export function socketUse(pools: Pools, costs: Costs): PoolUse {
+  const use = pools.use();
+  return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
+}
+
+export function authoritiesOf(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(`--ca-file: cannot read ${file} (${errnoOf(error)})`);
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw usage(
+    `--ca-file: ${file} holds no certificate`,
+    'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
+  );
+}
