@@ -5,6 +5,8 @@ export interface Io {
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   /** False once the reader of stdout has gone away (`| head`). */
   readonly isRead: () => boolean;
+  /** When this program was started, on the monotonic clock. */
+  readonly startedAt: number;
   readonly stdin: NodeJS.ReadableStream;
   /** How this program is started, word by word, with absolute paths. */
   readonly program: readonly string[];

@@ -50,6 +50,7 @@ export async function download({ resolved, io, typed, verb, failures, blame }: D
     read: readLists(io),
     observer: reporter,
     clock: systemClock,
+    startedAt: io.startedAt,
     signal: signals.signal,
     verb,
     ...(failures === undefined ? {} : { failures }),

@@ -31,6 +31,8 @@ function processIo(isRead: () => boolean): Io {
     isRead,
     stdout: process.stdout,
     stderr: process.stderr,
+    // The clock of performance.now() begins with the process.
+    startedAt: 0,
     stdin: process.stdin,
     program: [process.execPath, BIN],
     environment: process.env,

@@ -60,7 +60,6 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
   const shared = sharedReport(where);
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
-  const startedMs = systemClock.monotonic();
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
     ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
@@ -73,7 +72,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       ended.push({ job, told: isOver ? undefined : await runJob(job, { io, typed, log, report, signals }) });
     }
     const reportPath = options['dry-run'] === true ? undefined : await report.close();
-    const elapsedMs = systemClock.monotonic() - startedMs;
+    const elapsedMs = systemClock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
   } catch (error) {
     return complain(toCryptodlError(error), typed);

@@ -5,6 +5,8 @@ import type { AbsenceReason } from '../task.js';
 import { OUTCOME_KINDS } from '../outcome.js';
 import { bytesText, durationText, numberText } from '../units.js';
 import type { WireFigures } from './figures.js';
+import { timeText } from './stage-times.js';
+import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES } from './tally.js';
 import type { Tally } from './tally.js';
 
@@ -18,7 +20,7 @@ interface Settled {
 export interface Closing {
   readonly tally: Tally;
   readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled };
-  readonly elapsedMs: number;
+  readonly times: TimeFigures;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
@@ -39,6 +41,7 @@ export function closingBlock(closing: Closing): string[] {
   return [
     headline(closing),
     ...work(closing),
+    ...place('time', timeText(closing.times)),
     ...overlapLines(tally),
     ...reasons(tally, closing.trouble),
     ...place('data', closing.dataPath),
@@ -57,7 +60,7 @@ function headline(closing: Closing): string {
     (kind) => `${numberText(tally.outcomes[kind])} ${kind}`,
   );
   if (closing.undone > 0) kinds.push(`${numberText(closing.undone)} not done`);
-  return `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.elapsedMs)}`;
+  return `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.times.elapsedMs)}`;
 }
 
 function places({ reportPath, quarantinePath, next }: Closing): string[] {
@@ -80,9 +83,9 @@ function place(name: string, path: string | undefined): string[] {
   return path === undefined ? [] : [`  ${name.padEnd(11)}${path}`];
 }
 
-function work({ tally, network, elapsedMs }: Closing): string[] {
+function work({ tally, network, times: { workMs } }: Closing): string[] {
   if (tally.files === 0) return [];
-  const speed = elapsedMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / elapsedMs) * 1000))}/s` : '';
+  const speed = workMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / workMs) * 1000))}/s` : '';
   const rows = tally.rows > 0 ? `${numberText(tally.rows)} rows in ` : '';
   return [
     `  fetched    ${bytesText(tally.bytes)}${speed}, ${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`,

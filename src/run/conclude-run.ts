@@ -2,6 +2,7 @@
 import type { CryptodlError } from '../errors.js';
 import { exitCode } from '../exit-code.js';
 import type { ExitCode, RunStatus } from '../exit-code.js';
+import type { TimeFigures } from '../report/stage-times.js';
 import type { Tally } from '../report/tally.js';
 import { shownPath } from '../shown-path.js';
 import type { PlanTotals } from '../task.js';
@@ -11,7 +12,7 @@ export interface RunEnd {
   readonly status: RunStatus;
   readonly tally: Tally;
   readonly network: NetworkFigures;
-  readonly elapsedMs: number;
+  readonly times: TimeFigures;
   /** What ended the run before its end, if anything did. */
   readonly ended: CryptodlError | undefined;
   /** Tasks that nobody got to. */
@@ -30,12 +31,11 @@ export interface Ending {
   readonly ended: CryptodlError | undefined;
   readonly reportPath: string | undefined;
   readonly isCut: boolean;
-  readonly elapsedMs: number;
 }
 
 export function concludeRun(session: Session, ending: Ending): RunEnd {
   const { tally, options } = session;
-  const { totals, ended, elapsedMs, dataPath, query } = ending;
+  const { totals, ended, dataPath, query } = ending;
   const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
   const hasFailed = tally.outcomes.failed > 0;
   return {
@@ -53,7 +53,7 @@ export function concludeRun(session: Session, ending: Ending): RunEnd {
     },
     tally,
     network: session.network(),
-    elapsedMs,
+    times: session.times.figures,
     ended,
     undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
     dataPath: shownPath(dataPath),
@@ -91,7 +91,10 @@ export interface RunSummary {
   readonly duplicatesKept: number;
   /** Rows with the id of another row of their object and other values. */
   readonly idConflicts: number;
+  /** From the start of the command, planning and pauses included. */
   readonly elapsedMs: number;
+  /** Milliseconds of that, by phase, and the time of the objects by stage. */
+  readonly times: Omit<TimeFigures, 'elapsedMs'>;
   /** Most memory that this process has held. */
   readonly peakMemoryBytes: number;
   /** Failures that this process remembers the texts of, and those that only the report has. */
@@ -108,6 +111,7 @@ export function peakMemoryBytes(): number {
 
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
+  const { elapsedMs, ...times } = end.times;
   return {
     outcomes: { ...tally.outcomes },
     absent: { ...tally.absentBy },
@@ -128,7 +132,8 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,
     idConflicts: tally.idConflicts,
-    elapsedMs: Math.round(end.elapsedMs),
+    elapsedMs,
+    times,
     peakMemoryBytes: peakMemoryBytes(),
     failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
     failures: end.reportPath ?? null,

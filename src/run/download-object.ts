@@ -27,10 +27,11 @@ export interface DownloadContext {
   readonly priority: Priority;
   readonly tempFolder: string;
   readonly signal: AbortSignal;
+  readonly timed: Session['times']['timed'];
 }
 
 export function downloadContext(
-  { fetch, venue, options, stop }: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop'>,
+  { fetch, venue, options, stop, times }: Pick<Session, 'fetch' | 'venue' | 'options' | 'stop' | 'times'>,
   tempFolder: string,
 ): DownloadContext {
   return {
@@ -42,6 +43,7 @@ export function downloadContext(
     priority: options.priority,
     tempFolder,
     signal: stop.signal,
+    timed: times.timed,
   };
 }
 
@@ -160,7 +162,7 @@ async function unpack(
     ...(spec === undefined ? {} : { look: sampleRows({ spec, symbol, name }) }),
   };
   try {
-    return await unzip(response.body, name, options);
+    return await context.timed('check', () => unzip(response.body, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });

@@ -50,7 +50,6 @@ const MOST_WRITERS = 8;
 const ENGINE_MEMORY_BYTES = 300e6;
 
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
-  const started = session.clock.monotonic();
   let ended: CryptodlError | undefined;
   try {
     await refuseFullDisk(session, run.totals);
@@ -64,7 +63,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   } catch (error) {
     ended ??= toCryptodlError(error);
   }
-  return concludeRun(session, { ...run, ended, reportPath, elapsedMs: session.clock.monotonic() - started });
+  return concludeRun(session, { ...run, ended, reportPath });
 }
 
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
@@ -209,6 +208,7 @@ function createWriters(
     tool: TOOL_VERSION,
     serialize: createSerializer(),
     ...(lock === undefined ? {} : { lock }),
+    timed: session.times.timed,
     takesShorter: session.options.revisions === 'take',
     rowsOf: (zip, key) => rowsOfZip(zip, key, { tempFolder, signal: session.stop.signal }),
   };
@@ -226,7 +226,8 @@ function createWriters(
 async function beforeRound(session: Session, round: number): Promise<void> {
   const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
-  await session.deadline.sleep(Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000));
+  const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
+  await session.times.pause(() => session.deadline.sleep(delayMs));
 }
 
 interface Notes {

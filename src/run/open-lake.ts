@@ -75,7 +75,7 @@ async function takeLock(session: Session, command: string): Promise<Lock> {
       if (error.message !== told)
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
       told = error.message;
-      await sleepUnlessOver(session, Math.min(leftMs, POLL_MS), error);
+      await session.times.pause(() => sleepUnlessOver(session, Math.min(leftMs, POLL_MS), error));
     }
   }
 }

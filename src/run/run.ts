@@ -9,6 +9,7 @@ import type { TaskOutcome } from '../outcome.js';
 import type { Plan } from '../plan/plan.js';
 import type { ReadList } from '../plan/symbols.js';
 import type { ShareReport } from '../report/failure-report.js';
+import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../shown-path.js';
 import type { PartitionPlan } from '../task.js';
 import { durationText } from '../units.js';
@@ -36,6 +37,8 @@ export interface RunRequest {
   readonly signal: AbortSignal;
   /** What the options are flags of; of a failure report, that of its run. */
   readonly verb: RunVerb;
+  /** When the command began, on the monotonic clock; when the run begins when nothing is said. */
+  readonly startedAt?: number;
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
   /** For a run that shares its report with others; its own when nothing is said. */
@@ -95,8 +98,9 @@ export function startRun(request: RunRequest): Run {
 
 async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
   const signal = AbortSignal.any([request.signal, stop.signal]);
-  await beginLater(request, signal);
-  const session = openSession({ ...request, signal, tell: (outcome) => channel.push(outcome) });
+  const times = new StageTimes(request.clock, request.startedAt);
+  await times.pause(() => beginLater(request, signal));
+  const session = openSession({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
   try {
     await session.refuseBanned(request.verb);
     return await workIn(session, request);
@@ -150,6 +154,7 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
     const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
+    session.times.beginWork();
     // Before anything is fetched, and only where rows will be converted.
     if (totals.fetch > 0 && wanted.requests.some(({ settings }) => settings.format !== 'zip'))
       (await import('../duckdb.js')).requireBinary();
@@ -192,7 +197,7 @@ async function want(
 async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
   if (session.options['wait-for-publication'] === undefined) return;
   const { waitForPublication } = await import('./wait-for-publication.js');
-  await waitForPublication(session, wanted);
+  await session.times.pause(() => waitForPublication(session, wanted));
 }
 
 /** What a run would do, partition by partition; nothing is written and no lock is taken. */

@@ -25,6 +25,7 @@ import type { CostFigures } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import type { WireFigures } from '../report/figures.js';
 import { LoopDelay } from '../report/loop-delay.js';
+import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
 import { Bans, placeOf } from '../state/bans.js';
 import { Copies } from '../state/copies.js';
@@ -56,6 +57,7 @@ export interface Session {
   runFolder: string;
   readonly observer: Observer;
   readonly tally: Tally;
+  readonly times: StageTimes;
   readonly network: () => NetworkFigures;
   /** Counts the end of a task and passes it on; resolves when there is room for the next. */
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
@@ -104,10 +106,12 @@ export interface SessionRequest {
   readonly verb?: Verb;
   readonly tell: (outcome: TaskOutcome) => Promise<void>;
   readonly wire?: Fetch;
+  /** Of the command; from now on when nothing is said. */
+  readonly times?: StageTimes;
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, observer } = request;
+  const { clock, observer, times = new StageTimes(clock) } = request;
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const venue = loadVenue();
@@ -123,7 +127,10 @@ export function openSession(request: SessionRequest): Session {
       observer.event('time-over', {});
     },
   });
-  const wire = openWire(request, venue, listing, { signal: stop.signal, patience: deadline.patience });
+  const wire = openWire({ ...request, times }, venue, listing, {
+    signal: stop.signal,
+    patience: deadline.patience,
+  });
   const nowMs = options.now ?? clock.now();
   const openedAt = clock.monotonic();
   const copies = openCopies(request, nowMs);
@@ -138,6 +145,7 @@ export function openSession(request: SessionRequest): Session {
     runFolder: runFolder(options, paths, home),
     observer,
     tally,
+    times,
     network: wire.network,
     tell: (plan, object, outcome) => {
       tally.count({ symbol: plan.series.symbol, key: object.key }, outcome);
@@ -199,7 +207,7 @@ interface Wire {
 }
 
 function openWire(
-  request: SessionRequest,
+  request: SessionRequest & Pick<StackOptions, 'times'>,
   venue: Venue,
   listing: string,
   signals: Pick<StackOptions, 'signal' | 'patience'>,
@@ -226,6 +234,7 @@ function openWire(
     observer,
     figures,
     costs,
+    times: request.times,
     concurrency,
     bans,
     ...signals,

@@ -8,6 +8,7 @@ import type { Proxies } from '../options/surroundings.js';
 import type { Concurrency, LoadSign } from '../queue/concurrency.js';
 import type { Costs } from '../report/costs.js';
 import type { Figures } from '../report/figures.js';
+import type { StageTimes } from '../report/stage-times.js';
 import type { BackoffOptions } from '../retry/backoff.js';
 import { breaker } from '../retry/breaker.js';
 import { retryBudget } from '../retry/budget.js';
@@ -41,6 +42,7 @@ export interface StackOptions {
   readonly observer: Observer;
   readonly figures: Figures;
   readonly costs: Costs;
+  readonly times: StageTimes;
   readonly concurrency: Concurrency;
   readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
   readonly proxies: Proxies;
@@ -72,7 +74,10 @@ export function createStack(stack: StackOptions): Stack {
   return { pools, ...layersOver(wire, stack) };
 }
 
-type AttemptOptions = Omit<StackOptions, 'figures' | 'costs' | 'concurrency' | 'isLate' | 'patience'>;
+type AttemptOptions = Omit<
+  StackOptions,
+  'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'patience'
+>;
 
 /** A request as one attempt, which is counted and has its deadlines; nothing is asked twice. */
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
@@ -96,7 +101,7 @@ function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserv
 }
 
 export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
-  const { options, clock, observer, figures, costs, concurrency } = stack;
+  const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const twin = twinOf(stack);
   const broken = breaker({
     clock,
@@ -116,6 +121,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     },
     ended: (attempt) => {
       figures.ended(attempt);
+      times.onAttempt(attempt);
       if (isOfArchive(attempt.request)) concurrency.onEnded(signOf(attempt, stack.isLate()));
       observer.attempt(attempt);
     },
@@ -129,7 +135,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools
     },
   });
   const tried = retryLayer(stack);
-  const fetch = costs.layer(tried(verify(budgeted(elsewhere(twin)(broken(once))))));
+  const fetch = times.layer(costs.layer(tried(verify(budgeted(elsewhere(twin)(broken(once)))))));
   return { throttle, fetch: stack.patience === undefined ? fetch : patience(stack.patience)(fetch) };
 }
 

@@ -44,9 +44,11 @@ export async function makeFile(
   const staged = join(context.paths.staging, `${name}.partial`);
   const csvPath = join(context.tempFolder, `${name}.csv`);
   try {
-    const result = await convertPart(session, context, plan, { ...part, staged, csvPath });
+    const inputs = { ...part, staged, csvPath };
+    const result = await context.timed('convert', () => convertPart(session, context, plan, inputs));
     const empty = { bytes: 0, sha256: '', newlines: 0 };
-    const facts = result.rows === 0 ? empty : await readBack(session, plan, staged, result);
+    const facts =
+      result.rows === 0 ? empty : await context.timed('check', () => readBack(session, plan, staged, result));
     return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
   } catch (error) {
     await rm(staged, { force: true });

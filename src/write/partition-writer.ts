@@ -66,7 +66,7 @@ async function writeInto(
     const files = made.splice(0);
     const gone = superseded(plan, held, sound);
     const aside = await context.serialize(held.folder, () =>
-      commit(context, plan, { held, made: files, received, ...gone }),
+      context.timed('commit', () => commit(context, plan, { held, made: files, received, ...gone })),
     );
     const result = summary(plan, specOf(context, plan), { held, received, made: files, failed });
     if (plan.rebuild === undefined) return { ...result, stillHeld };
@@ -165,7 +165,7 @@ async function writeNothing(
   const lost = held.inFile;
   if (lost.length === 0 || stillHeld.size < lost.length) return none;
   const aside = await context.serialize(held.folder, () =>
-    commit(context, plan, { held, made: [], received: [], dead: [], lost }),
+    context.timed('commit', () => commit(context, plan, { held, made: [], received: [], dead: [], lost })),
   );
   return withLost(none, { lost, missing, aside });
 }

@@ -26,6 +26,8 @@ export interface WriterContext {
   /** Asked before every commit. */
   readonly lock?: Pick<Lock, 'confirm'>;
   readonly clock: Clock;
+  /** Measures how long a stage takes. */
+  readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
   readonly tool: string;
   /** Revisions are taken also when they lack rows that are held. */
   readonly takesShorter: boolean;

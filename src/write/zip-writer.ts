@@ -40,7 +40,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const folderOf = folderCheck(context.paths.root);
       await folderOf(seriesFolder(context.venue.name, plan.series));
       const made = taken.map((object) => filesOf(context, folderOf, object));
-      await files.write((await Promise.all(made)).flat());
+      await context.timed('commit', async () => files.write((await Promise.all(made)).flat()));
       if (taken.length > 0) await mkdir(folder, { recursive: true });
       const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
       const lost = await lostZips(context, held, missing);

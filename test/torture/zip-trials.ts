@@ -61,6 +61,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     priority: 'normal' as const,
     tempFolder: folder,
     signal: new AbortController().signal,
+    timed: <T>(_: unknown, act: () => Promise<T>) => act(),
   };
   const arrived = await downloadObject(context, PLAN, object);
   return 'received' in arrived ? arrived.received : undefined;

@@ -298,6 +298,7 @@ describe('a commit', () => {
       tempFolder: scratch,
       serialize: createSerializer(),
       clock: systemClock,
+      timed: (_, act) => act(),
       tool: 'test',
       takesShorter: false,
       rowsOf: () => Promise.resolve(0),

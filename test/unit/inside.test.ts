@@ -22,6 +22,7 @@ const CONTEXT = {
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),
   serialize: createSerializer(),
   clock: systemClock,
+  timed: <T>(_: unknown, act: () => Promise<T>) => act(),
   tool: 'test',
   takesShorter: false,
   rowsOf: () => Promise.resolve(0),

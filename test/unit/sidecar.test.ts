@@ -26,6 +26,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
       priority: 'normal',
       tempFolder: folder,
       signal: new AbortController().signal,
+      timed: (_, act) => act(),
     },
     {
       series: { market: 'spot', dataset: 'klines', symbol: 'BTCUSDT' },

@@ -10,6 +10,7 @@ import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
+import { StageTimes } from '../../src/report/stage-times.js';
 import { layersOver } from '../../src/run/stack.js';
 import { loadVenue } from '../../src/venue/venue.js';
 import { randoms } from '../helpers/randoms.js';
@@ -117,6 +118,7 @@ async function ours(weather: Weather): Promise<Outcome> {
     },
     figures,
     costs: new Costs(clock),
+    times: new StageTimes(clock),
     concurrency,
     bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
     proxies: NO_PROXIES,

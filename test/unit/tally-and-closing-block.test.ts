@@ -36,7 +36,7 @@ function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
   return closingBlock({
     tally,
     network: wire(),
-    elapsedMs: 2000,
+    times: TIMES,
     dataPath: '/lake/binance',
     reportPath: undefined,
     quarantinePath: undefined,
@@ -46,6 +46,14 @@ function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
     ...rest,
   });
 }
+
+const TIMES: Closing['times'] = {
+  elapsedMs: 2500,
+  planMs: 500,
+  pausedMs: 0,
+  workMs: 2000,
+  stagesMs: { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 },
+};
 
 const ok: Outcome = { kind: 'ok', rows: 1440, bytes: 1000, duplicates: 2, unverified: false };
 
@@ -61,6 +69,23 @@ it('the closing block says where the concurrency settled, and why', () => {
     '  settled    at 41 objects in flight, of 128 at most: the host refused more',
   );
   expect(block(tally).join()).not.toContain('settled');
+});
+
+it('the closing block of a run of more than ten seconds says where the time went', () => {
+  const times = {
+    elapsedMs: 56_500,
+    planMs: 18_000,
+    pausedMs: 0,
+    workMs: 38_500,
+    stagesMs: { wait: 1000, transfer: 7000, check: 500, convert: 1500, commit: 0 },
+  };
+  expect(block(tallyOf({ a: ok }), { times })).toEqual(
+    expect.arrayContaining([
+      '1 ok in 56.5s',
+      "  time       plan 18s, work 38.5s; of the objects' time 10 % wait, 70 % transfer, 5 % check, 15 % convert",
+    ]),
+  );
+  expect(block(tallyOf({ a: ok })).join()).not.toContain('  time');
 });
 
 describe('Z2 R13 failures in memory', () => {
@@ -122,7 +147,7 @@ describe('the tally', () => {
 
 describe('the closing block', () => {
   it('of a run that had nothing to do is short', () => {
-    expect(block(new Tally())).toEqual(['nothing to do in 2s', '  data       /lake/binance']);
+    expect(block(new Tally())).toEqual(['nothing to do in 2.5s', '  data       /lake/binance']);
   });
 
   it('says first what came of everything, in a fixed order', () => {
@@ -135,7 +160,7 @@ describe('the closing block', () => {
     });
     tally.outcomes.ok = 1234;
     expect(block(tally, { undone: 7 })[0]).toBe(
-      '1,234 ok, 1 partial, 1 skipped, 1 absent, 1 failed, 7 not done in 2s',
+      '1,234 ok, 1 partial, 1 skipped, 1 absent, 1 failed, 7 not done in 2.5s',
     );
   });
 

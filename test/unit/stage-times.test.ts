@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import { StageTimes, timeText } from '../../src/report/stage-times.js';
+import type { TimeFigures } from '../../src/report/stage-times.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const CONTEXT: FetchContext = { signal: new AbortController().signal, traceId: 'trace' };
+const ZIP: FetchRequest = { url: 'http://archive.test/a.zip', bucket: 'archive', expect: { zip: true } };
+
+/** A request that waits for `waitMs` and is on the wire for `wireMs`. */
+async function ask(
+  times: StageTimes,
+  clock: VirtualClock,
+  { request = ZIP, waitMs = 0, wireMs = 0 }: { request?: FetchRequest; waitMs?: number; wireMs?: number },
+): Promise<void> {
+  const asked = times.layer(async () => {
+    await clock.sleep(waitMs);
+    const sentAt = clock.monotonic();
+    await clock.sleep(wireMs);
+    times.onAttempt({ request, sentAt, endedAt: clock.monotonic() });
+    return {} as FetchResponse;
+  })(request, CONTEXT);
+  await clock.advance(waitMs);
+  await clock.advance(wireMs);
+  await asked;
+}
+
+async function pass(clock: VirtualClock, ms: number, act: (sleep: () => Promise<void>) => Promise<void>) {
+  const acted = act(() => clock.sleep(ms));
+  await clock.advance(ms);
+  await acted;
+}
+
+describe('the phases of a run', () => {
+  it('add up to the time since the command began, pauses of the whole run apart', async () => {
+    const clock = new VirtualClock();
+    const times = new StageTimes(clock, clock.monotonic() - 400);
+    await pass(clock, 5000, (sleep) => times.pause(sleep));
+    await clock.advance(600);
+    times.beginWork();
+    await clock.advance(3000);
+    await pass(clock, 700, (sleep) => times.pause(sleep));
+    expect(times.figures).toMatchObject({ elapsedMs: 9700, planMs: 1000, pausedMs: 5700, workMs: 3000 });
+  });
+
+  it('of a run that never came to its work are plan and pauses', async () => {
+    const clock = new VirtualClock();
+    const times = new StageTimes(clock);
+    await clock.advance(250);
+    expect(times.figures).toMatchObject({ elapsedMs: 250, planMs: 250, pausedMs: 0, workMs: 0 });
+  });
+});
+
+describe('the stages of objects', () => {
+  it('are what a request waits, what it is on the wire, and what is measured by name; parallel ones are added', async () => {
+    const clock = new VirtualClock();
+    const times = new StageTimes(clock);
+    times.beginWork();
+    await ask(times, clock, { waitMs: 30, wireMs: 70 });
+    await ask(times, clock, { waitMs: 5, wireMs: 10 });
+    await pass(clock, 20, async (sleep) => {
+      await Promise.all([times.timed('convert', sleep), times.timed('convert', sleep)]);
+    });
+    await pass(clock, 3, async (sleep) => {
+      await expect(
+        times.timed('check', () => sleep().then(() => Promise.reject(new Error('bad')))),
+      ).rejects.toThrow('bad');
+    });
+    expect(times.figures.stagesMs).toEqual({ wait: 35, transfer: 80, check: 3, convert: 40, commit: 0 });
+  });
+
+  it('do not count sidecars, the listing, and what was asked for while the plan was made', async () => {
+    const clock = new VirtualClock();
+    const times = new StageTimes(clock);
+    await ask(times, clock, { waitMs: 30, wireMs: 70 });
+    times.beginWork();
+    await ask(times, clock, {
+      request: { url: `${ZIP.url}.CHECKSUM`, bucket: 'archive' },
+      waitMs: 1,
+      wireMs: 1,
+    });
+    await ask(times, clock, { request: { ...ZIP, bucket: 'listing' }, waitMs: 1, wireMs: 1 });
+    expect(times.figures.stagesMs).toMatchObject({ wait: 0, transfer: 0 });
+  });
+});
+
+describe('the line of times', () => {
+  const figures: TimeFigures = {
+    elapsedMs: 10_001,
+    planMs: 1000,
+    pausedMs: 0,
+    workMs: 9001,
+    stagesMs: { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 },
+  };
+
+  it('is there after ten seconds', () => {
+    expect(timeText({ ...figures, elapsedMs: 10_000 })).toBeUndefined();
+    expect(timeText(figures)).toBe('plan 1s, work 9s');
+  });
+
+  it('names pauses of a second and more', () => {
+    expect(timeText({ ...figures, pausedMs: 999 })).toBe('plan 1s, work 9s');
+    expect(timeText({ ...figures, pausedMs: 1000 })).toBe('plan 1s, pauses 1s, work 9s');
+  });
+});
