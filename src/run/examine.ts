@@ -121,7 +121,7 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
     hosts: hostsOf(options, venue),
     ask: askOf({ ...request, bans, fetch: stack.fetch, ended }),
   };
-  return { scene, close: () => stack.pools.close() };
+  return { scene, close: () => stack.close() };
 }
 
 interface Asking extends ExamineRequest {

@@ -264,7 +264,7 @@ function openWire(
     close: async () => {
       loopDelay.stop();
       await bans.written();
-      await stack.pools.close();
+      await stack.close();
     },
   };
 }

@@ -20,14 +20,13 @@ interface SocketOptions {
 }
 
 /** Undici's own queue would spend the timeouts of those that wait in it. */
-export function withSockets({ options, clock }: SocketOptions): Layer {
+export function withSockets({ options }: Pick<SocketOptions, 'options'>): Layer {
   const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
   const ofHost: Layer[] =
     mostPerHost === undefined
       ? []
-      : [underWay({ clock, most: mostPerHost, placeOf: ({ url }) => hostOf(url), wait: 'socket-of-host' })];
-  const ofAll: Layer[] =
-    most === undefined ? [] : [underWay({ clock, most, placeOf: () => '', wait: 'socket' })];
+      : [underWay({ most: mostPerHost, placeOf: ({ url }) => hostOf(url), wait: 'socket-of-host' })];
+  const ofAll: Layer[] = most === undefined ? [] : [underWay({ most, placeOf: () => '', wait: 'socket' })];
   return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 

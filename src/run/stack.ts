@@ -21,6 +21,7 @@ import { bannedWith } from './rest-session.js';
 import { poolOptions, withSockets } from './sockets.js';
 import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
+import { Demand } from '../throttle/demand.js';
 import { SharedCount } from '../throttle/shared-count.js';
 import { Throttle } from '../throttle/throttle.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
@@ -62,7 +63,10 @@ export interface Stack {
   readonly fetch: Fetch;
   readonly throttle: Throttle;
   readonly pools: Pools;
+  close(): Promise<void>;
 }
+
+type Layers = Pick<Stack, 'fetch' | 'throttle'>;
 
 /** Retries of one host at once, however low the concurrency is (mechanism A3). */
 const LEAST_RETRIES_AT_ONCE = 5;
@@ -71,7 +75,18 @@ const LEAST_RETRIES_AT_ONCE = 5;
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
-  return { pools, ...layersOver(wire, stack) };
+  return stackOf(pools, layersOver(wire, stack));
+}
+
+function stackOf(pools: Pools, layers: Layers): Stack {
+  return {
+    ...layers,
+    pools,
+    close: async () => {
+      layers.throttle.close();
+      await pools.close();
+    },
+  };
 }
 
 type AttemptOptions = Omit<
@@ -83,10 +98,10 @@ type AttemptOptions = Omit<
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
-  return { pools, ...attemptOver(wire, stack, observer) };
+  return stackOf(pools, attemptOver(wire, stack, observer));
 }
 
-function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserver): Omit<Stack, 'pools'> {
+function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserver): Layers {
   const { options, clock } = stack;
   const throttle = createThrottle(stack);
   const timed = timeout({
@@ -100,7 +115,7 @@ function attemptOver(wire: Fetch, stack: AttemptOptions, observer: AttemptObserv
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
-export function layersOver(wire: Fetch, stack: StackOptions): Omit<Stack, 'pools'> {
+export function layersOver(wire: Fetch, stack: StackOptions): Layers {
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const twin = twinOf(stack);
   const broken = breaker({
@@ -178,18 +193,15 @@ function bandwidthOf({
 }
 
 function createThrottle({ options, clock, venue, bans, observer, stateFolder }: AttemptOptions): Throttle {
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
   return new Throttle({
     clock,
     buckets: limitedBuckets(venue, options),
     maxWaitMs: options['max-wait'],
-    countOf: (name) =>
-      new SharedCount({
-        folder: stateFolder,
-        name,
-        warn: (text) => {
-          observer.warn(text);
-        },
-      }),
+    countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
+    demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {
       const until = clock.now() + delayMs;

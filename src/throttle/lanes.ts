@@ -1,19 +1,14 @@
-/** Who gets the next permit: first come, first served within a priority, and nobody waits for ever (mechanism Z7). */
-
+/** Requests that wait: first come, first served within a priority. */
 import type { Priority } from '../fetch.js';
+import { PRIORITIES } from './shares.js';
+import type { Shares } from './shares.js';
 
-const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];
-
-/** How much longer a lower priority must have waited to come first. */
-const AHEAD_MS: Readonly<Record<Priority, number>> = { high: 20_000, normal: 10_000, low: 0 };
-
-interface Waiting<T> {
-  readonly item: T;
-  readonly since: number;
+interface Waiting {
+  readonly priority: Priority;
 }
 
-export class Lanes<T> {
-  readonly #lanes: Readonly<Record<Priority, Set<Waiting<T>>>> = {
+export class Lanes<T extends Waiting> {
+  readonly #lanes: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),
     normal: new Set(),
     low: new Set(),
@@ -24,28 +19,32 @@ export class Lanes<T> {
     return high.size + normal.size + low.size;
   }
 
+  /** All requests of a priority count as one. */
+  wanting(): Record<Priority, number> {
+    const { high, normal, low } = this.#lanes;
+    return { high: Math.min(1, high.size), normal: Math.min(1, normal.size), low: Math.min(1, low.size) };
+  }
+
   /** Returns what takes it out again. */
-  add(item: T, priority: Priority, nowMs: number): () => void {
-    const waiting = { item, since: nowMs };
-    this.#lanes[priority].add(waiting);
+  add(item: T): () => void {
+    const lane = this.#lanes[item.priority];
+    lane.add(item);
     return () => {
-      this.#lanes[priority].delete(waiting);
+      lane.delete(item);
     };
   }
 
-  /** Whose turn it is; stays where it is. */
-  first(): T | undefined {
-    let best: { item: T; rank: number } | undefined;
-    for (const priority of PRIORITIES) {
+  /** The first of each priority in the order of their turn: lower ones that have earned it, then the highest. */
+  heads(shares: Shares): T[] {
+    const heads = PRIORITIES.flatMap((priority) => {
       const [head] = this.#lanes[priority];
-      if (head === undefined) continue;
-      const rank = head.since - AHEAD_MS[priority];
-      if (best === undefined || rank < best.rank) best = { item: head.item, rank };
-    }
-    return best?.item;
+      return head === undefined ? [] : [head];
+    });
+    const earned = heads.filter((head) => shares.has(head.priority));
+    return [...earned.toReversed(), ...heads.filter((head) => !earned.includes(head))];
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (const priority of PRIORITIES) for (const { item } of this.#lanes[priority]) yield item;
+    for (const priority of PRIORITIES) yield* this.#lanes[priority];
   }
 }

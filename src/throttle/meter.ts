@@ -5,6 +5,10 @@ import type { WindowCount } from './window-count.js';
 export interface Meter {
   /** The heaviest single request that it can ever let through. */
   readonly most: number;
+  /** Permits that were taken by all that share them, as far as was seen. */
+  readonly taken: number;
+  /** Whether so many more can be had without leaving others less: they are not scarce, or there are none. */
+  isSpare(weight: number, nowMs: number): boolean;
   /** Takes the permits and returns 0, or returns the milliseconds after which it is worth asking again. */
   take(weight: number, nowMs: number): number;
   /** Of permits that were never used. */
@@ -23,6 +27,7 @@ export interface Rate {
 /** In any span of t seconds at most `permitsPerSecond · t + burst` permits (mechanism B4). */
 export class RateMeter implements Meter {
   readonly most: number;
+  taken = 0;
   readonly #rate: Rate;
   #permits: number;
   #filledAt: number;
@@ -34,6 +39,11 @@ export class RateMeter implements Meter {
     this.#filledAt = nowMs;
   }
 
+  /** What is there now is given, and more comes all the time. */
+  isSpare(): boolean {
+    return true;
+  }
+
   take(weight: number, nowMs: number): number {
     const { permitsPerSecond, burst } = this.#rate;
     const filled = this.#permits + ((nowMs - this.#filledAt) / 1000) * permitsPerSecond;
@@ -41,6 +51,7 @@ export class RateMeter implements Meter {
     this.#filledAt = nowMs;
     if (this.#permits < weight) return ((weight - this.#permits) / permitsPerSecond) * 1000;
     this.#permits -= weight;
+    this.taken += weight;
     return 0;
   }
 
@@ -70,10 +81,13 @@ const SLOW_FROM = 0.8;
  * says was used, other processes of this machine in the count (mechanisms Z1, Q6, D18).
  */
 export class WindowMeter implements Meter {
+  taken = 0;
   readonly #serverTime: (nowMs: number) => ServerTime;
   readonly #count: WindowCount;
   #budget: Budget;
   #window = Number.NaN;
+  /** Permits of the running window that are in `taken`, or were there before this process. */
+  #seen: number | undefined;
   /** When the slow part of the running window began. */
   #slowFrom: number | undefined;
 
@@ -96,12 +110,20 @@ export class WindowMeter implements Meter {
     this.#budget = budget;
   }
 
+  /** An even pace over the window is not faster. */
+  isSpare(weight: number, nowMs: number): boolean {
+    const { permits, windowMs } = this.#budget;
+    const { window, at } = this.#enter(nowMs);
+    const used = this.#used(window) + weight;
+    return used > permits || used <= (permits * at) / windowMs;
+  }
+
   take(weight: number, nowMs: number): number {
     const { permits, windowMs } = this.#budget;
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
     // It may be the next window there already, or this one still: nobody knows whose budget it would be.
     if (!isSure) return leftMs;
-    const used = this.#count.used(window);
+    const used = this.#used(window);
     if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
     // A request that is heavier than the slow part fits only into the fast one.
@@ -111,7 +133,10 @@ export class WindowMeter implements Meter {
       const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
-    return this.#count.take(window, weight, permits) ? 0 : leftMs;
+    if (!this.#count.take(window, weight, permits)) return leftMs;
+    this.taken += weight;
+    this.#seen = used + weight;
+    return 0;
   }
 
   giveBack(weight: number, nowMs: number): void {
@@ -132,12 +157,20 @@ export class WindowMeter implements Meter {
     return leftMs;
   }
 
+  #used(window: number): number {
+    const used = this.#count.used(window);
+    this.taken += Math.max(0, used - (this.#seen ?? used));
+    this.#seen = used;
+    return used;
+  }
+
   /** `at` and `leftMs`: since the window began and until it is over, for sure. */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.#budget;
     const { from, to } = this.#serverTime(nowMs);
     const window = Math.floor(from / windowMs);
     if (window !== this.#window) {
+      this.#seen = Number.isNaN(this.#window) ? undefined : 0;
       this.#window = window;
       this.#slowFrom = undefined;
     }

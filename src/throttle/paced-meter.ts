@@ -47,6 +47,14 @@ export class PacedMeter implements Meter {
     return this.#meter.most;
   }
 
+  get taken(): number {
+    return this.#meter.taken;
+  }
+
+  isSpare(weight: number, nowMs: number): boolean {
+    return this.#meter.isSpare(weight, nowMs);
+  }
+
   take(weight: number, nowMs: number): number {
     const delayMs = Math.max(...this.#recent.map((recent) => recent.delayMs(nowMs)));
     const leftMs = delayMs > 0 ? delayMs : this.#meter.take(weight, nowMs);

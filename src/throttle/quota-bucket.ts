@@ -3,13 +3,18 @@ import type { Clock, Timer } from '../clock.js';
 import { CryptodlError, waitTooLong } from '../errors.js';
 import type { OnWait, Priority } from '../fetch.js';
 import { durationText } from '../units.js';
+import type { Demand } from './demand.js';
 import { Lanes } from './lanes.js';
 import type { Meter } from './meter.js';
+import { PRIORITIES, Shares } from './shares.js';
+import type { Wanting } from './shares.js';
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly meter: Meter;
+  /** What other runs want of the same permits; unknown when nothing is said. */
+  readonly demand?: Pick<Demand, 'show' | 'others'>;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
 }
@@ -30,8 +35,19 @@ interface Waiter extends Permit {
 /** What a refusal without a deadline costs the whole bucket; twice as much each time that it goes on. */
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
+/** A priority that asked so recently wants more, although none of its requests waits now. */
+const WANTS_MS = 5000;
+/** Other runs are told of a wait, and looked for, this often. */
+const TELL_MS = 1000;
+/** Permits that are left to a higher priority are looked at again this often: it takes them without telling. */
+const LOOK_MS = 50;
+/** The share of the most permits that lower priorities save up for later. */
+const SAVED = 0.05;
 
-/** Exact wake-up: no polling, and nothing is held across a wait. */
+/**
+ * Exact wake-up: no polling unless permits are left to other runs, and nothing is held across a wait. While a higher priority
+ * wants permits, here or in another run, a lower one takes only what it earned or what an even pace leaves over.
+ */
 export class QuotaBucket {
   /** How often somebody had to wait, and how long all together. */
   waits = 0;
@@ -40,6 +56,9 @@ export class QuotaBucket {
   refusals = 0;
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new Lanes<Waiter>();
+  readonly #shares = new Shares();
+  readonly #askedAt: Partial<Record<Priority, number>> = {};
+  #seen: number;
   #pausedUntil = 0;
   #wasPaused = false;
   #pauses = 0;
@@ -48,6 +67,7 @@ export class QuotaBucket {
 
   constructor(options: QuotaBucketOptions) {
     this.#options = options;
+    this.#seen = options.meter.taken;
   }
 
   /**
@@ -65,7 +85,8 @@ export class QuotaBucket {
     }
     this.#refuseLongPause();
     const now = clock.monotonic();
-    if (this.#waiters.size === 0 && now >= this.#pausedUntil && meter.take(permit.weight, now) === 0) return;
+    this.#askedAt[permit.priority] = now;
+    if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
     patience.throwIfAborted();
     this.waits += 1;
     try {
@@ -131,14 +152,14 @@ export class QuotaBucket {
         this.#wake();
         reject(signal.reason as Error);
       };
-      const leaveLane = this.#waiters.add(waiter, permit.priority, this.#options.clock.monotonic());
+      const leaveLane = this.#waiters.add(waiter);
       const leave = (): void => {
         leaveLane();
         endWait?.();
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      // Whoever comes later changes nothing for those before.
-      if (this.#waiters.first() === waiter) this.#wake();
+      // A request that comes later changes nothing for those before it.
+      if (this.#waiters.heads(this.#shares).includes(waiter)) this.#wake();
     });
   }
 
@@ -188,18 +209,70 @@ export class QuotaBucket {
     this.#retell();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
-    const { clock, meter } = this.#options;
-    for (let first = this.#waiters.first(); first !== undefined; first = this.#waiters.first()) {
+    const { clock, demand } = this.#options;
+    while (this.#waiters.size > 0) {
       const now = clock.monotonic();
-      const delayMs = Math.max(this.#pausedUntil - now, 0) || meter.take(first.weight, now);
-      if (delayMs > 0) {
-        // Rounding may leave a wait too small to move the time: then the same would be asked for ever.
-        this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
-          this.#wake();
-        });
-        return;
-      }
-      first.grant();
+      const pausedMs = this.#pausedUntil - now;
+      const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
+      if (delayMs === 0) continue;
+      const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, TELL_MS);
+      // Rounding may leave a wait too small to move the time: then the same would be asked for ever.
+      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
+        this.#wake();
+      });
+      return;
     }
+  }
+
+  /** Gives one permit and returns 0, or returns the milliseconds after which it is worth asking again. */
+  #giveNext(now: number): number {
+    let leftMs = Number.POSITIVE_INFINITY;
+    for (const head of this.#waiters.heads(this.#shares)) {
+      this.#askedAt[head.priority] = now;
+      const { isTaken, isLeft, delayMs } = this.#tryTake(head, now);
+      if (isTaken) {
+        head.grant();
+        return 0;
+      }
+      leftMs = Math.min(leftMs, delayMs);
+      // No other overtakes a request for which there is too little.
+      if (!isLeft) break;
+    }
+    return leftMs;
+  }
+
+  #tryTake(permit: Permit, now: number): { isTaken: boolean; isLeft: boolean; delayMs: number } {
+    const { meter, demand } = this.#options;
+    const { priority, weight } = permit;
+    demand?.show(priority);
+    const wanting = this.#wanting(now);
+    const mayLeave = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)).some((higher) => wanting[higher] > 0);
+    const isSpare = !mayLeave || meter.isSpare(weight, now);
+    this.#earn(wanting);
+    if (!isSpare && !this.#shares.has(priority)) return { isTaken: false, isLeft: true, delayMs: LOOK_MS };
+    const delayMs = meter.take(weight, now);
+    if (delayMs === 0) {
+      this.#shares.spend(permit);
+      this.#earn(wanting);
+    }
+    return { isTaken: delayMs === 0, isLeft: false, delayMs };
+  }
+
+  /** With the permits that were taken since. */
+  #earn(wanting: Wanting): void {
+    const { meter } = this.#options;
+    this.#shares.earn(meter.taken - this.#seen, wanting, meter.most * SAVED);
+    this.#seen = meter.taken;
+  }
+
+  /** How many want permits: all requests of a priority here count as one, and each other run as one more. */
+  #wanting(now: number): Wanting {
+    const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
+    const waiting = this.#waiters.wanting();
+    const wants = (priority: Priority): number => {
+      const isRecent = now - (this.#askedAt[priority] ?? Number.NEGATIVE_INFINITY) < WANTS_MS;
+      return others[priority] + (isRecent ? 1 : waiting[priority]);
+    };
+    return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }

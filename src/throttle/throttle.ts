@@ -2,6 +2,7 @@ import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import type { FetchRequest, Layer } from '../fetch.js';
+import type { Demand } from './demand.js';
 import { RateMeter, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
@@ -33,8 +34,12 @@ export interface ThrottleOptions {
   readonly maxWaitMs: number;
   /** Where the budget of a bucket is counted; in this process alone when nothing is said. */
   readonly countOf?: (bucket: string) => WindowCount;
+  /** What other runs want of the budget of a bucket. */
+  readonly demandOf?: (bucket: string) => Demand;
   /** What another run of this machine was refused: milliseconds that are left of it. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
+  /** Buckets that several runs of this process share; its own when nothing is said. */
+  readonly shared?: SharedBuckets;
   /** Told of every refusal that says how long it lasts. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
@@ -50,16 +55,53 @@ export interface ThrottleFigures {
   readonly buckets: Readonly<Record<string, Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusals'>>>;
 }
 
-/** All buckets of the process: one registry, keyed by what servers count together (mechanism Z1). */
+/**
+ * What runs of one process that ask the same servers have in common: the buckets that they limit alike, and in any case what
+ * the venue allows.
+ */
+class SharedBuckets {
+  readonly #buckets = new Map<string, Guarded>();
+  readonly #rates = new Map<string, RateMeter>();
+  readonly #counts = new Map<string, WindowCount>();
+
+  of(name: string, quota: Quota, options: ThrottleOptions): Guarded {
+    const { clock, maxWaitMs, countOf } = options;
+    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs]), () =>
+      guard(name, quota, options, {
+        rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
+        count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new OwnCount()),
+      }),
+    );
+  }
+
+  close(): void {
+    for (const { demand } of this.#buckets.values()) demand?.close();
+  }
+}
+
+function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
+  const there = made.get(key) ?? make();
+  made.set(key, there);
+  return there;
+}
+
+/** All buckets of a run: one registry, keyed by what servers count together (mechanism Z1). */
 export class Throttle {
   readonly #options: ThrottleOptions;
+  readonly #own = new SharedBuckets();
   readonly #buckets: ReadonlyMap<string, Guarded>;
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
+    const { shared = this.#own } = options;
     this.#buckets = new Map(
-      Object.entries(options.buckets).map(([name, quota]) => [name, guard(name, quota, options)]),
+      Object.entries(options.buckets).map(([name, quota]) => [name, shared.of(name, quota, options)]),
     );
+  }
+
+  /** Other runs are told that this one wants nothing more; shared buckets are closed by their owner. */
+  close(): void {
+    this.#own.close();
   }
 
   get figures(): ThrottleFigures {
@@ -155,18 +197,37 @@ interface Guarded {
   readonly time: ServerClock;
   /** Where the server counts in windows. */
   readonly window: WindowMeter | undefined;
+  readonly demand: Demand | undefined;
 }
 
-function guard(name: string, quota: Quota, { clock, maxWaitMs, countOf }: ThrottleOptions): Guarded {
+interface Counted {
+  readonly rateOf: (rate: Rate) => RateMeter;
+  readonly count: WindowCount;
+}
+
+function guard(
+  name: string,
+  quota: Quota,
+  { clock, maxWaitMs, demandOf }: ThrottleOptions,
+  { rateOf, count }: Counted,
+): Guarded {
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {
-    const meter = paced(new RateMeter(quota, clock.monotonic()), quota);
-    return { time, window: undefined, bucket: new QuotaBucket({ clock, name, meter, maxWaitMs }) };
+    const meter = paced(rateOf(quota), quota);
+    const bucket = new QuotaBucket({ clock, name, meter, maxWaitMs });
+    return { time, window: undefined, demand: undefined, bucket };
   }
   const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
-  const count = countOf?.(name) ?? new OwnCount();
   const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-  return { time, window, bucket: new QuotaBucket({ clock, name, meter: paced(window, quota), maxWaitMs }) };
+  const demand = demandOf?.(name);
+  const bucket = new QuotaBucket({
+    clock,
+    name,
+    meter: paced(window, quota),
+    maxWaitMs,
+    ...(demand === undefined ? {} : { demand }),
+  });
+  return { time, window, demand, bucket };
 }
 
 function paced(meter: Meter, { paces = [] }: Quota): Meter {

@@ -1,9 +1,8 @@
-import type { Clock } from '../clock.js';
 import type { FetchRequest, Layer, OnWait, Priority, Wait } from '../fetch.js';
 import { Lanes } from './lanes.js';
+import { Shares } from './shares.js';
 
 export interface UnderWayOptions {
-  readonly clock: Clock;
   /** Requests that are under way at once. */
   readonly most: number;
   /** Requests of different places are counted apart. */
@@ -13,11 +12,11 @@ export interface UnderWayOptions {
 }
 
 /** So many requests are under way at once: each of them needs a socket. The others wait, which spends no timeout. */
-export function underWay({ clock, most, placeOf, wait }: UnderWayOptions): Layer {
+export function underWay({ most, placeOf, wait }: UnderWayOptions): Layer {
   const places = new Map<string, Place>();
   return (next) => async (request, context) => {
     const name = placeOf(request);
-    const place = places.get(name) ?? new Place(clock, most);
+    const place = places.get(name) ?? new Place(most);
     places.set(name, place);
     const { signal, patience = signal, onWait } = context;
     await place.enter(request.priority ?? 'normal', patience, () => onWait?.(wait));
@@ -30,13 +29,17 @@ export function underWay({ clock, most, placeOf, wait }: UnderWayOptions): Layer
   };
 }
 
+interface Waiter {
+  readonly grant: () => void;
+  readonly priority: Priority;
+}
+
 class Place {
-  readonly #clock: Clock;
-  readonly #waiters = new Lanes<() => void>();
+  readonly #waiters = new Lanes<Waiter>();
+  readonly #shares = new Shares();
   #free: number;
 
-  constructor(clock: Clock, most: number) {
-    this.#clock = clock;
+  constructor(most: number) {
     this.#free = most;
   }
 
@@ -58,9 +61,14 @@ class Place {
   }
 
   leave(): void {
-    const grant = this.#waiters.first();
-    if (grant === undefined) this.#free += 1;
-    else grant();
+    this.#shares.earn(1, this.#waiters.wanting(), 1);
+    const [first] = this.#waiters.heads(this.#shares);
+    if (first === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.#shares.spend({ weight: 1, priority: first.priority });
+    first.grant();
   }
 
   /** Whoever leaves gives its place to the one that is granted. */
@@ -76,7 +84,7 @@ class Place {
         signal.removeEventListener('abort', onAbort);
         resolve();
       };
-      const leaveLine = this.#waiters.add(grant, priority, this.#clock.monotonic());
+      const leaveLine = this.#waiters.add({ grant, priority });
       signal.addEventListener('abort', onAbort, { once: true });
     });
   }

@@ -57,8 +57,7 @@ const failure = (retryAfterMs?: number): CryptodlError =>
   new CryptodlError('http-server-error', '503', retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe('the costs of waits', () => {
-  const oneSocket = (clock: VirtualClock): Layer =>
-    underWay({ clock, most: 1, placeOf: () => '', wait: 'socket' });
+  const oneSocket = (): Layer => underWay({ most: 1, placeOf: () => '', wait: 'socket' });
 
   it('divide each moment among the requests that wait or are on the wire', async () => {
     const { clock, costs, ask } = costly(oneSocket);
@@ -85,8 +84,7 @@ describe('the costs of waits', () => {
     const starts = fc.array(fc.tuple(fc.nat(300), fc.integer({ min: 1, max: 500 })), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(starts, fc.integer({ min: 1, max: 5 }), async (requests, most) => {
-        const layerOf = (clock: VirtualClock): Layer =>
-          underWay({ clock, most, placeOf: () => '', wait: 'socket' });
+        const layerOf = (): Layer => underWay({ most, placeOf: () => '', wait: 'socket' });
         const { clock, costs, ask } = costly(layerOf, { takesMs: requests.map(([, ms]) => ms) });
         const from = clock.monotonic();
         for (const [gap] of requests) {

@@ -1,0 +1,125 @@
+/** Which of several runs gets the permits of a scarce budget, as the venue sees it. */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { cryptodl, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+import { RestVenue } from '../helpers/rest-venue.js';
+
+const scratch = scratchFolder();
+/** The window of the statistics has just begun, and does not end during a test. */
+const NOW = Date.parse('2026-11-21T08:00:05Z');
+const ANSWER_MS = 25;
+const SYMBOLS_OF_EACH = 8;
+/** Pages of 29 days of one symbol. */
+const PAGES = 17;
+
+let close: (() => Promise<void>) | undefined;
+afterEach(() => close?.());
+
+const symbolsOf = (run: string, count = SYMBOLS_OF_EACH): string[] =>
+  Array.from({ length: count }, (_, index) => `${run}${index}USDT`);
+
+/** A venue that answers statistics when all of these runs have asked, and notes whose each request is. */
+async function venueOf(runs: readonly string[]) {
+  const symbols: readonly VenueSymbol[] = runs
+    .flatMap((run) => symbolsOf(run))
+    .map((symbol) => ({ symbol, host: 'fapi' }));
+  const begunAt = Date.now();
+  const venue = new RestVenue({ symbols, now: () => NOW + Date.now() - begunAt });
+  const order: string[] = [];
+  const held: (() => void)[] = [];
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://venue');
+    const { status, headers, body } = venue.answer('fapi', pathname, searchParams);
+    const say = (): void => void response.writeHead(status, headers).end(body);
+    if (!pathname.startsWith('/futures/data/')) {
+      say();
+      return;
+    }
+    order.push(searchParams.get('symbol')?.replace(/\d.*$/, '') ?? '');
+    held.push(() => setTimeout(say, ANSWER_MS));
+    if (runs.every((run) => order.includes(run))) for (const answer of held.splice(0)) answer();
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  close = () =>
+    new Promise((resolve) => {
+      server.close(() => {
+        resolve();
+      });
+      server.closeAllConnections();
+    });
+  return { venue, order, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+const whatOf = (url: string, permits: number): string[] => [
+  '--fapi-url',
+  url,
+  '--archive-url',
+  'http://127.0.0.1:9',
+  '--now',
+  new Date(NOW).toISOString(),
+  '--limits',
+  `futuresData=${permits}/5m`,
+  ...FAST,
+];
+
+/** One of several processes on one machine. */
+function metrics(state: string, symbols: readonly string[], flags: readonly string[]): Promise<CliResult> {
+  const what = ['--dataset', 'openInterestHist', '--days', '29', '--symbols', symbols.join(',')];
+  const where = ['--out', join(scratch, randomUUID()), '--state-dir', state];
+  return cryptodl(['metrics', ...what, ...where, ...flags]);
+}
+
+/** Requests while the first of these runs had work, from when all of them had begun. */
+function whileHighWorks(order: readonly string[], runs: readonly string[]): readonly string[] {
+  const from = Math.max(...runs.map((run) => order.indexOf(run)));
+  return order.slice(from, order.lastIndexOf(runs[0] ?? '') + 1);
+}
+
+function shareOf(run: string, order: readonly string[]): number {
+  return order.filter((name) => name === run).length / order.length;
+}
+
+function fifths(order: readonly string[]): (readonly string[])[] {
+  const length = Math.ceil(order.length / 5);
+  return [0, 1, 2, 3, 4].map((part) => order.slice(part * length, (part + 1) * length));
+}
+
+describe('Z7 two processes on one scarce budget', () => {
+  it('the one of high priority takes at least 70 % while it has work, and low goes on all the time', async () => {
+    const { venue, order, url } = await venueOf(['HIGH', 'LOW']);
+    const state = join(scratch, randomUUID());
+    const flags = whatOf(url, 400);
+    const [low, high] = await Promise.all([
+      metrics(state, symbolsOf('LOW'), [...flags, '--priority', 'low']),
+      metrics(state, symbolsOf('HIGH'), [...flags, '--priority', 'high']),
+    ]);
+    expect([low.code, high.code, low.stderr.includes('warning'), venue.refused]).toEqual([0, 0, false, 0]);
+    const meanwhile = whileHighWorks(order, ['HIGH', 'LOW']);
+    expect(order).toHaveLength(2 * SYMBOLS_OF_EACH * PAGES);
+    expect(shareOf('HIGH', meanwhile)).toBeGreaterThanOrEqual(0.7);
+    for (const part of fifths(meanwhile)) expect(part).toContain('LOW');
+    expect(order.at(-1)).toBe('LOW');
+    expect(
+      readdirSync(join(state, 'budgets/futuresData')).filter((name) => name.endsWith('.wanting')),
+    ).toEqual([]);
+  }, 120_000);
+
+  it('a file that a killed one left behind holds nobody up for long', async () => {
+    const { order, url } = await venueOf(['LOW']);
+    const state = join(scratch, randomUUID());
+    const files = join(state, 'budgets/futuresData');
+    mkdirSync(files, { recursive: true });
+    writeFileSync(join(files, `high-${randomUUID()}.wanting`), '');
+    const result = await metrics(state, symbolsOf('LOW'), [...whatOf(url, 400), '--priority', 'low']);
+    expect([result.code, order.length]).toEqual([0, SYMBOLS_OF_EACH * PAGES]);
+  }, 120_000);
+});
