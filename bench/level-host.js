@@ -25,6 +25,7 @@ const KINDS = {
   },
   doubles: (serving) => ({ delayMs: (serving > 40 ? 2 : 1) * around(300) }),
   refuses: (serving) => (serving > 40 ? { delayMs: 20, fault: 503 } : { delayMs: around(300) }),
+  'refuses-early': (serving) => (serving > 20 ? { delayMs: 20, fault: 503 } : { delayMs: around(300) }),
   resets: () => (random() < 0.05 ? { delayMs: around(650), fault: 'reset' } : { delayMs: around(650) }),
   'refuses-and-resets': () => {
     const dice = random();

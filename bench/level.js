@@ -21,6 +21,7 @@ const KINDS = [
   'faults',
   'doubles',
   'refuses',
+  'refuses-early',
   'resets',
   'refuses-and-resets',
   'busy',

@@ -1,8 +1,9 @@
 /** How many objects are in flight: fixed, or the level at which the host delivers most (mechanisms Z6, K5). */
+import { Failures, RESULTS_AFTER_RETREAT } from './failures.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
-import { RecentShare } from './recent-share.js';
 import { RoundMeter } from './round.js';
+import type { Round } from './round.js';
 
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
@@ -45,57 +46,13 @@ export interface LevelChange {
 
 const LEAST = 4;
 const RETREAT = 0.7;
-/** A host refuses or breaks off as many on a bad day, whatever it is asked. */
-const USUAL_SHARE = 0.1;
-/** Results at the lower level that tell whether its share is lower too. */
-const RESULTS_AFTER_RETREAT = 60;
-/** A lower level that fails this part of the share above, or more, did not fail because of the load. */
-const SAME_SHARE = 0.6;
+/** Of the requests that were sent before a retreat, so many tell how many the host serves: the last ones may hang. */
+const NEARLY_ALL = 0.9;
 /** A zip and its sidecar. */
 const ANSWERS_PER_OBJECT = 2;
 
-/** The share of failures where the last retreat began. */
-interface Retreat {
-  readonly level: number;
-  readonly share: number;
-}
-
-/** Failures of one kind: the share of the last results, and the share that has nothing to do with the load. */
-class Failures {
-  readonly recent = new RecentShare();
-  readonly #least: number;
-  #usual = USUAL_SHARE;
-  #retreat: Retreat | undefined;
-
-  /** `least`: results without which nothing is decided. */
-  constructor(least: number) {
-    this.#least = least;
-  }
-
-  /** A host that answers none is down, whatever it is asked: the level falls once. */
-  get isMuch(): boolean {
-    const { results, share } = this.recent;
-    const mayBeDown = share === 1 && this.#retreat !== undefined;
-    return results >= this.#least && !mayBeDown && this.recent.exceeds(this.#usual);
-  }
-
-  /** The level to go back to, where fewer in flight failed as often. */
-  notTheLoad(level: number): number | undefined {
-    const { results, share } = this.recent;
-    const before = this.#retreat;
-    if (before === undefined || results < RESULTS_AFTER_RETREAT) return undefined;
-    this.#retreat = undefined;
-    if (share < before.share * SAME_SHARE || level >= before.level) return undefined;
-    this.#usual = Math.max(this.#usual, share);
-    return before.level;
-  }
-
-  /** The level to retreat to. */
-  retreatFrom(level: number): number {
-    this.#retreat = { level, share: this.recent.share };
-    return Math.floor(level * RETREAT);
-  }
-}
+type FailureKind = 'refused' | 'troubled';
+const FAILURE_KINDS: readonly FailureKind[] = ['refused', 'troubled'];
 
 export class Concurrency {
   /** Retreats so far: what the host could not bear. */
@@ -108,8 +65,12 @@ export class Concurrency {
   readonly #most: number;
   readonly #least: number;
   readonly #search: LevelSearch;
-  readonly #refusals = new Failures(3);
-  readonly #troubles = new Failures(RESULTS_AFTER_RETREAT);
+  readonly #failures: Readonly<Record<FailureKind, Failures>> = {
+    refused: new Failures({ least: 3, mayBeFull: true }),
+    troubled: new Failures({ least: RESULTS_AFTER_RETREAT, mayBeFull: false }),
+  };
+  /** The failures because of which the level falls at the moment. */
+  #retreatWhy: FailureKind | undefined;
   #limit: number;
   #meter: RoundMeter;
   /** Requests on the wire. */
@@ -168,50 +129,68 @@ export class Concurrency {
     if (sign.result !== 'good' || !sign.isObject) return;
     if (this.#limit < this.#search.level) this.#set(this.#limit + 1);
     const round = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
-    if (round === undefined) return;
-    const mayGrow = this.#troubles.recent.share <= USUAL_SHARE;
-    this.#take(this.#search.onRound(round, mayGrow), round.level, sign.endedAt);
+    if (round !== undefined) this.#onRound(round, sign.endedAt);
   }
 
   /** Content that was not what was published: known only after its attempt. */
   onBadContent(now: number): void {
     if (this.#isFixed) return;
-    this.#troubles.recent.add(true);
-    this.#judge('troubled', now);
+    this.#isTooMuch('troubled', true, now);
   }
 
-  /** A lower level is in force when as many requests as are too many have ended. */
+  /** A lower level is in force when as many requests as are too many have ended; after failures, when nearly all have. */
   #isSettling({ sentAt, endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
+    const isEarlier = sentAt <= this.#since;
+    const why = this.#retreatWhy;
+    if (isEarlier && why !== undefined && result !== 'other') this.#failures[why].addEarlier(result === why);
     // What is refused at once makes no room.
-    if (sentAt < this.#since || result === 'good') this.#toEnd -= 1;
+    if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
     this.#since = endedAt;
     this.#meter = new RoundMeter(this.limit, this.#search.turns, 0, endedAt);
+    this.#retreatWhy = undefined;
+    const left = why && this.#failures[why].left;
+    if (why !== undefined && left !== undefined && left.served < this.limit)
+      this.#take(this.#search.retreat(left.level, left.served, why), this.limit, endedAt);
     return false;
   }
 
   #isFailing({ result, endedAt }: LoadSign): boolean {
-    this.#refusals.recent.add(result === 'refused');
     this.#meter.count(result === 'refused');
-    this.#troubles.recent.add(result === 'troubled');
-    return this.#judge('refused', endedAt) || this.#judge('troubled', endedAt);
+    const isRefused = this.#isTooMuch('refused', result === 'refused', endedAt);
+    return this.#isTooMuch('troubled', result === 'troubled', endedAt) || isRefused;
   }
 
-  #judge(why: 'refused' | 'troubled', now: number): boolean {
-    const failures = why === 'refused' ? this.#refusals : this.#troubles;
-    const from = this.limit;
-    const back = failures.notTheLoad(from);
-    if (back === undefined && !failures.isMuch) return false;
-    if (back === undefined) this.retreats += 1;
-    const step =
-      back === undefined
-        ? this.#search.retreat(from, failures.retreatFrom(from), why)
-        : this.#search.goBack(back);
-    this.#refusals.recent.clear();
-    this.#troubles.recent.clear();
-    this.#take(step, from, now);
+  #isTooMuch(why: FailureKind, isBad: boolean, now: number): boolean {
+    const failures = this.#failures[why];
+    const verdict = failures.add(isBad) ?? failures.judge();
+    if (verdict === undefined && !failures.isMuch(this.#flying)) return false;
+    if (verdict === undefined || verdict === 'again') this.#retreat(why, now);
+    else {
+      this.#forgetResults();
+      this.#take(this.#search.goBack(verdict.backTo), this.limit, now);
+    }
     return true;
+  }
+
+  #retreat(why: FailureKind, now: number): void {
+    this.retreats += 1;
+    this.#failures[why].onRetreat(this.limit);
+    this.#forgetResults();
+    const from = this.limit;
+    this.#take(this.#search.retreat(from, Math.floor(from * RETREAT), why), from, now);
+    this.#retreatWhy = why;
+    this.#toEnd = Math.ceil(this.#flying * NEARLY_ALL);
+  }
+
+  #onRound(round: Round, now: number): void {
+    const { refused, troubled } = this.#failures;
+    this.#take(this.#search.onRound(round, Math.min(refused.growTo, troubled.growTo)), round.level, now);
+  }
+
+  #forgetResults(): void {
+    for (const why of FAILURE_KINDS) this.#failures[why].recent.clear();
   }
 
   #take(step: Step | undefined, from: number, now: number): void {

@@ -55,6 +55,7 @@ export class LevelSearch {
   #level: number;
   /** The last level that was refused. */
   #ceiling = Number.POSITIVE_INFINITY;
+  #growTo = Number.POSITIVE_INFINITY;
   #flatLevels = 0;
   /** The last round that brought what it should. */
   #scaling: Round | undefined;
@@ -95,12 +96,13 @@ export class LevelSearch {
     return this.#mode === 'growing' ? 1 : 2;
   }
 
-  /** What to do after a round; undefined: another round at the same level. `mayGrow`: few enough requests fail. */
-  onRound(round: Round, mayGrow: boolean): Step | undefined {
-    if (this.#mode === 'growing') return this.#grow(round, mayGrow);
+  /** What to do after a round; undefined: another round at the same level. `growTo`: more would be too much while as many requests fail. */
+  onRound(round: Round, growTo: number): Step | undefined {
+    this.#growTo = growTo;
+    if (this.#mode === 'growing') return this.#grow(round);
     if (this.#mode === 'trying-fewer') return this.#judgeFewer(round);
     if (this.#mode === 'trying-more') return this.#judgeMore(round);
-    return this.#hold(round, mayGrow);
+    return this.#hold(round);
   }
 
   /** The host refuses what is more than `level`, or the line fails: `from` were in flight. */
@@ -126,7 +128,7 @@ export class LevelSearch {
     return this.#step(level, why);
   }
 
-  #grow(round: Round, mayGrow: boolean): Step | undefined {
+  #grow(round: Round): Step | undefined {
     this.#unhinderedMs = Math.min(this.#unhinderedMs, round.meanMs);
     const growth = this.#scaling === undefined ? 1 : round.level / this.#scaling.level - 1;
     const isFlat =
@@ -138,18 +140,20 @@ export class LevelSearch {
       this.#startHolding(0);
       return this.#step(this.#best.level, 'most-objects-per-second');
     }
-    this.#isTroubled = !mayGrow;
-    return mayGrow ? this.#step(Math.min(this.#level * GROWTH, this.#belowCeiling), 'growth') : undefined;
+    this.#isTroubled = !this.#mayGrow;
+    return this.#mayGrow
+      ? this.#step(Math.min(this.#level * GROWTH, this.#belowCeiling), 'growth')
+      : undefined;
   }
 
-  #hold(round: Round, mayGrow: boolean): Step | undefined {
+  #hold(round: Round): Step | undefined {
     this.#held = round;
     this.#roundsHeld += 1;
     if (this.#unhinderedMs === Number.POSITIVE_INFINITY) this.#unhinderedMs = round.meanMs;
     if (this.#roundsHeld <= this.#roundsToHold && !this.#isRefusing(round)) return undefined;
     this.#roundsHeld = 0;
     if (this.#isRefusing(round)) return this.#tryALittleFewer();
-    return this.#tryFewer(round) ?? (mayGrow ? this.#tryMore() : undefined);
+    return this.#tryFewer(round) ?? (this.#mayGrow ? this.#tryMore() : undefined);
   }
 
   #isRefusing({ refusedShare }: Round): boolean {
@@ -234,13 +238,17 @@ export class LevelSearch {
     this.#direction = undefined;
   }
 
+  get #mayGrow(): boolean {
+    return this.#growTo > this.#level;
+  }
+
   get #highest(): number {
     return Math.min(this.#bounds.most, this.#ceiling - 1);
   }
 
   /** Half of the way to a level that was refused. */
   get #belowCeiling(): number {
-    return Math.min(this.#highest, Math.ceil((this.#level + this.#ceiling) / 2));
+    return Math.min(this.#highest, this.#growTo, Math.ceil((this.#level + this.#ceiling) / 2));
   }
 
   #step(level: number, why: LevelReason): Step {

@@ -20,14 +20,21 @@ export class RecentShare {
     return this.#results.length;
   }
 
+  get bad(): number {
+    return this.#bad;
+  }
+
   get share(): number {
     return this.#results.length === 0 ? 0 : this.#bad / this.#results.length;
   }
 
-  /** More than a host brings whose share is `usual`, give or take two deviations. */
-  exceeds(usual: number): boolean {
-    const expected = this.#results.length * usual;
-    return this.#bad > expected + 2 * Math.sqrt(expected) + 1;
+  /**
+   * More than a host brings whose share is `usual`, give or take three deviations. `inFlight`: requests whose results are not known
+   * yet; they count as good while there are few results, because refusals come sooner than bodies.
+   */
+  exceeds(usual: number, inFlight: number): boolean {
+    const expected = Math.max(this.#results.length, Math.min(inFlight, RESULTS)) * usual;
+    return this.#bad > expected + 3 * Math.sqrt(expected) + 1;
   }
 
   clear(): void {

@@ -92,10 +92,22 @@ describe('Concurrency', () => {
     ]);
   });
 
-  it('retreats to seven tenths, once for all that was sent before the retreat', () => {
-    const { changes } = settle(1, { bears: 25 }, 200);
+  it('retreats to seven tenths at first, then to as many as were served', () => {
+    const { changes } = settle(1, { bears: 10 }, 300);
     expect(changes[0]).toEqual({ from: 30, to: 21, why: 'refused' });
-    expect(changes[1]?.why).toBe('growth');
+    expect(changes[1]).toMatchObject({ from: 21, why: 'refused' });
+    expect(changes[1]?.to).toBeGreaterThanOrEqual(6);
+    expect(changes[1]?.to).toBeLessThanOrEqual(10);
+  });
+
+  it('does not retreat for the first refusals, which come sooner than bodies', () => {
+    const concurrency = new Concurrency({ choice: AUTO, start: START });
+    for (let sent = 0; sent < 60; sent += 1) concurrency.onBegun();
+    for (let ended = 0; ended < 60; ended += 1) {
+      const result = ended < 6 ? 'refused' : 'good';
+      concurrency.onEnded({ sentAt: 0, endedAt: 100 + ended, result, isObject: true, isLate: false });
+    }
+    expect(concurrency.retreats).toBe(0);
   });
 
   it('falls once while the host answers nothing at all, and is back as soon as it answers', () => {
@@ -201,12 +213,15 @@ function lognormal(_: number, random: () => number): number {
 }
 
 describe.each([1, 2, 3, 4, 5, 6])('Z6 K5 the level that it finds, by the dice of seed %d,', (seed) => {
-  it.each([20, 40, 60, 100])('is about the %d that a host bears, with few refusals on the way', (bears) => {
-    const found = settle(seed, { bears }, 20_000);
-    expect(found.mean).toBeLessThan(bears * 1.06);
-    expect(found.mean).toBeGreaterThan(bears * 0.85);
-    expect(found.refused).toBeLessThan(0.05);
-  });
+  it.each([10, 20, 40, 60, 100])(
+    'is about the %d that a host bears, with few refusals on the way',
+    (bears) => {
+      const found = settle(seed, { bears }, 20_000);
+      expect(found.mean).toBeLessThan(bears * 1.06);
+      expect(found.mean).toBeGreaterThan(bears * 0.85);
+      expect(found.refused).toBeLessThan(0.05);
+    },
+  );
 
   it.each([0.01, 0.03, 0.05])(
     'is near the most, when a share of %d is refused whatever the load',
@@ -214,6 +229,16 @@ describe.each([1, 2, 3, 4, 5, 6])('Z6 K5 the level that it finds, by the dice of
       expect(settle(seed, { refuses }, 10_000).mean).toBeGreaterThan(100);
     },
   );
+
+  it('is above the level at which it began when as many are refused with fewer in flight', () => {
+    expect(settle(seed, { refuses: 0.3 }, 20_000).mean).toBeGreaterThan(40);
+  });
+
+  it('does not leave the level at which it began when three in ten are reset', () => {
+    const found = settle(seed, { troubles: 0.3 }, 20_000);
+    expect(found.most).toBe(START);
+    expect(found.mean).toBeGreaterThan(18);
+  });
 
   it('is near the most while one in twenty is reset or cut', () => {
     expect(settle(seed, { troubles: 0.05 }, 10_000).mean).toBeGreaterThan(100);

@@ -8,6 +8,7 @@ import { SILENT } from '../../src/observer.js';
 import { NO_PROXIES } from '../../src/options/surroundings.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
+import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
@@ -98,13 +99,13 @@ interface Outcome {
 }
 
 /** The layers of the program and its queue over simulated time, with the options that nobody gave. */
-async function ours(weather: Weather): Promise<Outcome> {
+async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outcome> {
   const clock = new VirtualClock();
   clock.random = randoms((weather.seed ?? 0) + 11);
   const server = host(clock, weather);
   const { options } = resolveOptions('vision', []);
   const figures = new Figures();
-  const concurrency = new Concurrency({ choice: options.concurrency, start: 30 });
+  const concurrency = new Concurrency({ choice: choice ?? options.concurrency, start: 30 });
   const opened: string[] = [];
   const { fetch, throttle } = layersOver(server, {
     options,
@@ -242,6 +243,29 @@ describe('Z17 3,100 objects, 0.7 s each with a long tail, one in twenty failing'
     expect(outcome).toMatchObject({ ok: TASKS, failed: 0 });
     expect(outcome.refused / outcome.requests).toBeLessThanOrEqual(0.05);
   });
+
+  it.each([20, 40, 60, 100])(
+    'Z6 hardly ask for too much where a host bears %d requests at once',
+    async (bears) => {
+      const outcome = await ours({ bears });
+      expect(outcome).toMatchObject({ ok: TASKS, failed: 0 });
+      expect(outcome.requests).toBeLessThan(REQUESTS * 1.15);
+    },
+  );
+
+  it.each([20, 40, 80])(
+    'Z6 take at most 15 percent longer than the best fixed number where a host serves %d at once',
+    async (serves) => {
+      const fixed = await Promise.all(
+        [16, 32, 64, 128].map(async (limit) => (await ours({ serves }, { kind: 'fixed', limit })).seconds),
+      );
+      const outcome = await ours({ serves });
+      expect(outcome).toMatchObject({ ok: TASKS, failed: 0 });
+      expect(outcome.seconds).toBeLessThanOrEqual(Math.min(...fixed) * 1.15);
+      // Twice as many as that takes: a zip and its sidecar are two of those that are served at once.
+      expect(outcome.level).toBeLessThanOrEqual(Math.max(serves, 30));
+    },
+  );
 
   it('one in ten failing in six ways ends with every object, and a quarter more requests at most', async () => {
     const ways = [
