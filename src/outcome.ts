@@ -28,6 +28,8 @@ interface Written {
   readonly noSidecar?: true;
   /** Size and ETag vouch for it; its sidecar names another digest. */
   readonly staleSidecar?: true;
+  /** It comes from REST because the archive did not answer: how the archive failed. The next run asks the archive again. */
+  readonly archiveFailed?: ErrorCode;
   /** It has changed upstream: what was held before, and the digest that it has now. */
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
@@ -37,6 +39,8 @@ export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
 type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   /** The archive has it no more; the held rows stay. */
   readonly withdrawn?: true;
+  /** REST's rows are held, and the archive, which has the period, did not answer: how it failed. */
+  readonly archiveFailed?: ErrorCode;
 };
 
 /** What happened to one task. */
@@ -87,8 +91,10 @@ export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outc
   if (outcome.kind === 'absent')
     return Object.assign(about('absent', series, object), { reason: outcome.reason });
   if (outcome.kind === 'skipped') {
+    const { withdrawn, archiveFailed } = outcome;
     const skipped = about('skipped', series, object);
-    return outcome.withdrawn === true ? Object.assign(skipped, { withdrawn: true as const }) : skipped;
+    if (archiveFailed !== undefined) return Object.assign(skipped, { archiveFailed });
+    return withdrawn === true ? Object.assign(skipped, { withdrawn }) : skipped;
   }
   const { kind, ...written } = outcome;
   return Object.assign(about(kind, series, object), written);

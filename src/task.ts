@@ -62,6 +62,8 @@ export interface RestPeriod {
   readonly insteadOf?: ShortObject;
   /** When it has not, or cannot be had, what is held stays. */
   readonly keepsHeld?: true;
+  /** The archive has the period, or may have it, and did not answer: how its last answer failed. */
+  readonly archiveFailed?: ErrorCode;
 }
 
 /** An object of the archive that lacks rows of a regular grain. */
@@ -78,9 +80,14 @@ type Action =
   | { readonly kind: 'fetch' }
   /**
    * `isWithdrawn`: the archive has it no more, and what is held of it stays. `refused`: an earlier run has fetched the listed
-   * revision and could not take it.
+   * revision and could not take it. `archiveFailed`: the archive did not answer, and REST's rows are held.
    */
-  | { readonly kind: 'skip'; readonly isWithdrawn?: true; readonly refused?: Refusal }
+  | {
+      readonly kind: 'skip';
+      readonly isWithdrawn?: true;
+      readonly refused?: Refusal;
+      readonly archiveFailed?: ErrorCode;
+    }
   /** `since`: the first day that is absent for this reason, where the listing tells it. */
   | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
 
@@ -101,6 +108,10 @@ export interface Task {
     readonly message: string;
     readonly attempts: number;
   };
+  /** Where its rows come from when the archive does not answer: REST's rows of the period, or those that are held already. */
+  readonly substitute?: ArchiveObject | 'held';
+  /** What its object is the substitute of. */
+  readonly standsFor?: ArchiveObject;
 }
 
 /** All tasks that end in one output file (for zip: in one commit). */

@@ -1,4 +1,5 @@
 /** What a manifest says, line by line. */
+import type { ErrorCode } from '../errors.js';
 import type { Cadence, Format, Revision, Settings, ShortObject } from '../task.js';
 import type { AbsentLine } from './absences.js';
 
@@ -23,6 +24,8 @@ export interface ObjectLine {
   readonly shorter?: Revision & { readonly rows: number };
   /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
   readonly staleSidecar?: string;
+  /** REST's rows, taken because the archive did not answer: how it failed. Runs ask the archive until it does. */
+  readonly archiveFailed?: ErrorCode;
   /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */
   readonly insteadOf?: ShortObject;
   /** A monthly object that lacks whole days: whether its daily objects have them was not found out yet. */

@@ -45,6 +45,7 @@ export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   const mark = {
     ...(line.open === true ? { open: true as const } : {}),
     ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
+    ...(line.archiveFailed === undefined ? {} : { archiveFailed: line.archiveFailed }),
   };
   return { key: line.key, period, rest: { from, to, otherwise: 'before-history', ...mark } };
 }

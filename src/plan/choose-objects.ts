@@ -2,7 +2,7 @@
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period, Task } from '../task.js';
 import { absenceReason } from './series-listing.js';
 import type { DatasetSpec } from '../venue/venue.js';
 import type { SeriesListing } from './series-listing.js';
@@ -14,9 +14,13 @@ export interface Choice {
   readonly held?: ObjectLine;
   /** What may have rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
+  /** Where its rows come from when the archive does not answer. */
+  readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
   /** First day behind the last listed period, where the absent one lies behind it. */
   readonly since?: number;
+  /** Nothing is known of the time before it: there was no listing. */
+  readonly isProbed?: true;
   /** The listing has its neighbours, and it no more. */
   readonly isWithdrawn?: true;
   /** What it is called when nobody has it, where that is no key of the archive. */
@@ -153,9 +157,10 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   if (listed === undefined) {
     const isBehind = absent === 'delisted' || absent === 'not-published-yet';
     const since = isBehind && listing.last !== undefined ? { since: listing.last.to } : {};
-    if (held === undefined) return { period, absent, ...since };
+    const probed = listing.isProbed === true ? ({ isProbed: true } as const) : {};
+    if (held === undefined) return { period, absent, ...since, ...probed };
     const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
-    return { period, absent, ...since, held, ...withdrawn };
+    return { period, absent, ...since, ...probed, held, ...withdrawn };
   }
   const object = withSidecar(context, listing, listed, held);
   return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };

@@ -47,7 +47,10 @@ export async function decidePartition(
     // A file that is made anew is made of what it was made of.
     if (action.kind === 'skip' && rebuild === undefined && choice.standIn !== undefined)
       return { series, object: choice.standIn, action: { kind: 'fetch' } };
-    return { series, object: objectOf(context, choice), action };
+    // Nor is REST asked for a part of it.
+    const { substitute } = rebuild === undefined && action.kind === 'fetch' ? choice : {};
+    const other = substitute === undefined ? {} : { substitute };
+    return { series, object: objectOf(context, choice), action, ...other };
   });
   if (rebuild !== undefined) tasks.push(...othersInFile(context, inFile, tasks));
   tasks.sort((a, b) => a.object.period.from - b.object.period.from);

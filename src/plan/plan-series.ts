@@ -88,7 +88,8 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   // A series that is rewritten chooses its objects as if it held none.
   const kept = isRewritten ? new Held() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
-  const chosen = await chosenPeriods(context, request, ranges, known);
+  const asked = isRewritten ? withoutSubstitutes(request) : request;
+  const chosen = await chosenPeriods(context, asked, ranges, known);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const partitions =
     context.revisions === 'only' && request.rewrites === undefined ? onlyHeld(chosen) : chosen;
@@ -112,6 +113,13 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** What the archive has given once is not replaced by REST's rows. */
+function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest {
+  if (rest === undefined) return request;
+  const { substitutes: _, ...offer } = rest;
+  return { ...request, rest: offer };
 }
 
 /** Rewriting takes all objects anew, and what REST keeps no more cannot be had again. Throws a usage error. */

@@ -36,7 +36,8 @@ export async function probeSeries(
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, want.from, want.to), PROBES_AT_ONCE, async (period) => {
     const key = objectKey(venue, series, period);
-    return (await probe(key)) ? { key, period } : undefined;
+    // A month is published when it is over: a host that does not answer counts as one that has the object.
+    return period.to <= want.today && (await probe(key)) ? { key, period } : undefined;
   });
   for await (const object of found) {
     if (object === undefined) continue;

@@ -19,7 +19,7 @@ const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
  * The ranges, ascending and disjoint, with the recent days that are held or unknown, with short months whose days were not
- * asked for yet, and with what was missing when it was asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
+ * asked for yet, with rows of REST that stand in for the archive's, and with what was missing when it was asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
  */
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
@@ -37,6 +37,11 @@ export function withRecheckedDays(
     const period = line.daysPending === true ? parsePeriod(line.cadence, line.period) : undefined;
     return period === undefined ? [] : [period];
   });
+  // REST's rows in place of the archive's: it may answer again.
+  const substituted = held.lines().flatMap((line) => {
+    const period = line.archiveFailed === undefined ? undefined : parsePeriod(line.cadence, line.period);
+    return period === undefined ? [] : [period];
+  });
   const isLate = (absence: Absence): boolean => LATE.has(absence.reason) && isDue(absence, nowMs);
   const days = [...absences.days()].flatMap(([day, absence]) =>
     isLate(absence) && held.ofDay(day) === undefined ? [{ from: day, to: day + 1 }] : [],
@@ -46,7 +51,8 @@ export function withRecheckedDays(
       ? [{ from: monthStart(month), to: monthStart(month + 1) }]
       : [],
   );
-  const again = [...recent, ...pending, ...unknownDays(held, absences, since, today), ...days, ...months].map(
+  const unknown = unknownDays(held, absences, since, today);
+  const again = [...recent, ...pending, ...substituted, ...unknown, ...days, ...months].map(
     ({ from, to }) => ({ from, to: Math.min(to, today) }),
   );
   return again.length === 0 ? asked : joined([...asked, ...again]);

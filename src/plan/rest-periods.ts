@@ -10,6 +10,7 @@ import type {
   Period,
   RestPeriod,
   Series,
+  Task,
 } from '../task.js';
 import { restKey } from '../venue/keys.js';
 import { byMonth } from './choose-objects.js';
@@ -31,6 +32,8 @@ export interface RestOffer {
   readonly hasMonths: boolean;
   /** Rows of a whole month or day are few enough to stand in for a held object that lacks some. */
   readonly standsIn?: (period: Period) => boolean;
+  /** Rows of a period are few enough to take the place of an object while the archive does not answer. */
+  readonly substitutes?: (period: Period) => boolean;
 }
 
 export interface RestContext {
@@ -90,21 +93,38 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   const { period, listed, held, absent } = choice;
   const standIn = standInOf(context, choice);
   if (standIn !== undefined) return [{ ...choice, standIn }];
-  if (listed !== undefined || (held !== undefined && !isFromRest(held)) || !FILLED.has(absent))
-    return [choice];
+  if (listed !== undefined) {
+    const substitute = substituteOf(context, choice);
+    return [substitute === undefined ? choice : { ...choice, substitute }];
+  }
+  const isFilled = FILLED.has(absent) || (absent === 'not-listed-yet' && choice.isProbed === true);
+  if ((held !== undefined && !isFromRest(held)) || !isFilled) return [choice];
   if (period.cadence === 'daily') {
     const isOffered = period.from >= offer.from && period.to <= offer.to;
     return isOffered ? [choiceOf(context, period, absent)] : [choice];
   }
   if (!offer.hasMonths) return [choice];
   const isWhole = period.to <= offer.today;
-  const days = Array.from(
-    { length: Math.min(period.to, offer.to) - period.from },
-    (_, day) => period.from + day,
-  );
+  const days = daysOf({ from: period.from, to: Math.min(period.to, offer.to) });
   return periodsOf(context, monthOf(period.from), isWhole ? undefined : days).map((part) =>
     choiceOf(context, part, absent),
   );
+}
+
+/** Undefined where rows of the archive are held, which stay, and where REST has not got the period. */
+function substituteOf(
+  { series, offer, held: all }: RestContext,
+  { period, held, listed }: Choice,
+): Choice['substitute'] {
+  const { from, to } = period;
+  if (offer.substitutes?.(period) !== true || listed?.rest !== undefined) return undefined;
+  if (held !== undefined && !isFromRest(held)) return undefined;
+  const lines = held === undefined ? daysOf(period).map((day) => all.ofDay(day)) : [held];
+  if (lines.every((line) => line !== undefined && isFromRest(line) && line.open !== true)) return 'held';
+  if (from < offer.from || to > offer.to) return undefined;
+  const open = to > offer.settledTo ? ({ open: true } as const) : {};
+  const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, ...open };
+  return { key: restKey(series, period), period, rest };
 }
 
 /** Undefined when nothing is known to be missing in what is held, or REST has not got the period. */
@@ -133,15 +153,16 @@ function periodsOf(
   month: number,
   days: readonly number[] | undefined,
 ): Period[] {
-  const all = Array.from(
-    { length: monthStart(month + 1) - monthStart(month) },
-    (_, index) => monthStart(month) + index,
-  );
+  const all = daysOf(monthPeriod(month));
   if (held.ofMonth(month) !== undefined) return [monthPeriod(month)];
   const isCut = offer.from > monthStart(month) && offer.from < monthStart(month + 1);
   const holdsDays = all.some((day) => held.ofDay(day) !== undefined);
   if (days === undefined && offer.hasMonths && !isCut && !holdsDays) return [monthPeriod(month)];
   return (days ?? all).map((day) => dayPeriod(day));
+}
+
+function daysOf({ from, to }: Pick<Period, 'from' | 'to'>): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
 function labelOf({ partition }: RestContext, period: Period): string {
@@ -172,6 +193,20 @@ function choiceOf(
     ...(period.to > offer.settledTo ? { open: true } : {}),
   };
   return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
+}
+
+/** The same plan without the archive, which did not answer. */
+export function substitutedPlan(plan: PartitionPlan): PartitionPlan {
+  const tasks = plan.tasks.map((task): Task => {
+    const { substitute, failure, object } = task;
+    if (substitute === undefined || failure === undefined) return task;
+    const archiveFailed = failure.code;
+    if (substitute === 'held') return { ...task, action: { kind: 'skip', archiveFailed } };
+    const { rest } = substitute;
+    const marked = { ...substitute, ...(rest === undefined ? {} : { rest: { ...rest, archiveFailed } }) };
+    return { series: task.series, object: marked, action: { kind: 'fetch' }, failure, standsFor: object };
+  });
+  return joinPeriods([{ ...plan, tasks }])[0] ?? plan;
 }
 
 /** Periods that come one after the other are asked for together, also across files. */

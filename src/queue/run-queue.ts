@@ -1,51 +1,9 @@
 /** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
 import PQueue from 'p-queue';
-import { CryptodlError, toCryptodlError } from '../errors.js';
+import { CryptodlError, isUnanswered, toCryptodlError } from '../errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../task.js';
 import { Deferrals, failureOf } from './deferrals.js';
-import type { DeferredPlans } from './deferrals.js';
-
-/** Work that the queue knows only by its effects. */
-export interface QueueWork<Received> {
-  /** Called before anything of the partition is fetched; may change what must be. */
-  readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
-  readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
-  /** Tasks of a plan with the same word here go together and take one place; undefined: it takes its own. */
-  readonly together: (task: Task) => string | undefined;
-  /**
-   * `missing`: keys that were not received, with why. Resolves with keys that are not written, with why; `held`: the archive
-   * has it no more, and what is held of it stays.
-   */
-  readonly write: (
-    plan: PartitionPlan,
-    received: readonly Received[],
-    missing: ReadonlyMap<string, CryptodlError | 'absent'>,
-  ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
-  readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
-  /** Memory that the object will take while its partition is under way. */
-  readonly bytesOf: (task: Task) => number;
-  /** Skipped and absent tasks. */
-  readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
-}
-
-export type Download<Received> =
-  | { readonly received: Received }
-  | { readonly absent: AbsenceReason }
-  /** What is held is no worse than what could be had. */
-  | { readonly isHeld: true };
-
-export interface QueueOptions {
-  readonly downloads: number;
-  readonly writers: number;
-  /** Aborts with a CryptodlError; also called by the queue itself when a fatal error ends the run. */
-  readonly stop: AbortController;
-  /** Why nothing new is begun any more; what is under way goes on, and what was not begun fails with this. */
-  readonly refusal: () => CryptodlError | undefined;
-  /** Where tasks wait for another round. */
-  readonly createSpool: () => DeferredPlans;
-  /** Waits before a further round. */
-  readonly beforeRound: (round: number) => Promise<void>;
-}
+import type { Download, QueueOptions, QueueWork } from './queue-work.js';
 
 /** Bodies in memory at once; larger ones are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
@@ -60,6 +18,8 @@ export class RunQueue<Received> {
   readonly #writers: PQueue;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals: Deferrals | undefined;
+  /** What another source is asked for at the end of the round. */
+  #unanswered: Deferrals | undefined;
   #bytes = 0;
 
   constructor(work: QueueWork<Received>, options: QueueOptions) {
@@ -80,21 +40,46 @@ export class RunQueue<Received> {
   /** Also for further plans. Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
     const deferrals = new Deferrals(this.#options.createSpool);
+    const unanswered = new Deferrals(this.#options.createSpool);
     this.#deferrals = deferrals;
+    this.#unanswered = unanswered;
     try {
       await this.#round(plans, true);
+      await this.#substitute(deferrals, unanswered, true);
       for (let round = 1; round <= FURTHER_ROUNDS && deferrals.count > 0; round += 1) {
         if (this.#options.refusal() !== undefined) break;
         await this.#options.beforeRound(round);
         await this.#round(this.#mayGoOn(deferrals.next()), round < FURTHER_ROUNDS);
+        await this.#substitute(deferrals, unanswered, round < FURTHER_ROUNDS);
       }
     } finally {
       // What waits for a round that does not come has failed.
-      for await (const { plan, task, error } of deferrals.left())
-        await this.#work.onFailed(plan, task, error);
-      await deferrals.close();
+      for (const waiting of [deferrals, unanswered]) {
+        for await (const { plan, task, error } of waiting.left())
+          await this.#work.onFailed(plan, task, error);
+        await waiting.close();
+      }
     }
     this.#options.stop.signal.throwIfAborted();
+  }
+
+  /** A round of its own for what another source has. What it does not give waits for the next round, if there is one. */
+  async #substitute(deferrals: Deferrals, unanswered: Deferrals, hasRounds: boolean): Promise<void> {
+    if (unanswered.count === 0 || this.#options.refusal() !== undefined) return;
+    await this.#round(this.#substitutes(deferrals, unanswered.next(), hasRounds), hasRounds);
+  }
+
+  async *#substitutes(
+    deferrals: Deferrals,
+    plans: AsyncIterable<PartitionPlan>,
+    hasRounds: boolean,
+  ): AsyncGenerator<PartitionPlan> {
+    for await (const plan of this.#mayGoOn(plans)) {
+      const substituted = await this.#work.substituted(plan, hasRounds);
+      if (substituted === undefined)
+        await deferrals.add(plan, new Map(plan.tasks.map((task) => [task, failureOf(task)])));
+      else yield substituted;
+    }
   }
 
   async #round(plans: AsyncIterable<PartitionPlan>, mayDefer: boolean): Promise<void> {
@@ -197,16 +182,22 @@ export class RunQueue<Received> {
   }
 
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
+    const end = await this.#download(plan, task);
+    if (task.standsFor === undefined || 'received' in end) return { task, end };
+    const failed = withoutSubstitute(task, 'error' in end ? end.error : undefined);
+    return { task: failed.task, end: failed };
+  }
+
+  async #download(plan: PartitionPlan, task: Task): Promise<Arrival<Received>['end']> {
     try {
       this.#options.stop.signal.throwIfAborted();
       const refusal = this.#options.refusal();
-      if (refusal !== undefined)
-        return { task, end: { error: task.failure === undefined ? refusal : failureOf(task) } };
-      return { task, end: await this.#work.download(plan, task) };
+      if (refusal !== undefined) return { error: task.failure === undefined ? refusal : failureOf(task) };
+      return await this.#work.download(plan, task);
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal) this.#stop(known);
-      return { task, end: { error: known } };
+      return { error: known };
     }
   }
 
@@ -238,7 +229,11 @@ export class RunQueue<Received> {
         const why = refused.get(task.object.key);
         if (why === undefined) continue;
         if (why === 'held') withdrawn.add(task);
-        else failures.set(task, why);
+        else if (task.standsFor === undefined) failures.set(task, why);
+        else {
+          const failed = withoutSubstitute(task, why);
+          failures.set(failed.task, failed.error);
+        }
         gone.delete(task);
       }
     }
@@ -256,15 +251,22 @@ export class RunQueue<Received> {
     mayDefer: boolean,
   ): Promise<void> {
     const again = new Map<Task, CryptodlError>();
+    const unanswered = new Map<Task, CryptodlError>();
     const mayHelp = [...failures.values()].some((error) => error.rounds);
     for (const [task, error] of failures) {
       if (error.fatal) continue;
+      // A file that is made anew is not made of what only stands in for its objects.
+      if (task.substitute !== undefined && isUnanswered(error) && plan.rebuild === undefined) {
+        unanswered.set(task, error);
+        continue;
+      }
       // What was refused because of another object may be written when that one is had.
       if (mayDefer && (error.rounds || (mayHelp && error.code === 'partition-incomplete')))
         again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
     if (again.size > 0) await this.#deferrals?.add(plan, again);
+    if (unanswered.size > 0) await this.#unanswered?.add(plan, unanswered);
   }
 
   #stop(error: unknown): void {
@@ -275,6 +277,14 @@ export class RunQueue<Received> {
 interface Arrival<Received> {
   readonly task: Task;
   readonly end: Download<Received> | { readonly error: CryptodlError };
+}
+
+/** What a substitute does not give has failed where it was asked for first, for the reason there. */
+function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
+  const { series, action, object, standsFor = object } = task;
+  const error = failureOf(task);
+  error.message += `; REST has not got it either${why === undefined ? '' : `: ${why.message}`}`;
+  return { task: { series, object: standsFor, action }, error };
 }
 
 /** Of one task, or of all that go together. */

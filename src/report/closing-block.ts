@@ -144,6 +144,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
       : [];
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
+    ...substituteLines(tally),
     ...changed.flat(),
     ...withdrawn.flat(),
     ...shorterLines(tally),
@@ -154,6 +155,14 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
     ...noSidecar.flat(),
     ...stale.flat(),
     ...failedLines(tally),
+  ];
+}
+
+function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[] {
+  const next = 'the archive did not answer; the next run asks it again';
+  return [
+    ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
+    ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
   ];
 }
 

@@ -34,6 +34,8 @@ export class Tally {
   shorter = 0;
   /** Held objects that the archive has no more. */
   withdrawn = 0;
+  /** Objects that REST stood in for because the archive did not answer: rows that came now, and rows that were held. */
+  archiveFailed = { fromRest: 0, held: 0 };
   duplicates = 0;
   duplicatesAcross = 0;
   /** Rows with the id or the bar of another row of their object and other values, and the objects. */
@@ -70,6 +72,7 @@ export class Tally {
           this.conflictingObjects += 1;
           this.#example('idConflicts', `${key}: ${outcome.idConflicts} rows`);
         }
+        if (outcome.archiveFailed !== undefined) this.archiveFailed.fromRest += 1;
         if (outcome.unverified) {
           this.unverified += 1;
           this.#example('unverified', key);
@@ -100,6 +103,7 @@ export class Tally {
         this.records.add(symbol, key, outcome.error);
         return;
       case 'skipped':
+        if (outcome.archiveFailed !== undefined) this.archiveFailed.held += 1;
         if (outcome.withdrawn !== true) return;
         this.withdrawn += 1;
         this.#example('withdrawn', key);

@@ -3,6 +3,7 @@ import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
 import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
+import type { Failover } from './failover.js';
 import { SlidingCounts } from './sliding-counts.js';
 
 export interface BreakerOptions {
@@ -15,6 +16,7 @@ export interface BreakerOptions {
   /** Successes in a row that close it. */
   readonly successesToClose: number;
   readonly onChange?: (host: string, state: BreakerState) => void;
+  readonly failover?: Failover | undefined;
   /** What to check when a host cannot be reached. */
   readonly hintOf?: (host: string) => string;
 }
@@ -186,7 +188,8 @@ class Hosts {
       const nobody =
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
       const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
-      if (nobody === '' && noSuch === '') throw error;
+      // A host of another source was not asked yet.
+      if ((nobody === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
       const { message, hint = '' } = this.#proxied.get(host) ?? {};
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
       throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {

@@ -5,6 +5,7 @@ import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBo
 import { durationText } from '../units.js';
 import { createBackoff } from './backoff.js';
 import type { BackoffOptions } from './backoff.js';
+import type { Failover } from './failover.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
@@ -12,6 +13,7 @@ export interface RetryOptions extends BackoffOptions {
   readonly retries: number;
   /** Longest time a request may spend waiting for a limit or an open breaker. */
   readonly maxWaitMs: number;
+  readonly failover?: Failover | undefined;
   readonly onRetry?: (event: RetryEvent) => void;
   /** Told once per request, at its end: how many extra tries it took. */
   readonly onEnd?: (retries: number, isOk: boolean) => void;
@@ -19,6 +21,8 @@ export interface RetryOptions extends BackoffOptions {
 
 /** Refusals before anything was sent, or by a limit: they use up no attempt, they only wait. */
 const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
+/** What another source is asked for at once, if there is one. */
+const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
 /** The bucket waits for these by itself; what is slept here is only what spreads the herd. */
 const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
 /** A body that got so much further was worth its attempt. */
@@ -145,6 +149,8 @@ class Tries {
   /** Throws when it is not worth another try. */
   #delayAfter(error: CryptodlError): number {
     const { retries, maxWaitMs } = this.#options;
+    const { failover } = this.#options;
+    if (failover?.isAhead === true && NOT_ASKED.has(error.code)) throw givenUp(error);
     if (WAITS.has(error.code)) return this.#waitMs(error);
     this.#refusedSince = undefined;
     this.#partial = error.partial;
@@ -159,6 +165,7 @@ class Tries {
     this.#failures += 1;
     if (this.#failures > retries) throw givenUp(error);
     const delayMs = Math.max(this.#backoff(), error.retryAfterMs ?? 0);
+    if (failover !== undefined && delayMs > failover.longestWaitMs()) throw givenUp(error);
     if (delayMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
     this.#attempt += 1;
     return delayMs;

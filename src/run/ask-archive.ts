@@ -1,15 +1,17 @@
 /** What the archive is asked besides its objects: pages of its listing, and whether a sidecar is there. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../errors.js';
-import type { Expectation, Fetch } from '../fetch.js';
+import type { Expectation, Fetch, FetchResponse } from '../fetch.js';
 import type { Options } from '../options/flags.js';
 import type { GotPage } from '../plan/listing.js';
 import { parseListing } from '../plan/listing-xml.js';
+import type { Failover } from '../retry/failover.js';
 import { keyPath, SIDECAR } from '../venue/keys.js';
 
 export interface Asks {
   readonly fetch: Fetch;
   readonly options: Options;
+  readonly failover: Failover;
   readonly signal: AbortSignal;
 }
 
@@ -58,22 +60,35 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
 ]);
 
 /** Resolves with true when nobody can say: the download then gives the object a named outcome. */
-export async function probeSidecar({ fetch, options, signal }: Asks, key: string): Promise<boolean> {
+export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
+  const answer = await askSidecar(asks, key);
+  if (!(answer instanceof CryptodlError)) return answer.status === 200;
+  if (!NO_CONNECTION.has(answer.code) || asks.failover.isAhead) return true;
+  if (answer.code === 'proxy-unreachable')
+    throw new CryptodlError('unreachable', answer.message, { cause: answer, hint: answer.hint ?? '' });
+  throw new CryptodlError('unreachable', `the archive cannot be reached: ${answer.message}`, {
+    cause: answer,
+    hint: 'check the network and --archive-url',
+  });
+}
+
+/** Whether the archive says anything of an object, if only that there is none. */
+export async function archiveAnswers(asks: Asks, key: string): Promise<boolean> {
+  return !((await askSidecar(asks, key)) instanceof CryptodlError);
+}
+
+async function askSidecar(
+  { fetch, options, signal }: Asks,
+  key: string,
+): Promise<FetchResponse | CryptodlError> {
   const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
   try {
-    const response = await fetch(
+    return await fetch(
       { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },
       { signal, traceId: randomUUID() },
     );
-    return response.status === 200;
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.fatal) throw error;
-    if (!NO_CONNECTION.has(error.code)) return true;
-    if (error.code === 'proxy-unreachable')
-      throw new CryptodlError('unreachable', error.message, { cause: error, hint: error.hint ?? '' });
-    throw new CryptodlError('unreachable', `the archive cannot be reached: ${error.message}`, {
-      cause: error,
-      hint: 'check the network and --archive-url',
-    });
+    return error;
   }
 }

@@ -1,5 +1,5 @@
 /** `--symbols` of `cryptodl metrics` against what the exchange trades now; what it trades no more is told apart. */
-import { usage } from '../errors.js';
+import { CryptodlError, usage } from '../errors.js';
 import { selectSymbols } from '../plan/symbols.js';
 import type { SymbolPatterns } from '../plan/symbols.js';
 import type { Market } from '../task.js';
@@ -71,7 +71,7 @@ async function tradedSymbols(session: Session, market: Market): Promise<Readonly
     const symbols = await session.rest.symbols(market);
     return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
   } catch (error) {
-    if (!mayDoWithout(error)) throw error;
+    if (!mayDoWithout(error) && !isBannedBesideArchive(session, error)) throw error;
     const archived = await archivedSymbols(session, market);
     // Nobody knows any symbol: that is no mistake in the names.
     if (archived.size === 0) throw error;
@@ -79,6 +79,11 @@ async function tradedSymbols(session: Session, market: Market): Promise<Readonly
     session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
     return new Map([...archived].map((symbol) => [symbol, TRADING]));
   }
+}
+
+/** What the archive has can be taken before REST may be asked again. */
+function isBannedBesideArchive({ options }: Session, error: unknown): error is CryptodlError {
+  return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
 }
 
 /** Of the datasets that the archive and REST both have; without a listing there are none. */

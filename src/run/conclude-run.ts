@@ -85,6 +85,8 @@ export interface RunSummary {
   readonly changed: number;
   /** Held objects that the archive has no more. */
   readonly withdrawn: number;
+  /** Objects that REST stood in for because the archive did not answer: rows that came now, and rows that were held. */
+  readonly archiveFailed: { readonly fromRest: number; readonly held: number };
   /** Revisions that were not taken, because they lack rows that are held. */
   readonly shorter: number;
   readonly duplicatesDropped: number;
@@ -128,6 +130,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     noSidecars: tally.noSidecars,
     changed: tally.changed,
     withdrawn: tally.withdrawn,
+    archiveFailed: { ...tally.archiveFailed },
     shorter: tally.shorter,
     duplicatesDropped: tally.duplicates,
     duplicatesKept: tally.duplicatesAcross,

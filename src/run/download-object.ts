@@ -7,7 +7,7 @@ import { CryptodlError } from '../errors.js';
 import { bodySize } from '../fetch.js';
 import type { Body, Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
-import type { Download } from '../queue/run-queue.js';
+import type { Download } from '../queue/queue-work.js';
 import { md5OfEtag } from '../transport/verify.js';
 import { unzip } from '../unpack/unzip.js';
 import { keyPath, memberName, SIDECAR } from '../venue/keys.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { DAY_MS, parseDay } from '../calendar.js';
 import { CryptodlError } from '../errors.js';
 import type { Body } from '../fetch.js';
-import type { Download } from '../queue/run-queue.js';
+import type { Download } from '../queue/queue-work.js';
 import type { RestClient } from '../rest/client.js';
 import { JoinedRows } from '../rest/joined-rows.js';
 import type { Row, Span } from '../rest/page.js';

@@ -19,8 +19,10 @@ import { AbsenceNotes } from './remember-absences.js';
 import { refuseFullDisk } from './refuse-full-disk.js';
 import { backoffOf } from './stack.js';
 import type { Session } from './session.js';
-import { keepEvidence, writeObjects } from './write-objects.js';
-import type { ArchiveObject, PartitionPlan, PlanTotals, Task } from '../task.js';
+import { recordFailure, recordSettled, tellFailure } from './record-ends.js';
+import { writeObjects } from './write-objects.js';
+import { substitutedPlan } from '../plan/rest-periods.js';
+import type { PartitionPlan, PlanTotals } from '../task.js';
 import { TOOL_VERSION } from '../version.js';
 import type { ReceivedObject } from '../write/csv-input.js';
 import { createEngine } from '../duckdb.js';
@@ -106,12 +108,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       write: (plan, received, missing) =>
         writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
-      onSettled: (plan, task) => {
-        const error = refusalOf(task);
-        return error === undefined
-          ? recordSettled(session, notes, plan, task)
-          : recordFailure(session, notes, plan, task, error);
-      },
+      onSettled: (plan, task) => recordSettled(session, notes, plan, task),
+      substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
     },
     {
       downloads: session.concurrency.places,
@@ -226,74 +224,20 @@ function createWriters(
 async function beforeRound(session: Session, round: number): Promise<void> {
   const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
+  // What is left, no other source has given: from now on it is waited for.
+  session.failover.isAhead = false;
   const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
 }
 
-interface Notes {
-  readonly report: FailureReport;
-  readonly absences: AbsenceNotes;
-  readonly months: MonthsFromDays;
-}
-
-async function recordFailure(
-  session: Session,
-  { report, absences, months }: Notes,
+/** REST is asked only while the archive does not answer, and after the last round in any case. */
+async function substituted(
+  { failover, archiveAnswers }: Session,
   plan: PartitionPlan,
-  task: Task,
-  error: CryptodlError,
-): Promise<void> {
-  if (session.stop.signal.aborted && error.code === 'interrupted') return;
-  if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
-  months.failed(plan);
-  const tell = (): Promise<void> => tellFailure(session, { report, absences }, plan, task.object, error);
-  if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
-}
-
-async function tellFailure(
-  session: Session,
-  { report, absences }: Pick<Notes, 'report' | 'absences'>,
-  plan: PartitionPlan,
-  object: ArchiveObject,
-  error: CryptodlError,
-): Promise<void> {
-  const { series, settings } = plan;
-  const isVerified = session.options.verify !== 'none';
-  absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
-  await session.tell(plan, object, { kind: 'failed', error });
-  await report.add(plan, { object }, error, new Date(session.clock.now()).toISOString());
-}
-
-/** Why an earlier run could not take the revision that is still listed. */
-function refusalOf({ action }: Task): CryptodlError | undefined {
-  if (action.kind !== 'skip' || action.refused === undefined) return undefined;
-  const { code, at } = action.refused;
-  const error = new CryptodlError(
-    code,
-    `it is the revision that failed at ${at}, and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
-  );
-  error.attempts = 0;
-  return error;
-}
-
-async function recordSettled(
-  session: Session,
-  { report, absences, months }: Notes,
-  plan: PartitionPlan,
-  task: Task,
-): Promise<void> {
-  const { action, object } = task;
-  const { rest } = object;
-  if (action.kind !== 'absent') {
-    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period);
-    const isWithdrawn = action.kind === 'skip' && action.isWithdrawn === true;
-    return session.tell(plan, object, { kind: 'skipped', ...(isWithdrawn ? { withdrawn: true } : {}) });
-  }
-  const { reason, since } = action;
-  months.absent(plan, object.period, reason);
-  // What is not over yet has nothing to be absent from.
-  if (rest?.open !== true)
-    absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });
-  if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
-  return session.tell(plan, task.object, { kind: 'absent', reason });
+  hasRounds: boolean,
+): Promise<PartitionPlan | undefined> {
+  failover.isAhead = true;
+  const [task] = plan.tasks;
+  const isBack = hasRounds && task !== undefined && (await archiveAnswers(task.object.key));
+  return isBack ? undefined : substitutedPlan(plan);
 }

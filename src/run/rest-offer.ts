@@ -15,6 +15,8 @@ export interface OfferOptions {
   readonly includeToday: boolean;
   /** It is asked also for what is held and lacks rows. */
   readonly standsIn?: true;
+  /** It is asked also for what the archive lists, while the archive does not answer. */
+  readonly substitutes?: true;
 }
 
 /** Undefined when REST has nothing of it. */
@@ -44,6 +46,9 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
     settledTo,
     hasMonths,
     ...(options.standsIn === true ? { standsIn } : {}),
+    ...(options.substitutes === true
+      ? { substitutes: (period: Period) => hasMonths || standsIn(period) }
+      : {}),
   };
 }
 
@@ -59,7 +64,7 @@ const WALL_MS = 3_600_000;
 /** With --fill rest: what REST has of the days that the archive has not got. */
 export function fillOf({ options, venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
   if (options.fill === undefined || options.format === 'zip') return {};
-  const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false });
+  const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false, substitutes: true });
   return rest === undefined ? {} : { rest };
 }
 
@@ -69,7 +74,9 @@ export function offerOf(session: Session, series: Series): RestOffer | undefined
   const spec = findDataset(venue, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
   const includeToday = options['include-today'] === true;
-  return restOffer(series, { venue, nowMs, mode: isJoined ? 'fill' : 'only', includeToday });
+  return isJoined
+    ? restOffer(series, { venue, nowMs, mode: 'fill', includeToday, substitutes: true })
+    : restOffer(series, { venue, nowMs, mode: 'only', includeToday });
 }
 
 /** What REST keeps no more, and where it is: said once, not with every day. */

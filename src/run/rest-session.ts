@@ -2,16 +2,18 @@
 import { CryptodlError, isNoAnswer } from '../errors.js';
 import type { Fetch } from '../fetch.js';
 import type { Observer } from '../observer.js';
-import type { Options } from '../options/flags.js';
+import type { Options, Verb } from '../options/flags.js';
 import { RestClient } from '../rest/client.js';
 import { exchangeInfo, parseHeldInfo, weightBucket } from '../rest/exchange-info.js';
 import type { ExchangeInfo, TradedSymbol } from '../rest/exchange-info.js';
 import { placeOf } from '../state/bans.js';
+import type { Bans } from '../state/bans.js';
 import type { Copies } from '../state/copies.js';
 import type { Market } from '../task.js';
 import type { Throttle } from '../throttle/throttle.js';
 import type { Venue } from '../venue/venue.js';
 import { agoText } from './ago.js';
+import { marketsOf } from './choose-datasets.js';
 
 export interface Rest {
   readonly client: RestClient;
@@ -80,10 +82,36 @@ async function infoOf(
 const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
 /** Where a market's REST is asked, bucket by bucket: what a ban is remembered for. */
-export function restPlaces(options: Options, market: Market): string[] {
+function restPlaces(options: Options, market: Market): string[] {
   if (market === 'spot') return [placeOf('spot', options['spot-url'])];
   const url = market === 'cm' ? options['dapi-url'] : options['fapi-url'];
   return FUTURES.map((bucket) => placeOf(bucket, url));
+}
+
+/**
+ * Rejects while a place that the run will ask is banned; where one source stands in for the other, only while both are.
+ * `listing`: its address.
+ */
+export async function refuseBanned(
+  bans: Pick<Bans, 'refuse'>,
+  options: Options,
+  listing: string,
+  verb: Verb,
+): Promise<void> {
+  const rest = marketsOf(options).flatMap((market) => restPlaces(options, market));
+  const archive = [placeOf('archive', options['archive-url']), placeOf('listing', listing)];
+  const [first, other] = verb === 'metrics' ? [rest, archive] : [archive, rest];
+  const isReplaced = options.fill !== undefined || options.join !== undefined;
+  try {
+    await bans.refuse(first);
+  } catch (error) {
+    if (!isReplaced) throw error;
+    const isFree = await bans.refuse(other).then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) throw error;
+  }
 }
 
 /** The host of USD-margined and that of coin-margined futures count together: a ban of one is one of both. */

@@ -19,6 +19,7 @@ import type { Listing } from '../plan/listing.js';
 import type { Probe } from '../plan/probe.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { Settled } from '../queue/concurrency.js';
+import { Failover } from '../retry/failover.js';
 import type { ArchiveObject, PartitionPlan } from '../task.js';
 import { Costs } from '../report/costs.js';
 import type { CostFigures } from '../report/costs.js';
@@ -27,15 +28,14 @@ import type { WireFigures } from '../report/figures.js';
 import { LoopDelay } from '../report/loop-delay.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
-import { Bans, placeOf } from '../state/bans.js';
+import { Bans } from '../state/bans.js';
 import { Copies } from '../state/copies.js';
 import type { Throttle, ThrottleFigures } from '../throttle/throttle.js';
 import type { DnsFigures } from '../transport/dns-cache.js';
 import type { PoolUse } from '../transport/pool.js';
-import { openRest, restPlaces } from './rest-session.js';
+import { openRest, refuseBanned } from './rest-session.js';
 import type { Rest } from './rest-session.js';
-import { probeSidecar } from './ask-archive.js';
-import { marketsOf } from './choose-datasets.js';
+import { archiveAnswers, probeSidecar } from './ask-archive.js';
 import { Deadline } from './deadline.js';
 import { openListing } from './listing-session.js';
 import { warnOfMany } from './limits.js';
@@ -64,10 +64,13 @@ export interface Session {
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
+  /** Whether the archive, or its other host, says anything when it is asked for an object now. */
+  readonly archiveAnswers: (key: string) => Promise<boolean>;
   readonly rest: Rest;
   /** Rejects while a place that the run will ask is banned. */
   readonly refuseBanned: (verb: Verb) => Promise<void>;
   readonly concurrency: Concurrency;
+  readonly failover: Failover;
   readonly stop: AbortController;
   /** The right to write the lake; absent while it is only read. */
   readonly lock?: Lock;
@@ -127,14 +130,16 @@ export function openSession(request: SessionRequest): Session {
       observer.event('time-over', {});
     },
   });
+  const failover = new Failover(options.fill !== undefined || options.join !== undefined);
   const wire = openWire({ ...request, times }, venue, listing, {
     signal: stop.signal,
     patience: deadline.patience,
+    failover,
   });
   const nowMs = options.now ?? clock.now();
   const openedAt = clock.monotonic();
   const copies = openCopies(request, nowMs);
-  const asks = { fetch: wire.fetch, options, signal: stop.signal };
+  const asks = { fetch: wire.fetch, options, failover, signal: stop.signal };
   const session: Session = {
     options,
     clock,
@@ -154,6 +159,7 @@ export function openSession(request: SessionRequest): Session {
     fetch: wire.fetch,
     listing: openListing({ asks, url: listing, copies, nowMs, clock, observer }),
     probe: (key) => probeSidecar(asks, key),
+    archiveAnswers: (key) => archiveAnswers(asks, key),
     rest: openRest({
       options,
       venue,
@@ -164,13 +170,9 @@ export function openSession(request: SessionRequest): Session {
       observer,
       signal: stop.signal,
     }),
-    refuseBanned: (verb) =>
-      wire.bans.refuse(
-        verb === 'metrics'
-          ? marketsOf(options).flatMap((market) => restPlaces(options, market))
-          : [placeOf('archive', options['archive-url']), placeOf('listing', listing)],
-      ),
+    refuseBanned: (verb) => refuseBanned(wire.bans, options, listing, verb),
     concurrency: wire.concurrency,
+    failover,
     stop,
     deadline,
     close: async () => {
@@ -210,7 +212,7 @@ function openWire(
   request: SessionRequest & Pick<StackOptions, 'times'>,
   venue: Venue,
   listing: string,
-  signals: Pick<StackOptions, 'signal' | 'patience'>,
+  signals: Pick<StackOptions, 'signal' | 'patience' | 'failover'>,
 ): Wire {
   const { clock, observer, surroundings } = request;
   const { options } = request.resolved;

@@ -14,6 +14,7 @@ import { breaker } from '../retry/breaker.js';
 import { retryBudget } from '../retry/budget.js';
 import { elsewhere } from '../retry/elsewhere.js';
 import type { Twin } from '../retry/elsewhere.js';
+import type { Failover } from '../retry/failover.js';
 import { patience } from '../retry/patience.js';
 import { retry } from '../retry/retry.js';
 import { limitedBuckets } from './limits.js';
@@ -46,6 +47,7 @@ export interface StackOptions {
   readonly times: StageTimes;
   readonly concurrency: Concurrency;
   readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
+  readonly failover?: Failover;
   readonly proxies: Proxies;
   /** What the runs of this machine share. */
   readonly stateFolder: string;
@@ -127,6 +129,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Layers {
     onChange: (host, state) => {
       observer.event('breaker', { host, state });
     },
+    failover: stack.failover,
     hintOf: (host) => hintOf(options, host),
   });
   const { throttle, fetch: once } = attemptOver(costs.wire(wire), stack, {
@@ -154,9 +157,10 @@ export function layersOver(wire: Fetch, stack: StackOptions): Layers {
   return { throttle, fetch: stack.patience === undefined ? fetch : patience(stack.patience)(fetch) };
 }
 
-function retryLayer({ options, clock, observer, figures, concurrency }: StackOptions): Layer {
+function retryLayer({ options, clock, observer, figures, concurrency, failover }: StackOptions): Layer {
   return retry({
     clock,
+    failover,
     ...backoffOf(options),
     maxWaitMs: options['max-wait'],
     onRetry: (event) => {
@@ -192,7 +196,8 @@ function bandwidthOf({
   return bwlimit === undefined ? UNLIMITED : limitBandwidth(bwlimit, clock, signal);
 }
 
-function createThrottle({ options, clock, venue, bans, observer, stateFolder }: AttemptOptions): Throttle {
+function createThrottle(stack: AttemptOptions): Throttle {
+  const { options, clock, venue, bans, observer, stateFolder, failover } = stack;
   const warn = (text: string): void => {
     observer.warn(text);
   };
@@ -200,6 +205,8 @@ function createThrottle({ options, clock, venue, bans, observer, stateFolder }: 
     clock,
     buckets: limitedBuckets(venue, options),
     maxWaitMs: options['max-wait'],
+    // Those of REST are budgets: runs wait for them all the time.
+    longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
     countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
     demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),

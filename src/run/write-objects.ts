@@ -64,6 +64,7 @@ export async function writeObjects(
       continue;
     }
     const { replaces, ...facts } = written;
+    const { archiveFailed } = object.object.rest ?? {};
     const { rows = 0, idConflicts = 0, expectedRows } = written;
     const isPartial = expectedRows !== undefined && (rows < expectedRows || idConflicts > 0);
     const outcome: WrittenOutcome = {
@@ -72,6 +73,7 @@ export async function writeObjects(
       unverified: object.verified === 'crc' && session.options.verify !== 'none',
       ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
       ...(isWithoutSidecar(session, object) ? { noSidecar: true } : {}),
+      ...(archiveFailed === undefined ? {} : { archiveFailed }),
       ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
       ...facts,
     };

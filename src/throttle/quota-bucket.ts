@@ -17,6 +17,8 @@ export interface QuotaBucketOptions {
   readonly demand?: Pick<Demand, 'show' | 'others'>;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
+  /** A longer pause is refused with `rate-limited`: another source is asked meanwhile. */
+  readonly longestWaitMs?: (() => number) | undefined;
 }
 
 export interface Permit {
@@ -164,8 +166,8 @@ export class QuotaBucket {
   }
 
   /**
-   * Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. Throws `wait-too-long`,
-   * and refuses with it whoever waits already.
+   * Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. Throws `wait-too-long` or
+   * `rate-limited`, and refuses with it whoever waits already.
    */
   pause(delayMs: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
@@ -180,8 +182,9 @@ export class QuotaBucket {
   }
 
   #refuseLongPause(): void {
-    const { clock, maxWaitMs } = this.#options;
+    const { clock, maxWaitMs, longestWaitMs } = this.#options;
     const leftMs = this.#pausedUntil - clock.monotonic();
+    if (longestWaitMs !== undefined && leftMs > longestWaitMs()) throw askedToWait(leftMs);
     if (leftMs <= maxWaitMs) return;
     throw waitTooLong(
       `asked to wait ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
@@ -275,4 +278,11 @@ export class QuotaBucket {
     };
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
+}
+
+/** It is for the caller to ask elsewhere, or again: no layer below waits for it. */
+function askedToWait(leftMs: number): CryptodlError {
+  const error = new CryptodlError('rate-limited', `asked to wait ${durationText(leftMs)}`);
+  error.isGivenUp = true;
+  return error;
 }

@@ -32,6 +32,8 @@ export interface ThrottleOptions {
   /** By name; requests say which is theirs. */
   readonly buckets: Readonly<Record<string, Quota>>;
   readonly maxWaitMs: number;
+  /** Of these buckets, a longer pause is refused with `rate-limited`. */
+  readonly longestWaitMs?: Readonly<Record<string, (() => number) | undefined>>;
   /** Where the budget of a bucket is counted; in this process alone when nothing is said. */
   readonly countOf?: (bucket: string) => WindowCount;
   /** What other runs want of the budget of a bucket. */
@@ -208,23 +210,22 @@ interface Counted {
 function guard(
   name: string,
   quota: Quota,
-  { clock, maxWaitMs, demandOf }: ThrottleOptions,
+  { clock, maxWaitMs, longestWaitMs, demandOf }: ThrottleOptions,
   { rateOf, count }: Counted,
 ): Guarded {
+  const waits = { clock, name, maxWaitMs, longestWaitMs: longestWaitMs?.[name] };
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {
     const meter = paced(rateOf(quota), quota);
-    const bucket = new QuotaBucket({ clock, name, meter, maxWaitMs });
+    const bucket = new QuotaBucket({ ...waits, meter });
     return { time, window: undefined, demand: undefined, bucket };
   }
   const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
   const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
   const demand = demandOf?.(name);
   const bucket = new QuotaBucket({
-    clock,
-    name,
+    ...waits,
     meter: paced(window, quota),
-    maxWaitMs,
     ...(demand === undefined ? {} : { demand }),
   });
   return { time, window, demand, bucket };

@@ -152,6 +152,7 @@ export function objectLine(
     verified: received.verified,
     ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),
     ...(object.rest?.open === true ? { open: true } : {}),
+    ...(object.rest?.archiveFailed === undefined ? {} : { archiveFailed: object.rest.archiveFailed }),
     ...(object.rest?.insteadOf === undefined ? {} : { insteadOf: object.rest.insteadOf }),
     settings: plan.settings,
     at,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { startArchive } from './archive.js';
+import type { TestArchive } from './archive.js';
 import { cryptodl, FAST } from './cli.js';
 import type { CliOptions, CliResult } from './cli.js';
 import { filesBelow, readParquet } from './lake.js';
@@ -64,6 +65,7 @@ export async function metricsScene(scratch: string, options: SceneOptions): Prom
 export interface JoinedScene extends MetricsScene {
   /** What the archive serves. */
   readonly folder: string;
+  readonly archive: TestArchive;
 }
 
 /** With an archive beside the venue. */
@@ -74,7 +76,7 @@ export async function joinedScene(scratch: string, options: SceneOptions): Promi
   const close = async (): Promise<void> => {
     await Promise.all([archive.close(), scene.close()]);
   };
-  return { ...scene, folder, close };
+  return { ...scene, folder, archive, close };
 }
 
 /** Days `[from, to)` as epoch milliseconds. */

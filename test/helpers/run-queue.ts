@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { DeferredPlans } from '../../src/queue/deferrals.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
-import type { Download, QueueWork } from '../../src/queue/run-queue.js';
+import type { Download, QueueWork } from '../../src/queue/queue-work.js';
 import type { PartitionPlan, Task } from '../../src/task.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
@@ -78,6 +78,7 @@ export function queueOf(
     },
     together: () => undefined,
     bytesOf: () => 1,
+    substituted: () => Promise.resolve(undefined),
     write: (written, received, missing) => {
       const absent = [...missing].filter(([, why]) => why === 'absent').map(([key]) => key);
       writes.push({ label: written.label, received, absent, rebuild: written.rebuild });
