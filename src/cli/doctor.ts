@@ -32,6 +32,7 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
       surroundings: surroundingsOf(io.environment),
       clock: systemClock,
       signal: signals.signal,
+      limits: io.limits,
       warn: (message) => {
         printLines(io.stderr, [`warning: ${message}`]);
       },

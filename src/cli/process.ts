@@ -1,6 +1,7 @@
 /** This process as an Io: the only place that touches its streams, signals and exit code. */
+import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Io } from '../io.js';
+import type { Io, ProcessLimits } from '../io.js';
 import { run } from '../main.js';
 import { printLines } from '../printable.js';
 
@@ -36,6 +37,7 @@ function processIo(isRead: () => boolean): Io {
     stdin: process.stdin,
     program: [process.execPath, BIN],
     environment: process.env,
+    limits: processLimits,
     exit: (code) => process.exit(code),
     kill: (signal) => {
       // Without a listener the signal ends the process.
@@ -57,4 +59,25 @@ function processIo(isRead: () => boolean): Io {
       };
     },
   };
+}
+
+function processLimits(): ProcessLimits {
+  const limitBytes = process.constrainedMemory();
+  return {
+    availableBytes: process.availableMemory(),
+    // Without a container it is 0, or more than there is.
+    limitBytes: limitBytes > 0 && limitBytes < totalmem() ? limitBytes : undefined,
+    openFiles: openFiles(),
+    threads: process.env['UV_THREADPOOL_SIZE'],
+  };
+}
+
+/** Node has raised it to the hard limit already; Windows has none. */
+function openFiles(): number | undefined {
+  // The report would look up the names of all peers.
+  const { userLimits } = Object.assign(process.report, { excludeNetwork: true }).getReport() as {
+    userLimits?: { open_files?: { soft?: number | string } };
+  };
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : undefined;
 }

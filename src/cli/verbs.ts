@@ -134,10 +134,11 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check versions, names, proxy, TLS, hosts, clock, disks, bans and lock; one line each, exit code 1 when a line says fail',
+    doc: 'check versions, memory, open files, settings of requests, names, proxy, TLS, hosts, clock, disks, bans and lock; one line each, exit code 1 when a line says fail',
     examples: [
       'cryptodl doctor',
       'cryptodl doctor --out /srv/lake --quiet',
+      'cryptodl doctor --concurrency 200 --pool-limit 50',
       'cryptodl doctor --proxy http://127.0.0.1:3128 --json',
       'cryptodl doctor --clear-bans fapi.binance.com',
     ],

@@ -21,3 +21,23 @@ type Words = Partial<Pick<Finding, 'of' | 'next' | 'figures'>>;
 export function finding(check: string, status: Status, found: string, words: Words = {}): Finding {
   return { check, of: '', next: '', figures: {}, ...words, status, found };
 }
+
+/** Something that works, and should be otherwise. */
+export interface Issue {
+  readonly found: string;
+  /** What to type instead. */
+  readonly next: string;
+}
+
+/** `ok` without issues; with them all of them are in one line. */
+export function judged(
+  check: string,
+  found: string,
+  issues: readonly Issue[],
+  figures: Finding['figures'],
+): Finding {
+  if (issues.length === 0) return finding(check, 'ok', found, { figures });
+  const said = [found, ...issues.map((issue) => issue.found)].join('; ');
+  const next = [...new Set(issues.map((issue) => issue.next))].join(', ');
+  return finding(check, 'warn', said, { next, figures });
+}

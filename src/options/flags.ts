@@ -499,7 +499,7 @@ const FLAGS = {
 
   concurrency: defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: [...ONLINE, 'doctor'],
     value: 'N',
     doc: 'objects in flight: a number, auto or auto:MAX',
     parse: parse.concurrency,
@@ -509,7 +509,7 @@ const FLAGS = {
   }),
   'retry-preset': defaulted({
     group: 'Network',
-    verbs: ONLINE,
+    verbs: [...ONLINE, 'doctor'],
     value: 'NAME',
     doc: `retries and back-off together: ${PRESETS.map(presetText).join('; ')}`,
     ...oneOf(PRESETS),
@@ -518,7 +518,7 @@ const FLAGS = {
   }),
   retries: optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'N',
     doc: 'quick extra tries per request, whatever the preset says',
     parse: parse.integer(0),
@@ -527,7 +527,7 @@ const FLAGS = {
   }),
   'retry-delay': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'base of the back-off, whatever the preset says',
     parse: parse.duration,
@@ -535,7 +535,7 @@ const FLAGS = {
   }),
   'retry-factor': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'X',
     doc: 'by how much each step of the back-off is longer than the one before, whatever the preset says; fixed, linear and decorrelated have none',
     parse: parse.factor,
@@ -544,7 +544,7 @@ const FLAGS = {
   }),
   'retry-max-delay': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'cap of the back-off, whatever the preset says',
     parse: parse.duration,
@@ -553,7 +553,7 @@ const FLAGS = {
   }),
   'retry-strategy': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'NAME',
     doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter (default: full)',
     ...oneOf(STRATEGIES),
@@ -561,7 +561,7 @@ const FLAGS = {
   }),
   'breaker-open': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'how long a failing host is left alone',
     parse: parse.duration,
@@ -569,7 +569,7 @@ const FLAGS = {
   }),
   'breaker-failures': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'N',
     doc: 'failures in a row after which a host is left alone',
     parse: parse.integer(1),
@@ -577,7 +577,7 @@ const FLAGS = {
   }),
   'breaker-successes': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'N',
     doc: 'successes in a row after which a host that was left alone gets all requests again',
     parse: parse.integer(1),
@@ -621,7 +621,7 @@ const FLAGS = {
   }),
   'max-wait': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'longest wait for a limit or a failing host',
     parse: parse.duration,
@@ -629,7 +629,7 @@ const FLAGS = {
   }),
   'blocked-wait': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'how long a host whose firewall refuses this address (403) is left alone, before it is asked once more',
     parse: parse.duration,
@@ -684,7 +684,7 @@ const FLAGS = {
   }),
   'pool-limit': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'N',
     doc: 'most sockets of the process; requests beyond wait for one',
     parse: parse.integer(1),
@@ -693,7 +693,7 @@ const FLAGS = {
   }),
   'pool-limit-per-host': optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'N',
     doc: 'most sockets of one host; requests beyond wait for one (default: two per object in flight, and 8)',
     parse: parse.integer(1),
@@ -702,7 +702,7 @@ const FLAGS = {
   }),
   'keep-alive': defaulted({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     value: 'TIME',
     doc: 'how long an idle socket is kept; 0 for none, a new one for each request',
     parse: parse.duration,
@@ -711,7 +711,7 @@ const FLAGS = {
   }),
   http2: optional({
     group: 'Network',
-    verbs: ONLINE_AND_JOBS,
+    verbs: EXAMINED,
     doc: 'HTTP/2 where the host speaks it',
     parse: parse.flag,
   }),

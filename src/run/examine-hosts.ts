@@ -7,6 +7,7 @@ import type { Finding } from '../doctor/finding.js';
 import { checkName, hasName } from '../doctor/names.js';
 import { checkProxy, proxyOf } from '../doctor/proxy.js';
 import { CryptodlError } from '../errors.js';
+import type { Io } from '../io.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
 import type { Proxies, Surroundings } from '../options/surroundings.js';
@@ -20,6 +21,8 @@ export interface ExamineRequest {
   readonly surroundings: Surroundings;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** What this process may have. */
+  readonly limits: Io['limits'];
   readonly warn: (message: string) => void;
 }
 

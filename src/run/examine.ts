@@ -23,6 +23,7 @@ import { MARKETS } from '../venue/words.js';
 import { duckdbVersion } from '../duckdb.js';
 import { archiveOf, certificates, listingOf, names, proxyFinding, restOf } from './examine-hosts.js';
 import type { ExamineRequest, HostPlace, Scene } from './examine-hosts.js';
+import { examineSettings } from './examine-settings.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
 import { publicationHours, publicationText } from './publication-hours.js';
 import { authoritiesOf } from './sockets.js';
@@ -95,8 +96,13 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
   const ended = new Map<string, AttemptEnd>();
   const stack = createAttempt(
     {
-      // How long a check waits is its own affair.
-      options: { ...options, 'max-wait': Number.MAX_SAFE_INTEGER },
+      // How long a check waits, and for what, is its own affair: the limits of sockets are those of runs.
+      options: {
+        ...options,
+        'max-wait': Number.MAX_SAFE_INTEGER,
+        'pool-limit': undefined,
+        'pool-limit-per-host': undefined,
+      },
       clock,
       venue,
       bans,
@@ -191,6 +197,10 @@ function begin(scene: Scene): Promise<Finding>[] {
   );
   const checks: [string, Promise<Finding>][] = [
     ['versions', checkVersions(duckdbVersion)],
+    ...examineSettings(scene).map((found): [string, Promise<Finding>] => [
+      found.check,
+      Promise.resolve(found),
+    ]),
     ['proxy', proxyFinding(scene)],
     ...names(scene).map((check): [string, Promise<Finding>] => ['dns', check]),
     ...certificates(scene).map((check): [string, Promise<Finding>] => ['tls', check]),

@@ -34,9 +34,9 @@ export function limitedBuckets(
 }
 
 /** What `auto` does not exceed unless told to. */
-const ARCHIVE_MOST = 128;
+export const ARCHIVE_MOST = 128;
 /** More answers at once use up every budget of REST all the same: at 0.3 s each, those of spot, the widest, take fifteen. */
-const REST_MOST = 20;
+export const REST_MOST = 20;
 
 export function warnOfMany(
   verb: Verb | undefined,

@@ -13,6 +13,8 @@ import type { createPools, Pools, PoolUse } from '../transport/pool.js';
 /** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
 const SPARE_SOCKETS = 8;
 
+type SocketLimits = Pick<Options, 'concurrency' | 'pool-limit' | 'pool-limit-per-host'>;
+
 interface SocketOptions {
   readonly options: Options;
   readonly clock: Clock;
@@ -30,13 +32,20 @@ export function withSockets({ options }: Pick<SocketOptions, 'options'>): Layer 
   return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 
+/** Objects in flight at most. */
+export function mostInFlight({ concurrency }: Pick<Options, 'concurrency'>): number {
+  return concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+}
+
+export function socketsPerHost(options: SocketLimits): number {
+  const most = options['pool-limit'] ?? Number.POSITIVE_INFINITY;
+  return Math.min(options['pool-limit-per-host'] ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
+}
+
 export function poolOptions({ options, clock, proxies }: SocketOptions): Parameters<typeof createPools>[0] {
-  const { concurrency } = options;
-  const inFlight = concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
-  const most = options['pool-limit'];
   return {
-    connections: Math.min(options['pool-limit-per-host'] ?? inFlight * 2 + SPARE_SOCKETS, most ?? Infinity),
-    most,
+    connections: socketsPerHost(options),
+    most: options['pool-limit'],
     keepAliveMs: options['keep-alive'],
     connectTimeoutMs: options['connect-timeout'],
     http2: options.http2 === true,

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { checkFiles, checkMemory, checkThreads } from '../../src/doctor/machine.js';
+
+const LIMITS = { availableBytes: 2e9, limitBytes: undefined, openFiles: 1024, threads: '8' };
+
+it('memory is enough from a gigabyte on, and the limit of a container is told', () => {
+  expect(checkMemory(LIMITS)).toMatchObject({ status: 'ok', found: '2.0 GB available' });
+  expect(checkMemory({ ...LIMITS, availableBytes: 1e9 }).status).toBe('ok');
+  expect(checkMemory({ ...LIMITS, availableBytes: 999e6, limitBytes: 1.5e9 })).toMatchObject({
+    status: 'warn',
+    found: '999 MB available of the 1.5 GB that this process may have; a run may take 1.0 GB',
+    next: expect.stringContaining('--concurrency auto:10') as string,
+    figures: { availableBytes: 999e6, limitBytes: 1.5e9 },
+  });
+});
+
+it('files are enough for the sockets and the spool of all objects in flight', () => {
+  const run = { most: 128, sockets: 264 };
+  expect(checkFiles({ ...run, openFiles: 584 }).status).toBe('ok');
+  expect(checkFiles({ ...run, openFiles: undefined })).toMatchObject({
+    status: 'ok',
+    figures: { needed: 584 },
+  });
+  // What is proposed fits.
+  const { status, next } = checkFiles({ ...run, openFiles: 256 });
+  expect([status, next]).toEqual([
+    'warn',
+    'allow 584 (ulimit -n 584, LimitNOFILE=584 in a systemd unit), or --concurrency auto:46',
+  ]);
+  expect(checkFiles({ most: 46, sockets: 100, openFiles: 256 }).status).toBe('ok');
+  expect(checkFiles({ most: 47, sockets: 102, openFiles: 256 }).status).toBe('warn');
+  // Fewer sockets need fewer files.
+  expect(checkFiles({ most: 128, sockets: 20, openFiles: 348 }).status).toBe('ok');
+});
+
+it.each([
+  ['8', 'ok'],
+  [undefined, 'ok'],
+  ['3', 'warn'],
+  ['many', 'warn'],
+])('UV_THREADPOOL_SIZE=%s is %s', (given, status) => {
+  expect(checkThreads(given).status).toBe(status);
+});
