@@ -12,6 +12,7 @@ import { printLines } from '../printable.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
+import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
 import { nextStep } from '../report/next-step.js';
 import { Reporter } from '../report/reporter.js';
 import type { RunEnd, RunSummary } from '../run/conclude-run.js';
@@ -122,7 +123,12 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
   const next =
     reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : nextStep(end.tally, reportPath);
-  const closing = { ...end, reportPath, trouble, next: job === undefined ? next : undefined };
+  const warning = firstAttemptWarning(end.network);
+  if (warning !== undefined) reporter.warn(warning);
+  const { network, times } = end;
+  const elapsedMs = times.elapsedMs - times.pausedMs;
+  const diagnosis = diagnosisLines({ network, knobs: resolved.options, elapsedMs });
+  const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
   reporter.event('summary', summary);

@@ -21,6 +21,8 @@ export interface Closing {
   readonly tally: Tally;
   readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled };
   readonly times: TimeFigures;
+  /** What held the run up. */
+  readonly diagnosis: readonly string[];
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
@@ -42,6 +44,7 @@ export function closingBlock(closing: Closing): string[] {
     headline(closing),
     ...work(closing),
     ...place('time', timeText(closing.times)),
+    ...closing.diagnosis,
     ...overlapLines(tally),
     ...reasons(tally, closing.trouble),
     ...place('data', closing.dataPath),

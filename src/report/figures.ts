@@ -23,6 +23,8 @@ export interface WireFigures {
     readonly requests: number;
     readonly succeeded: number;
   };
+  /** Requests whose first attempt had a result, and those of which it failed, also where a retry helped. */
+  readonly firstAttempts: { readonly requests: number; readonly failed: number };
   /** From sending to the first byte of the answer. */
   readonly firstByteMs: Percentiles;
   /** From sending to the end of an answered attempt. */
@@ -41,6 +43,8 @@ export class Figures {
   #retries = 0;
   #retried = 0;
   #retriedOk = 0;
+  #first = 0;
+  #firstFailed = 0;
   readonly #perRequest = createHistogram();
   readonly #firstByte = createHistogram();
   readonly #attempt = createHistogram();
@@ -64,8 +68,13 @@ export class Figures {
     if (usesAttempt) this.#retries += 1;
   }
 
-  onRequestEnd(retries: number, isOk: boolean): void {
+  /** `error`: why it failed. */
+  onRequestEnd(retries: number, error?: unknown): void {
     record(this.#perRequest, retries + 1);
+    const isOk = error === undefined;
+    const hasFailedFirst = retries > 0 || (error instanceof CryptodlError && error.hostFault);
+    if (isOk || hasFailedFirst) this.#first += 1;
+    if (hasFailedFirst) this.#firstFailed += 1;
     if (retries === 0) return;
     this.#retried += 1;
     if (isOk) this.#retriedOk += 1;
@@ -85,6 +94,7 @@ export class Figures {
         p95: Math.max(0, p95 - 1),
         p99: Math.max(0, p99 - 1),
       },
+      firstAttempts: { requests: this.#first, failed: this.#firstFailed },
       firstByteMs: percentiles(this.#firstByte),
       attemptMs: percentiles(this.#attempt),
       errors: { ...this.#errors },

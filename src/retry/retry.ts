@@ -15,8 +15,8 @@ export interface RetryOptions extends BackoffOptions {
   readonly maxWaitMs: number;
   readonly failover?: Failover | undefined;
   readonly onRetry?: (event: RetryEvent) => void;
-  /** Told once per request, at its end: how many extra tries it took. */
-  readonly onEnd?: (retries: number, isOk: boolean) => void;
+  /** Told once per request, at its end: how many extra tries it took, and why it failed. */
+  readonly onEnd?: (retries: number, error?: unknown) => void;
 }
 
 /** Refusals before anything was sent, or by a limit: they use up no attempt, they only wait. */
@@ -44,10 +44,10 @@ export function retry(options: RetryOptions): Layer {
     const tries = new Tries(options, request, context);
     try {
       const response = await tries.run(next);
-      options.onEnd?.(tries.retries, true);
+      options.onEnd?.(tries.retries);
       return response;
     } catch (error) {
-      options.onEnd?.(tries.retries, false);
+      options.onEnd?.(tries.retries, error);
       throw error;
     }
   };

@@ -90,7 +90,7 @@ export interface NetworkFigures extends WireFigures {
   readonly retreats: number;
   /** Absent while nothing keeps the concurrency from growing. */
   readonly settled?: Settled;
-  readonly limiter: ThrottleFigures;
+  readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
   readonly pool: PoolUse;
   readonly dns: DnsFigures;
   /** What waits and failures cost in wall time, in milliseconds. */
@@ -247,6 +247,7 @@ function openWire(
     isLate: () => loopDelay.isLate(),
   });
   loopDelay.start();
+  const openedAt = clock.monotonic();
   return {
     fetch: stack.fetch,
     throttle: stack.throttle,
@@ -257,7 +258,7 @@ function openWire(
       concurrency: concurrency.limit,
       retreats: concurrency.retreats,
       ...(concurrency.settled === undefined ? {} : { settled: concurrency.settled }),
-      limiter: stack.throttle.figures,
+      limiter: perHour(stack.throttle.figures, clock.monotonic() - openedAt),
       pool: socketUse(stack.pools, costs),
       dns: stack.pools.names(),
       costMs: costs.figures,
@@ -269,6 +270,11 @@ function openWire(
       await stack.close();
     },
   };
+}
+
+function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['limiter'] {
+  const hours = Math.max(elapsedMs, 1) / 3_600_000;
+  return { ...figures, refusalsPerHour: Math.round(figures.refusals / hours) };
 }
 
 /** Aborts with a typed error, whatever the reason outside. */

@@ -168,8 +168,8 @@ function retryLayer({ options, clock, observer, figures, concurrency, failover }
       if (BAD_CONTENT.has(event.error.code)) concurrency.onBadContent(clock.monotonic());
       observer.retry(event);
     },
-    onEnd: (retries, isOk) => {
-      figures.onRequestEnd(retries, isOk);
+    onEnd: (retries, error) => {
+      figures.onRequestEnd(retries, error);
     },
   });
 }

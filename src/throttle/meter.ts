@@ -9,6 +9,8 @@ export interface Meter {
   readonly taken: number;
   /** Whether so many more can be had without leaving others less: they are not scarce, or there are none. */
   isSpare(weight: number, nowMs: number): boolean;
+  /** What requests wait for is mostly a pace of the user, not how the server counts. */
+  readonly isPaced?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds after which it is worth asking again. */
   take(weight: number, nowMs: number): number;
   /** Of permits that were never used. */

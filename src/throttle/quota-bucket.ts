@@ -72,6 +72,10 @@ export class QuotaBucket {
     this.#seen = options.meter.taken;
   }
 
+  get isPaced(): boolean {
+    return this.#options.meter.isPaced === true;
+  }
+
   /**
    * Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits.
    * `patience` ends a wait only: a permit that is there is given.

@@ -54,7 +54,12 @@ export interface ThrottleFigures {
   /** How often a server said that it was too much. */
   readonly refusals: number;
   /** The same of each bucket that had any. */
-  readonly buckets: Readonly<Record<string, Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusals'>>>;
+  readonly buckets: Readonly<Record<string, BucketFigures>>;
+}
+
+interface BucketFigures extends Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusals'> {
+  /** What its requests waited for is a limit of the user. */
+  readonly isChosen: boolean;
 }
 
 /**
@@ -110,7 +115,8 @@ export class Throttle {
     const buckets = [...this.#buckets].flatMap(([name, { bucket }]) => {
       const { waits, waitedMs, refusals } = bucket;
       if (waits + refusals === 0) return [];
-      return [[name, { waits, waitedMs: Math.round(waitedMs), refusals }] as const];
+      const isChosen = bucket.isPaced || isChosenBudget(this.#options.buckets[name]);
+      return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
       buckets.reduce((total, [, figures]) => total + figures[of], 0);
@@ -192,6 +198,10 @@ export class Throttle {
     if (known === undefined) throw new CryptodlError('bug', `no quota bucket is called ${name}`);
     return known;
   }
+}
+
+function isChosenBudget(quota: Quota | undefined): boolean {
+  return quota !== undefined && 'permits' in quota && quota.isChosen === true;
 }
 
 interface Guarded {

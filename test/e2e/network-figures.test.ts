@@ -76,17 +76,23 @@ describe('the network of a run', () => {
       inFlight: 0,
       mostInFlight: expect.any(Number),
       retries: { total: count, requests: count, succeeded: count, p50: 0, p95: 1, p99: 1 },
+      firstAttempts: { requests: archive.requests.length - count, failed: count },
       firstByteMs: percentiles,
       attemptMs: percentiles,
       errors: { 'http-server-error': count },
       concurrency: 4,
       retreats: 0,
-      limiter: { waits: 0, waitedMs: 0, refusals: 0, buckets: {} },
+      limiter: { waits: 0, waitedMs: 0, refusals: 0, refusalsPerHour: 0, buckets: {} },
       pool: { sockets: expect.any(Number), busy: 0, queued: 0, most: expect.any(Number) },
       // The archive has an address, no name.
       dns: { lookups: 0, hits: 0, misses: 0, failures: 0, ms: 0 },
       costMs: { waits: expect.any(Object), failures: expect.any(Object) },
-      loopDelayMs: { p50: expect.any(Number), p99: expect.any(Number), most: expect.any(Number) },
+      loopDelayMs: {
+        p50: expect.any(Number),
+        p99: expect.any(Number),
+        most: expect.any(Number),
+        busyShare: expect.any(Number),
+      },
     });
     expect(summary).toMatchObject({ requests: archive.requests.length, retries: count });
     const { mostInFlight, attemptMs, pool } = summary['network'] as {

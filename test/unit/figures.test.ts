@@ -39,6 +39,7 @@ describe('Z15 Z5 the figures of a run', () => {
       inFlight: 0,
       mostInFlight: 0,
       retries: { total: 0, requests: 0, succeeded: 0, ...none },
+      firstAttempts: { requests: 0, failed: 0 },
       firstByteMs: none,
       attemptMs: none,
       errors: {},
@@ -138,7 +139,7 @@ describe('Z15 Z5 the figures of a run', () => {
         for (const [retries, isOk] of all) {
           for (let retry = 0; retry < retries; retry += 1) figures.onRetry(retryEvent(true));
           figures.onRetry(retryEvent(false));
-          figures.onRequestEnd(retries, isOk);
+          figures.onRequestEnd(retries, isOk ? undefined : new CryptodlError('connection-lost', 'x'));
         }
         const extra = all.map(([retries]) => retries);
         const told = figures.figures.retries;
@@ -154,6 +155,18 @@ describe('Z15 Z5 the figures of a run', () => {
         }
       }),
     );
+  });
+
+  it('count requests whose first attempt failed, whether a retry helped or not, and none that the host is not to blame for', () => {
+    const figures = new Figures();
+    const error = (code: ErrorCode): CryptodlError => new CryptodlError(code, 'x');
+    figures.onRequestEnd(0);
+    figures.onRequestEnd(2);
+    figures.onRequestEnd(2, error('checksum-mismatch'));
+    figures.onRequestEnd(0, error('connection-lost'));
+    for (const code of ['interrupted', 'time-over', 'http-forbidden'] as const)
+      figures.onRequestEnd(0, error(code));
+    expect(figures.figures.firstAttempts).toEqual({ requests: 4, failed: 3 });
   });
 
   it('are a copy: what was read does not change any more', () => {

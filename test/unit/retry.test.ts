@@ -415,14 +415,19 @@ describe('A9 Z15 the end of a request', () => {
     ['a limit that takes too long', [{ code: 'banned', retryAfterMs: 1 }], 0, false],
   ])('is told once, with the extra tries that it took: %s', async (_, script, retries, isOk) => {
     const ends: [number, boolean][] = [];
-    const { response } = await run(script, { onEnd: (...end) => ends.push(end), maxWaitMs: 20_000 });
+    const { response } = await run(script, {
+      onEnd: (extra, error) => ends.push([extra, error === undefined]),
+      maxWaitMs: 20_000,
+    });
     await response.catch(() => undefined);
     expect(ends).toEqual([[retries, isOk]]);
   });
 
   it('is told also of a request that was aborted', async () => {
     const ends: [number, boolean][] = [];
-    const { clock, fetch } = retried(['connection-lost'], { onEnd: (...end) => ends.push(end) });
+    const { clock, fetch } = retried(['connection-lost'], {
+      onEnd: (retries, error) => ends.push([retries, error === undefined]),
+    });
     const stop = new AbortController();
     const ended = refusal(fetch(REQUEST, context(stop.signal)));
     await clock.advance(1);

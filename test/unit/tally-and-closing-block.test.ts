@@ -37,6 +37,7 @@ function block(tally: Tally, rest: Partial<Closing> = {}): string[] {
     tally,
     network: wire(),
     times: TIMES,
+    diagnosis: [],
     dataPath: '/lake/binance',
     reportPath: undefined,
     quarantinePath: undefined,

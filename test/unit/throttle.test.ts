@@ -90,8 +90,8 @@ describe('throttle', () => {
       waitedMs: 2000,
       refusals: 2,
       buckets: {
-        archive: { waits: 1, waitedMs: 1000, refusals: 1 },
-        listing: { waits: 2, waitedMs: 1000, refusals: 1 },
+        archive: { waits: 1, waitedMs: 1000, refusals: 1, isChosen: false },
+        listing: { waits: 2, waitedMs: 1000, refusals: 1, isChosen: false },
       },
     });
   });

@@ -1,0 +1,225 @@
+/** Where the time of a run went that need not have gone there, and the flag to change (mechanisms Z16, Z18, K14). */
+import type { ErrorCode } from '../errors.js';
+import type { Wait } from '../fetch.js';
+import { countText, durationText, numberText } from '../units.js';
+import type { CostFigures } from './costs.js';
+import type { WireFigures } from './figures.js';
+import type { LoopDelay } from './loop-delay.js';
+
+/** The figures that tell of it. */
+export interface Symptoms extends Pick<
+  WireFigures,
+  'retries' | 'firstByteMs' | 'attemptMs' | 'firstAttempts'
+> {
+  readonly costMs: CostFigures;
+  readonly limiter: {
+    readonly waits: number;
+    readonly refusals: number;
+    readonly refusalsPerHour: number;
+    readonly buckets: Readonly<Record<string, { readonly waitedMs: number; readonly isChosen: boolean }>>;
+  };
+  readonly dns: { readonly misses: number; readonly failures: number; readonly ms: number };
+  readonly loopDelayMs: LoopDelay['figures'];
+}
+
+/** The flags that may be in the way. Times are milliseconds. */
+interface Knobs {
+  readonly concurrency: { readonly kind: 'fixed' | 'auto' };
+  readonly 'connect-timeout': number;
+  readonly 'headers-timeout': number;
+  readonly 'idle-timeout': number;
+  readonly 'total-timeout': number;
+  readonly 'breaker-open': number;
+  readonly 'pool-limit': number | undefined;
+  readonly 'pool-limit-per-host': number | undefined;
+  readonly 'request-interval': number | undefined;
+  readonly 'requests-per-minute': number | undefined;
+  readonly limits: readonly { readonly bucket: string; readonly text: string }[] | undefined;
+}
+
+export interface Diagnosed {
+  readonly network: Symptoms;
+  readonly knobs: Knobs;
+  readonly elapsedMs: number;
+}
+
+/** Costs are told from this part of a run on, and from a second on: shorter ones trouble no user. */
+const TOLD_SHARE = 0.1;
+const TOLD_MS = 1000;
+/** From this part of a run on a flag is named. */
+const BOTTLENECK_SHARE = 0.25;
+
+/** Costs in numbers, and the largest of them with its flag. A run that nothing held up has no line. */
+export function diagnosisLines(run: Diagnosed): string[] {
+  return [...limiterLines(run), ...retryLines(run), ...nameLines(run), ...bottleneckLines(run)];
+}
+
+function limiterLines(run: Diagnosed): string[] {
+  const { waits, refusals, refusalsPerHour } = run.network.limiter;
+  const { permit = 0, pause = 0 } = run.network.costMs.waits;
+  return [
+    ...(isTold(run, permit + pause)
+      ? [`  waited     for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`]
+      : []),
+    ...(refusals > 0
+      ? [
+          `  refused    ${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`,
+        ]
+      : []),
+  ];
+}
+
+function retryLines(run: Diagnosed): string[] {
+  const { retries, costMs } = run.network;
+  const lost = costMs.waits;
+  const waited =
+    (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
+  const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
+  if (!isTold(run, waited + failed)) return [];
+  const helped = `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success`;
+  return [`  retries    ${helped}; failed attempts and waits cost ${partText(run, waited + failed)}`];
+}
+
+function nameLines(run: Diagnosed): string[] {
+  const { misses, failures, ms } = run.network.dns;
+  if (!isTold(run, ms)) return [];
+  const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
+  return [`  names      ${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}`];
+}
+
+interface Bottleneck {
+  readonly ms: number;
+  readonly what: string;
+  readonly advice: string;
+}
+
+function bottleneckLines(run: Diagnosed): string[] {
+  const [worst] = [...waitBottlenecks(run), ...timeoutBottlenecks(run), ...cpuBottlenecks(run)].toSorted(
+    (one, other) => other.ms - one.ms,
+  );
+  if (worst === undefined || !isTold(run, worst.ms, BOTTLENECK_SHARE)) return [];
+  const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
+  return [`  bottleneck ${worst.what}, ${share} % of the run: ${worst.advice}`];
+}
+
+function waitBottlenecks(run: Diagnosed): Bottleneck[] {
+  const { network, knobs } = run;
+  const told: Readonly<Partial<Record<Wait, Omit<Bottleneck, 'ms'>>>> = {
+    permit: limit(run),
+    pause: {
+      what: 'refusals by a limit of the host (429, 418)',
+      advice: 'a lower --requests-per-minute stays below that limit',
+    },
+    socket: { what: `--pool-limit ${knobs['pool-limit']}`, advice: MORE_SOCKETS },
+    'socket-of-host': { what: `--pool-limit-per-host ${knobs['pool-limit-per-host']}`, advice: MORE_SOCKETS },
+    'retry-budget': {
+      what: 'retries that waited, because too many requests failed',
+      advice:
+        knobs.concurrency.kind === 'fixed'
+          ? 'a lower --concurrency, or auto, asks no more of the host than it serves'
+          : 'the host is in trouble, no flag changes that',
+    },
+    'back-off': {
+      what: 'waits before retries',
+      advice: 'a shorter --retry-delay or --retry-max-delay asks again sooner',
+    },
+    'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
+    breaker: {
+      what: `--breaker-open ${durationText(knobs['breaker-open'])}`,
+      advice: 'a shorter one asks a host that failed again sooner',
+    },
+  };
+  return (Object.entries(told) as [Wait, Omit<Bottleneck, 'ms'>][]).map(([what, said]) => ({
+    ...said,
+    ms: network.costMs.waits[what] ?? 0,
+  }));
+}
+
+const MORE_SOCKETS = 'a higher one lets more requests go at once';
+
+/** The limit of the bucket for which requests waited longest. */
+function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
+  const [longest] = Object.entries(network.limiter.buckets).toSorted(
+    ([, one], [, other]) => other.waitedMs - one.waitedMs,
+  );
+  if (longest === undefined) return { what: 'a limit', advice: 'no flag raises it' };
+  const [name, { isChosen }] = longest;
+  const flag = isChosen ? limitFlag(knobs, name) : undefined;
+  return flag === undefined
+    ? { what: `the limit of the venue for ${name}`, advice: 'no flag raises it' }
+    : { what: flag, advice: 'it is below the limit of the venue; more goes through when it is raised' };
+}
+
+function limitFlag(knobs: Knobs, name: string): string | undefined {
+  const own = knobs.limits?.findLast(({ bucket }) => bucket === name);
+  if (own !== undefined) return `--limits ${own.text}`;
+  const { 'request-interval': interval = 0, 'requests-per-minute': perMinute } = knobs;
+  if (perMinute !== undefined && perMinute * interval < 60_000) return `--requests-per-minute ${perMinute}`;
+  return interval > 0 ? `--request-interval ${durationText(interval)}` : undefined;
+}
+
+const TIMEOUTS = [
+  'connect-timeout',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+] as const satisfies ErrorCode[];
+
+/**
+ * Retries that help show that single requests hang: they are given up sooner. Answers that take as long as the timeout, or
+ * retries that do not help, show that the host is slow.
+ */
+function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
+  const { retries, firstByteMs, attemptMs, costMs } = network;
+  const isHelped = retries.requests > 0 && retries.succeeded * 2 >= retries.requests;
+  const usual = { 'headers-timeout': firstByteMs.p99, 'total-timeout': attemptMs.p99 };
+  return TIMEOUTS.map((flag) => {
+    const usualMs = flag in usual ? usual[flag as keyof typeof usual] : 0;
+    const isHanging = isHelped && usualMs * 2 < knobs[flag];
+    return {
+      ms: costMs.failures[flag] ?? 0,
+      what: `--${flag} ${durationText(knobs[flag])}`,
+      advice: isHanging
+        ? `a shorter one gives up requests that hang sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
+        : 'a longer one waits for a host that is slow',
+    };
+  });
+}
+
+/** The event loop is busy most of the time, and its work comes late. */
+const LATE_MS = 50;
+const BUSY_SHARE = 0.75;
+/** The start of a process is work for the CPU. */
+const LONG_RUN_MS = 10_000;
+
+function cpuBottlenecks({ network, elapsedMs }: Diagnosed): Bottleneck[] {
+  const { p99, busyShare } = network.loopDelayMs;
+  if (elapsedMs < LONG_RUN_MS || p99 <= LATE_MS || busyShare < BUSY_SHARE) return [];
+  return [
+    {
+      ms: busyShare * elapsedMs,
+      what: `the CPU: this process came up to ${durationText(p99)} late to its own work and was busy`,
+      advice: 'more CPU makes it faster; no flag does',
+    },
+  ];
+}
+
+function isTold({ elapsedMs }: Diagnosed, ms: number, share = TOLD_SHARE): boolean {
+  return ms >= TOLD_MS && ms > elapsedMs * share;
+}
+
+function partText({ elapsedMs }: Diagnosed, ms: number): string {
+  return `${durationText(ms)} of ${durationText(elapsedMs)}`;
+}
+
+/** Below so many, and below this share, failures are no sign: usually one of a thousand first attempts fails. */
+const FAILURES_TO_TELL = 10;
+const FIRST_SHARE = 0.01;
+
+/** A failure rate that successful retries hide. */
+export function firstAttemptWarning({ firstAttempts }: Pick<Symptoms, 'firstAttempts'>): string | undefined {
+  const { requests, failed } = firstAttempts;
+  if (failed < FAILURES_TO_TELL || failed < requests * FIRST_SHARE) return undefined;
+  const percent = Math.round((failed / requests) * 1000) / 10;
+  return `${percent} % of first attempts failed (${numberText(failed)} of ${numberText(requests)} requests), usual is 0.1 %: the host or the network is in trouble, also where retries help`;
+}
