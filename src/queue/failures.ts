@@ -8,8 +8,6 @@ import { RecentShare } from './recent-share.js';
 const USUAL_SHARE = 0.1;
 /** Results at the lower level that tell whether its share is lower too. */
 export const RESULTS_AFTER_RETREAT = 60;
-/** A lower level that fails this part of the share above, or more, fails as often. */
-const SAME_SHARE = 0.6;
 /** A host that refuses more than this is full, however few are in flight. */
 const MOST_OF_A_BAD_DAY = 0.5;
 
@@ -91,14 +89,13 @@ export class Failures {
     const { results, share } = this.recent;
     // A host that answers none is down, whatever it is asked.
     if (before === undefined || results < RESULTS_AFTER_RETREAT || share === 1) return undefined;
-    const shareBefore = before.bad / before.results;
-    if (share < shareBefore * SAME_SHARE || !this.recent.exceeds(this.#usual, 0)) {
+    if (!this.recent.exceeds(this.#usual, 0)) {
       this.#retreat = undefined;
       return undefined;
     }
     if (this.#mayBeFull && share > MOST_OF_A_BAD_DAY) return 'again';
     this.#retreat = undefined;
-    this.#usual = Math.max(this.#usual, share, shareBefore);
+    this.#usual = Math.max(this.#usual, share);
     this.#harmlessUpTo = Math.max(this.#harmlessUpTo, before.top);
     return { backTo: before.top };
   }

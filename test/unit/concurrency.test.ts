@@ -110,6 +110,26 @@ describe('Concurrency', () => {
     expect(concurrency.retreats).toBe(0);
   });
 
+  it('falls to as many as were served also when others are sent in the moment of the retreat', () => {
+    const concurrency = new Concurrency({ choice: AUTO, start: START });
+    const sent = (requests: number): void => {
+      for (let request = 0; request < requests; request += 1) concurrency.onBegun();
+    };
+    const end = (requests: number, sign: Pick<LoadSign, 'sentAt' | 'endedAt' | 'result'>): void => {
+      for (let request = 0; request < requests; request += 1)
+        concurrency.onEnded({ ...sign, isObject: true, isLate: false });
+    };
+    sent(60);
+    for (let refused = 0; refused < 50; refused += 1) {
+      end(1, { sentAt: 0, endedAt: 5, result: 'refused' });
+      sent(1);
+    }
+    expect(concurrency.limit).toBe(21);
+    end(10, { sentAt: 0, endedAt: 300, result: 'good' });
+    end(50, { sentAt: 5, endedAt: 301, result: 'refused' });
+    expect(concurrency.limit).toBeLessThanOrEqual(10);
+  });
+
   it('falls once while the host answers nothing at all, and is back as soon as it answers', () => {
     const concurrency = new Concurrency({ choice: AUTO, start: START });
     let now = 0;
