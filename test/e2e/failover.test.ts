@@ -1,12 +1,15 @@
 /** The archive and REST stand in for each other: `vision --fill rest` and `metrics --join archive` while one of them is down. */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { manifestLines, parquetDigests } from '../helpers/lake.js';
-import { publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
-import { daysBetween, joinedScene } from '../helpers/metrics-scene.js';
+import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
+import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
+import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene, SceneOptions } from '../helpers/metrics-scene.js';
+import { serverError } from '../helpers/rest-venue-answers.js';
+import { DAY_MS } from '../helpers/rest-venue-types.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
@@ -28,12 +31,16 @@ async function scene(more: Partial<SceneOptions> = {}): Promise<JoinedScene> {
 const FILL = ['vision', '--dataset', 'klines', '--interval', '1h', '--symbols', 'BTCUSDT', '--fill', 'rest'];
 const JOIN = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join', 'archive'];
 const SIX_DAYS = ['--days', '6'];
+/** A run that waited for the breaker would never end. */
+const PATIENT = ['--breaker-open', '1h', '--max-wait', '2h'];
+/** Each request for itself: the breaker stays closed. */
+const NO_BREAKER = ['--breaker-failures', '1000'];
 
 /** Each verb with the days that its archive has. */
 const VERBS = [
   {
     name: 'vision --fill rest',
-    line: [...FILL, ...SIX_DAYS],
+    line: [...FILL, ...SIX_DAYS, ...PATIENT],
     series: KLINES,
     publish: (folder: string) => {
       for (const day of days) publishKlines(folder, BTC, '1h', 3_600_000, day);
@@ -41,7 +48,7 @@ const VERBS = [
   },
   {
     name: 'metrics --join archive',
-    line: [...JOIN, ...SIX_DAYS],
+    line: [...JOIN, ...SIX_DAYS, ...PATIENT],
     series: METRICS,
     publish: (folder: string) => {
       for (const day of days) publishMetrics(folder, BTC, day);
@@ -121,4 +128,280 @@ describe.each(VERBS)('$name while the archive answers 503', ({ line, series, pub
       expect(fourth.stderr).toContain('to fetch   nothing');
     },
   );
+});
+
+/** By period: where its rows are from. */
+function sources({ lake }: JoinedScene, series: string): string[] {
+  const last = new Map(
+    manifestLines(join(lake, 'binance', series))
+      .filter(({ kind }) => kind === 'object')
+      .map((line) => [String(line['period']), line] as const),
+  );
+  const sourceOf = (line: Record<string, unknown>): string =>
+    line['verified'] !== 'rest' ? 'archive' : line['archiveFailed'] === undefined ? 'REST' : 'REST instead';
+  return [...last]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([period, line]) => `${period} ${sourceOf(line)}`);
+}
+
+function dayText(day: number): string {
+  return new Date(day).toISOString().slice(0, 10);
+}
+
+/** Objects of these periods answer 503, as often as told; their sidecars answer. */
+function refusePeriods({ archive }: JoinedScene, periods: readonly string[], times = Infinity): void {
+  const refused = new Map<string, number>();
+  archive.fault = (path, _, response) => {
+    if (!periods.some((period) => path.endsWith(`-${period}.zip`))) return false;
+    const count = (refused.get(path) ?? 0) + 1;
+    refused.set(path, count);
+    if (count > times) return false;
+    response.writeHead(503).end();
+    return true;
+  };
+}
+
+describe('vision --fill rest', () => {
+  it('asks REST only for the days of a month that the archive did not give, in one file with the others', async () => {
+    const opened = await scene();
+    const { run, folder, lake } = opened;
+    for (const day of days) publishKlines(folder, BTC, '1h', 3_600_000, day);
+    refusePeriods(opened, ['2026-11-17', '2026-11-18']);
+    const result = await run([...FILL, ...SIX_DAYS, ...NO_BREAKER]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
+    expect(result.stderr).toContain('2 from REST: the archive did not answer');
+    expect(sources(opened, KLINES)).toEqual(
+      days.map((day, index) => `${dayText(day)} ${index === 2 || index === 3 ? 'REST instead' : 'archive'}`),
+    );
+    // Both days together.
+    const [first] = opened.venue.log;
+    expect(first?.query.get('startTime')).toBe(String(days[2]));
+    expect(first?.query.get('endTime')).toBe(String((days[4] ?? 0) - 1));
+    expect(await rowsOf(lake, KLINES)).toHaveLength(6 * 24);
+
+    takeDown(opened, undefined);
+    const before = opened.archive.requests.length;
+    const second = await run([...FILL, ...SIX_DAYS]);
+    expect(second.stderr).toContain('2 ok, 4 skipped in');
+    const zips = opened.archive.requests.slice(before).filter((path) => path.endsWith('.zip'));
+    expect(zips.map((path) => path.slice(-14, -4)).sort()).toEqual(['2026-11-17', '2026-11-18']);
+    expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
+  });
+
+  it('takes an object from an archive that answers again in a further round, and not from REST', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    refusePeriods(opened, days.map(dayText), 4);
+    const result = await opened.run([...FILL, '--days', '2', ...NO_BREAKER]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('2 ok in')]);
+    expect(result.stderr).not.toContain('from REST');
+    expect(rowRequests(opened)).toEqual([]);
+  });
+
+  it('asks REST for an object whose host answers all others, after the last round', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    // Its sidecar answers.
+    opened.archive.fault = (path, _, response) => {
+      if (!path.endsWith('-2026-11-17.zip')) return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER, '--json']);
+    expect(result.code).toBe(0);
+    expect(result.events.filter(({ event }) => event === 'round')).toHaveLength(3);
+    expect(sources(opened, KLINES).filter((line) => line.endsWith('REST instead'))).toEqual([
+      '2026-11-17 REST instead',
+    ]);
+  });
+
+  it('takes a whole month from REST, and lets the monthly object replace it', async () => {
+    const opened = await scene();
+    const october = Date.parse('2026-10-01');
+    const publishMonth = (folder: string): void => {
+      publishKlines(folder, BTC, '1h', 3_600_000, october, { days: 31 });
+    };
+    publishMonth(opened.folder);
+    takeDown(opened, 'all');
+    const line = [...FILL, '--from', '2026-10-01', '--to', '2026-10-31', ...PATIENT];
+    const first = await opened.run(line);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('1 ok in')]);
+    expect(sources(opened, KLINES)).toEqual(['2026-10 REST instead']);
+    takeDown(opened, undefined);
+    expect((await opened.run(line)).stderr).toContain('1 ok in');
+    expect(await parquetDigests(opened.lake)).toEqual(await undisturbed(line, publishMonth));
+  });
+
+  it('fails what REST cannot give for the reason of the archive, with its keys in the report', async () => {
+    const opened = await scene();
+    const month = Date.parse('2026-10-01');
+    for (let day = month; day < Date.parse('2026-11-21'); day += DAY_MS)
+      publishMetrics(opened.folder, BTC, day);
+    takeDown(opened, 'objects');
+    const line = ['vision', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--fill', 'rest', ...NO_BREAKER];
+    const result = await opened.run([...line, '--from', '2026-10-20', '--to', '2026-10-23', '--json']);
+    // REST keeps 30 days, and the first of them is not whole.
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('1 ok, 3 failed')]);
+    expect(sources(opened, METRICS)).toEqual(['2026-10-23 REST instead']);
+    const failed = result.events.filter(({ outcome }) => outcome === 'failed');
+    expect(failed.map(({ key, code }) => [String(key).slice(-14), code])).toEqual(
+      ['2026-10-20', '2026-10-21', '2026-10-22'].map((day) => [`${day}.zip`, 'http-server-error']),
+    );
+  });
+
+  it('fails for the reason of the archive where REST has no such symbol, and is retried at the archive', async () => {
+    const opened = await scene({ symbols: [{ symbol: 'ETHUSDT', host: 'fapi' }] });
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    takeDown(opened, 'objects');
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER, '--retries', '0']);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed, http-server-error')]);
+    expect(result.stderr).toContain('answered 503');
+    // A report of such a run is one of the archive's objects.
+    const [report = ''] = filesBelow(join(opened.lake, 'failures'));
+    takeDown(opened, undefined);
+    const again = await opened.run(['retry', join(opened.lake, 'failures', report)]);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
+  });
+
+  it('asks REST where nothing listens for the archive, also without a listing', async () => {
+    const opened = await scene();
+    const nowhere = ['--archive-url', 'http://127.0.0.1:9'];
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...PATIENT, ...nowhere]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
+    expect(sources(opened, KLINES)).toHaveLength(6);
+  });
+
+  it('asks REST while the archive bans this address, also in the next run', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    opened.archive.fault = (path, _, response) => {
+      if (path.includes('prefix=')) return false;
+      response.writeHead(429, { 'retry-after': '3600' }).end();
+      return true;
+    };
+    const state = { env: { CRYPTODL_STATE_DIR: join(scratch, randomUUID()) } };
+    const [yesterday, ...more] = [['--days', '1'], SIX_DAYS];
+    const first = await opened.run([...FILL, ...(yesterday ?? [])], state);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('1 from REST')]);
+    const asked = opened.archive.objectRequests().length;
+    const second = await opened.run([...FILL, ...more.flat()], state);
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('5 ok, 1 skipped in')]);
+    expect(opened.archive.objectRequests()).toHaveLength(asked);
+    // Without the other source a run is refused.
+    expect((await opened.run(['vision', '--days', '1'], state)).code).toBe(7);
+  });
+
+  it('looks again at days before the range that REST stands in for', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    takeDown(opened, 'objects');
+    await opened.run([...FILL, ...SIX_DAYS]);
+    takeDown(opened, undefined);
+    const result = await opened.run([...FILL, '--days', '1', '--recheck-days', '2']);
+    expect(result.stderr).toContain('6 ok in');
+    expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
+  });
+
+  it('keeps rows of the archive whose new revision cannot be had, and that run fails', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    await opened.run([...FILL, ...SIX_DAYS]);
+    publishKlines(opened.folder, BTC, '1h', 3_600_000, days[2] ?? 0, { lacks: [3] });
+    takeDown(opened, 'objects');
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER]);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('5 skipped, 1 failed')]);
+    expect(rowRequests(opened)).toEqual([]);
+    expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
+  });
+
+  it('is what it takes: without it REST is not asked, and the run fails', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    takeDown(opened, 'objects');
+    const line = FILL.filter((word) => word !== '--fill' && word !== 'rest');
+    const result = await opened.run([...line, ...SIX_DAYS, ...NO_BREAKER]);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
+    expect(rowRequests(opened)).toEqual([]);
+  });
+
+  it('leaves an object that is listed and not there absent', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    opened.archive.fault = (path, _, response) => {
+      if (!path.includes('-2026-11-17.zip')) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    const result = await opened.run([...FILL, ...SIX_DAYS]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('5 ok, 1 absent')]);
+    expect(rowRequests(opened)).toEqual([]);
+  });
+});
+
+describe('metrics --join archive', () => {
+  it('takes months of funding rates and days of the running month from REST while nothing of the archive answers', async () => {
+    const opened = await scene();
+    const publishBoth = (folder: string): void => {
+      for (const month of ['2026-09-01', '2026-10-01']) publishFunding(folder, BTC, Date.parse(month));
+    };
+    publishBoth(opened.folder);
+    takeDown(opened, 'all');
+    const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];
+    const first = await opened.run([...line, '--from', '2026-09-01', ...PATIENT]);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('22 ok in')]);
+    const series = 'um/fundingRate/symbol=BTCUSDT';
+    expect(sources(opened, series).slice(0, 3)).toEqual([
+      '2026-09 REST instead',
+      '2026-10 REST instead',
+      '2026-11-01 REST',
+    ]);
+    takeDown(opened, undefined);
+    const second = await opened.run([...line, '--from', '2026-09-01']);
+    expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('2 ok, 20 skipped in')]);
+    expect(await parquetDigests(opened.lake)).toEqual(
+      await undisturbed([...line, '--from', '2026-09-01'], publishBoth),
+    );
+  });
+
+  it.each([
+    ['answers 503', { disturb: () => serverError(503) }],
+    ['does not serve this place', { restricted: ['fapi'] as const }],
+  ])('takes what the archive has where REST %s', async (_, options) => {
+    const opened = await scene(options);
+    for (const day of days) publishMetrics(opened.folder, BTC, day);
+    const result = await opened.run([...JOIN, ...SIX_DAYS, ...PATIENT]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
+    expect(result.stderr).toContain("the archive's symbols are taken instead");
+  });
+
+  it('takes what the archive has while REST bans this address, and leaves the rest undone', async () => {
+    const opened = await scene({ isTicking: true });
+    for (const day of days.slice(0, 4)) publishMetrics(opened.folder, BTC, day);
+    opened.venue.ban(3_600_000);
+    const state = { env: { CRYPTODL_STATE_DIR: join(scratch, randomUUID()) } };
+    for (const outcomes of ['4 ok, 2 failed', '4 skipped, 2 failed']) {
+      const result = await opened.run([...JOIN, ...SIX_DAYS], state);
+      expect([result.code, result.stderr]).toEqual([7, expect.stringContaining(outcomes)]);
+    }
+    expect(opened.venue.log).toHaveLength(1);
+  });
+
+  it('commits the days of the archive before it waits for REST', async () => {
+    const opened = await scene({
+      disturb: ({ path }) => (path.endsWith('exchangeInfo') ? undefined : serverError(503)),
+    });
+    for (const day of days.slice(0, 4)) publishMetrics(opened.folder, BTC, day);
+    const result = await opened.run([
+      ...JOIN,
+      ...SIX_DAYS,
+      '--breaker-open',
+      '1h',
+      '--max-wait',
+      '1s',
+      '--json',
+    ]);
+    expect([result.code, result.stderr]).toEqual([7, expect.stringContaining('4 ok, 2 failed')]);
+    const names = result.events.map(({ event }) => event);
+    expect(names.indexOf('partition')).toBeLessThan(names.indexOf('round'));
+  });
 });
