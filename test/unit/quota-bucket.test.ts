@@ -278,3 +278,25 @@ describe('a bucket with a rate', () => {
     expect(granted).toHaveLength(1);
   });
 });
+
+describe('a bucket whose waits another source may save', () => {
+  it('refuses a longer pause while that is so, and waits for it after', async () => {
+    const clock = new VirtualClock();
+    let longestWaitMs = 10_000;
+    const meter = new RateMeter({ permitsPerSecond: 100, burst: 1 }, clock.monotonic());
+    const options = { clock, name: 'archive', meter, maxWaitMs: HOUR_MS, longestWaitMs: () => longestWaitMs };
+    const bucket = new QuotaBucket(options);
+    const take = (): Promise<void> => bucket.take({ weight: 1, priority: 'normal' }, never);
+    bucket.pause(10_000);
+    const waiting = take();
+    expect(() => {
+      bucket.pause(10_001);
+    }).toThrow('asked to wait');
+    await expect(waiting).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
+    await expect(take()).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
+    longestWaitMs = Number.POSITIVE_INFINITY;
+    const patient = take();
+    await clock.advance(10_001);
+    await expect(patient).resolves.toBeUndefined();
+  });
+});

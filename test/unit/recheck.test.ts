@@ -10,6 +10,7 @@ const day = (text: string): number => parseDay(text) ?? Number.NaN;
 const TODAY = day('2026-11-20');
 
 interface Given {
+  /** Those that end in `*` came from REST because the archive did not answer. */
   readonly held?: readonly string[];
   readonly absent?: readonly Partial<AbsentLine>[];
   readonly revisions?: 'check' | 'ignore' | 'only';
@@ -26,7 +27,10 @@ function lookedAt({
   asked = ['2026-11-19', '2026-11-19'],
 }: Given): string[] {
   const held = new Held();
-  for (const label of labels) held.add(objectLine(label, {}));
+  for (const label of labels) {
+    const substituted = { verified: 'rest', archiveFailed: 'http-server-error' } as const;
+    held.add(objectLine(label.replace('*', ''), label.endsWith('*') ? substituted : {}));
+  }
   const absences = new Absences();
   const line = { v: 1, kind: 'absent', cadence: 'daily', asked: 1, tool: 'test' } as const;
   const at = '2026-11-15T00:00:00Z';
@@ -50,6 +54,13 @@ describe('what is looked at again', () => {
     expect(lookedAt({ held: ['2026-11-15'], absent: [{ first: '2026-11-17', reason: 'delisted' }] })).toEqual(
       ['2026-11-15 2026-11-16', '2026-11-18 2026-11-19'],
     );
+  });
+
+  it('is what REST stands in for, however old', () => {
+    expect(lookedAt({ held: ['2026-09-03*', '2026-09-04'] })).toEqual([
+      '2026-09-03 2026-09-03',
+      '2026-11-19 2026-11-19',
+    ]);
   });
 
   it('is a whole month where a month is held', () => {

@@ -4,7 +4,7 @@ import { dayText, monthOf, monthStart, periodText } from '../../src/calendar.js'
 import { Held } from '../../src/lake/manifest.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
-import { chooseFromRest, fillFromRest, joinPeriods } from '../../src/plan/rest-periods.js';
+import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
 import type { AbsenceReason, Grain, PartitionPlan, Series, Task } from '../../src/task.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
@@ -415,3 +415,93 @@ describe('periods that are asked for together', () => {
     );
   });
 });
+
+describe('what REST stands in for while the archive does not answer', () => {
+  const LISTED = (label: string, held?: ObjectLine): Choice => ({
+    period: period(label),
+    absent: 'hole',
+    listed: { key: `${label}.zip`, period: period(label) },
+    ...(held === undefined ? {} : { held }),
+  });
+  const substituteOf = (label: string, given: Given = {}, held?: string): Choice['substitute'] => {
+    const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
+    const line = held === undefined ? undefined : lineOf(held);
+    const choices = new Map([['2024-02', [LISTED(label, line)]]]);
+    return fillFromRest(context, choices).get('2024-02')?.[0]?.substitute;
+  };
+
+  it('is a day or a month that the archive lists, with the key of REST', () => {
+    for (const label of ['2024-02-07', '2024-02'])
+      expect(substituteOf(label)).toEqual({
+        key: expect.stringMatching(/^rest\//),
+        period: period(label),
+        rest: { ...spanOf(label), otherwise: 'hole', fills: true },
+      });
+  });
+
+  it('is open when its last rows may come yet', () => {
+    expect(substituteOf('2024-02-07', { settledTo: day('2024-02-07') })).toMatchObject({
+      rest: { open: true },
+    });
+  });
+
+  it.each([
+    ['too large', '2024-02', { substitutes: () => false }, undefined],
+    ['before what REST keeps', '2024-02-07', { from: day('2024-02-08') }, undefined],
+    ['a month that REST keeps the end of', '2024-02', { from: day('2024-02-08') }, undefined],
+    ['not over', '2024-02', { to: day('2024-02-20') }, undefined],
+    ['held from the archive', '2024-02-07', {}, '2024-02-07'],
+  ] as const)('is nothing that is %s', (_, label, given, held) => {
+    const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
+    const listed = LISTED(label, held === undefined ? undefined : lineOf(held));
+    expect(fillFromRest(context, new Map([['2024-02', [listed]]])).get('2024-02')).toEqual([listed]);
+  });
+
+  it('is what is held from REST already, also day by day, unless it is open', () => {
+    expect(substituteOf('2024-02-07', {}, '2024-02-07*')).toBe('held');
+    const all = days('2024-02-01', '2024-03-01').map((label) => `${label}*`);
+    expect(substituteOf('2024-02', { held: all })).toBe('held');
+    expect(substituteOf('2024-02', { held: all.slice(1) })).toMatchObject({ period: period('2024-02') });
+    const open: ObjectLine = { ...lineOf('2024-02-07*'), open: true };
+    const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true });
+    const found = fillFromRest(context, new Map([['2024-02', [LISTED('2024-02-07', open)]]]));
+    expect(found.get('2024-02')?.[0]?.substitute).toMatchObject({ period: period('2024-02-07') });
+  });
+
+  it('is marked with how the archive failed, joined with its neighbours, and knows what it stands for', () => {
+    const failure = { code: 'http-server-error', message: 'down', attempts: 3 } as const;
+    const task = (label: string, substitute: Task['substitute']): Task => ({
+      series: SERIES,
+      object: { key: `${label}.zip`, period: period(label) },
+      action: { kind: 'fetch' },
+      failure,
+      ...(substitute === undefined ? {} : { substitute }),
+    });
+    const tasks = [
+      task('2024-02-07', substituteOf('2024-02-07')),
+      task('2024-02-08', substituteOf('2024-02-08')),
+      task('2024-02-09', 'held'),
+    ];
+    const plan: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-02', tasks };
+    const [first, second, held] = substitutedPlan(plan).tasks;
+    const span = { from: day('2024-02-07'), to: day('2024-02-09') };
+    for (const found of [first, second])
+      expect(found?.object.rest).toMatchObject({ ...span, archiveFailed: 'http-server-error' });
+    expect([first?.standsFor?.key, first?.failure]).toEqual(['2024-02-07.zip', failure]);
+    expect(held?.action).toEqual({ kind: 'skip', archiveFailed: 'http-server-error' });
+  });
+
+  it('fills what was not found by probing, before the first that was', () => {
+    const context = contextOf({ mode: 'fill', hasMonths: false });
+    const unknown: Choice = { period: period('2024-02-07'), absent: 'not-listed-yet' };
+    const fill = (choice: Choice): Record<string, string[]> =>
+      saidBy(fillFromRest(context, new Map([['2024-02', [choice]]])));
+    expect(fill({ ...unknown, isProbed: true })).toEqual({ '2024-02': ['2024-02-07'] });
+    expect(fill(unknown)).toEqual({ '2024-02': ['2024-02-07 not-listed-yet'] });
+  });
+});
+
+function spanOf(label: string): { from: number; to: number } {
+  const { from, to } = period(label);
+  return { from, to };
+}

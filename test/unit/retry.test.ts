@@ -6,6 +6,7 @@ import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/f
 import type { RetryEvent } from '../../src/errors.js';
 import { breaker } from '../../src/retry/breaker.js';
 import { retryBudget } from '../../src/retry/budget.js';
+import { Failover } from '../../src/retry/failover.js';
 import { retry } from '../../src/retry/retry.js';
 import type { RetryOptions } from '../../src/retry/retry.js';
 import { Throttle } from '../../src/throttle/throttle.js';
@@ -526,5 +527,48 @@ describe('D22 an address that is refused', () => {
     expect(error.code).toBe('wait-too-long');
     expect(error.message).toContain('--max-wait');
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe('a request ahead of another source', () => {
+  const failover = new Failover(true);
+
+  it.each(['breaker-open', 'address-blocked'] as const)('does not wait after %s', async (code) => {
+    const { asked, response } = await run([{ code, retryAfterMs: 1000 }, 200], { failover });
+    await expect(response).rejects.toMatchObject({ code });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('waits as long as a host asks for, up to ten seconds', async () => {
+    const short = await run([{ code: 'http-server-error', retryAfterMs: 10_000 }, 200], { failover });
+    expect((await short.response).status).toBe(200);
+    const long = await run([{ code: 'http-server-error', retryAfterMs: 10_001 }, 200], { failover });
+    await expect(long.response).rejects.toMatchObject({ code: 'http-server-error' });
+  });
+
+  it('waits for limits and bans', async () => {
+    const { response } = await run(['rate-limited', 'banned', 200], { failover });
+    expect((await response).status).toBe(200);
+  });
+
+  it('waits again when no other source is left, or there is none', async () => {
+    const left = new Failover(true);
+    left.isAhead = false;
+    for (const waiting of [left, new Failover(false)]) {
+      const { response } = await run([{ code: 'breaker-open', retryAfterMs: 30_000 }, 200], {
+        failover: waiting,
+      });
+      expect((await response).status).toBe(200);
+    }
+  });
+
+  it('finds no network dead before the other source was asked', async () => {
+    const clock = new VirtualClock();
+    const dead: Fetch = () => Promise.reject(new CryptodlError('connect-failed', 'refused'));
+    const fetch = breaker({ clock, openMs: 30_000, blockedMs: 60_000, ...BREAKER, failover })(dead);
+    const codes: string[] = [];
+    for (let request = 0; request < 6; request += 1)
+      await fetch(REQUEST, context()).catch((error: unknown) => codes.push((error as CryptodlError).code));
+    expect(codes).toEqual([...Array.from({ length: 5 }, () => 'connect-failed'), 'breaker-open']);
   });
 });

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../src/errors.js';
 import { FURTHER_ROUNDS } from '../../src/queue/run-queue.js';
-import type { PartitionPlan } from '../../src/task.js';
+import type { PartitionPlan, Task } from '../../src/task.js';
 import { refusal } from '../helpers/requests.js';
 import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
 
@@ -349,5 +349,134 @@ describe('RunQueue', () => {
     );
     expect(made.failed).toEqual([['bad', 'http-server-error']]);
     expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+});
+
+describe('a queue whose tasks have substitutes', () => {
+  const withSubstitute = (key: string): Task => ({
+    ...task(key),
+    substitute: { ...task(`rest/${key}`).object },
+  });
+  const substituted = (of: PartitionPlan): PartitionPlan => ({
+    ...of,
+    tasks: of.tasks.map((each) =>
+      typeof each.substitute === 'object'
+        ? { ...each, object: each.substitute, standsFor: each.object }
+        : each,
+    ),
+  });
+  const down = (code: ErrorCode = 'http-server-error', rest?: ErrorCode) => {
+    const asked: string[] = [];
+    const download = (_: PartitionPlan, { object: { key } }: Task): Promise<string> => {
+      asked.push(key);
+      const failed = key.startsWith('rest/') ? rest : code;
+      return failed === undefined ? Promise.resolve(key) : Promise.reject(fails(failed));
+    };
+    return { asked, download };
+  };
+
+  it.each([
+    'http-server-error',
+    'breaker-open',
+    'connect-failed',
+    'banned',
+    'rate-limited',
+    'wait-too-long',
+  ] as const)('takes them after a round in which their host said %s', async (code) => {
+    const { asked, download } = down(code);
+    const { run, writes, failed, rounds } = queueOf({
+      download,
+      substituted: (of) => Promise.resolve(substituted(of)),
+    });
+    await run([plan('2024-01', [withSubstitute('a'), withSubstitute('b')])]);
+    expect(asked).toEqual(['a', 'b', 'rest/a', 'rest/b']);
+    expect(writes.map(({ received }) => received)).toEqual([['rest/a', 'rest/b']]);
+    expect([failed, rounds]).toEqual([[], []]);
+  });
+
+  it.each(['zip-broken', 'http-forbidden', 'checksum-mismatch', 'time-over'] as const)(
+    'does not take them after %s',
+    async (code) => {
+      const { asked, download } = down(code);
+      const { run, failed } = queueOf({ download, substituted: (of) => Promise.resolve(substituted(of)) });
+      await run([plan('2024-01', [withSubstitute('a')])]);
+      expect([asked, failed]).toEqual([['a'], [['a', code]]]);
+    },
+  );
+
+  it('asks the host again in the next round when it answers, and takes them after the last round', async () => {
+    const { asked, download } = down();
+    const told: boolean[] = [];
+    const { run, writes, rounds } = queueOf({
+      download,
+      substituted: (of, hasRounds) => {
+        told.push(hasRounds);
+        return Promise.resolve(hasRounds ? undefined : substituted(of));
+      },
+    });
+    await run([plan('2024-01', [withSubstitute('a')])]);
+    expect(asked).toEqual(['a', 'a', 'a', 'a', 'rest/a']);
+    expect([rounds, told]).toEqual([
+      [1, 2, 3],
+      [true, true, true, false],
+    ]);
+    expect(writes.map(({ received }) => received)).toEqual([['rest/a']]);
+  });
+
+  it.each(['symbol-unknown', 'http-server-error', undefined] as const)(
+    'asks the host again for what they do not give (%s), which fails for its reason and by its name',
+    async (why) => {
+      const { asked, download } = down('http-server-error', why ?? 'bug');
+      const { run, failed } = queueOf({
+        download: (of, each) =>
+          each.standsFor !== undefined && why === undefined ? Promise.resolve(undefined) : download(of, each),
+        substituted: (of) => Promise.resolve(substituted(of)),
+      });
+      await run([plan('2024-01', [withSubstitute('a')])]);
+      expect(asked.filter((key) => key === 'a')).toHaveLength(1 + FURTHER_ROUNDS);
+      expect(failed).toEqual([['a', 'http-server-error']]);
+    },
+  );
+
+  it('fails what cannot be written of them for the reason of the host', async () => {
+    const { download } = down();
+    const { run, failed } = queueOf({
+      download,
+      substituted: (of) => Promise.resolve(substituted(of)),
+      write: () => Promise.resolve(new Map([['rest/a', fails('row-malformed')]])),
+    });
+    await run([plan('2024-01', [withSubstitute('a')])]);
+    expect(failed).toEqual([['a', 'http-server-error']]);
+  });
+
+  it('does not make a file anew from them', async () => {
+    const { asked, download } = down();
+    const { run, failed } = queueOf({
+      prepare: (of) => Promise.resolve({ ...of, rebuild: 'damaged' }),
+      download,
+      substituted: (of) => Promise.resolve(substituted(of)),
+    });
+    await run([plan('2024-01', [withSubstitute('a')])]);
+    expect(asked).not.toContain('rest/a');
+    expect(failed).toEqual([['a', 'http-server-error']]);
+  });
+
+  it('begins none of them when nothing new may begin, and tells why their host failed', async () => {
+    const { asked, download } = down();
+    let isOver = false;
+    const { run, failed } = queueOf(
+      {
+        download: (of, each) => {
+          isOver = true;
+          return download(of, each);
+        },
+        substituted: (of) => Promise.resolve(substituted(of)),
+      },
+      4,
+      2,
+      () => (isOver ? fails('time-over') : undefined),
+    );
+    await run([plan('2024-01', [withSubstitute('a')])]);
+    expect([asked, failed]).toEqual([['a'], [['a', 'http-server-error']]]);
   });
 });
