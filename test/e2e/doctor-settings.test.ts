@@ -1,5 +1,7 @@
 /** `cryptodl doctor`: settings of requests from flags, environment and config file, and what the machine allows. */
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
@@ -143,6 +145,8 @@ describe('settings that do not make sense', () => {
     ]);
     expect([lines['pool']?.status, lines['concurrency']?.found]).toEqual(['ok', '20 objects in flight']);
     expect(lines['retries']?.found).not.toContain('--max-wait');
+    const shared = await doctor(['--keep-alive', '0', '--http2', '--fapi-url', 'https://127.0.0.1:1']);
+    expect(shared['pool']?.status).toBe('ok');
   });
 
   it('are found in the environment and in a config file of runs', async () => {
@@ -157,6 +161,30 @@ describe('settings that do not make sense', () => {
     expect(configured['concurrency']?.found).toMatch(/^200 objects/);
     expect(configured['breaker']?.status).toBe('warn');
   });
+});
+
+it('the limits of sockets are those of runs: hosts that do not answer are asked side by side', async () => {
+  const silent = createServer(() => undefined);
+  await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const hosts = ['fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, url]);
+  const timeouts = ['--total-timeout', '2s'];
+  const { events } = await cryptodl([
+    'doctor',
+    '--archive-url',
+    NOWHERE,
+    ...hosts,
+    '--json',
+    ...timeouts,
+    '--pool-limit',
+    '1',
+    '--pool-limit-per-host',
+    '1',
+  ]);
+  silent.closeAllConnections();
+  silent.close();
+  const rest = (events as unknown as Line[]).filter(({ check }) => check === 'rest');
+  expect(rest.map(({ figures }) => figures?.['code'])).toEqual(Array(3).fill('total-timeout'));
 });
 
 describe('what the machine allows', () => {
