@@ -281,10 +281,10 @@ describe('vision --fill rest', () => {
     };
     const state = { env: { CRYPTODL_STATE_DIR: join(scratch, randomUUID()) } };
     const [yesterday, ...more] = [['--days', '1'], SIX_DAYS];
-    const first = await opened.run([...FILL, ...(yesterday ?? [])], state);
+    const first = await opened.run([...FILL, ...PATIENT, ...(yesterday ?? [])], state);
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('1 from REST')]);
     const asked = opened.archive.objectRequests().length;
-    const second = await opened.run([...FILL, ...more.flat()], state);
+    const second = await opened.run([...FILL, ...PATIENT, ...more.flat()], state);
     expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('5 ok, 1 skipped in')]);
     expect(opened.archive.objectRequests()).toHaveLength(asked);
     // Without the other source a run is refused.
@@ -310,6 +310,18 @@ describe('vision --fill rest', () => {
     takeDown(opened, 'objects');
     const result = await opened.run([...FILL, ...SIX_DAYS, ...NO_BREAKER]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('5 skipped, 1 failed')]);
+    expect(rowRequests(opened)).toEqual([]);
+    expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
+  });
+
+  it('rewrites no rows of the archive with those of REST', async () => {
+    const opened = await scene();
+    for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
+    await opened.run([...FILL, ...SIX_DAYS]);
+    takeDown(opened, 'objects');
+    const other = ['--numbers', 'string', '--force', ...NO_BREAKER, '--retries', '0'];
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...other]);
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
     expect(rowRequests(opened)).toEqual([]);
     expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
   });
@@ -361,6 +373,14 @@ describe('metrics --join archive', () => {
     expect(await parquetDigests(opened.lake)).toEqual(
       await undisturbed([...line, '--from', '2026-09-01'], publishBoth),
     );
+  });
+
+  it('takes the days of the running month from REST where no listing tells of the months before', async () => {
+    const opened = await scene();
+    takeDown(opened, 'all');
+    const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];
+    const result = await opened.run([...line, '--from', '2026-11-01', ...PATIENT]);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('20 ok in')]);
   });
 
   it.each([
