@@ -37,8 +37,8 @@ class Recent {
 export class PacedMeter implements Meter {
   readonly #meter: Meter;
   readonly #recent: readonly Recent[];
-  /** How often the paces had requests wait, and how often the meter. */
-  readonly #held = { byPaces: 0, byMeter: 0 };
+  /** Milliseconds that the paces had requests wait, and the meter. */
+  readonly #heldMs = { byPaces: 0, byMeter: 0 };
 
   constructor(meter: Meter, paces: readonly Pace[]) {
     this.#meter = meter;
@@ -58,14 +58,13 @@ export class PacedMeter implements Meter {
   }
 
   get isPaced(): boolean {
-    return this.#held.byPaces > this.#held.byMeter;
+    return this.#heldMs.byPaces > this.#heldMs.byMeter;
   }
 
   take(weight: number, nowMs: number): number {
     const delayMs = Math.max(...this.#recent.map((recent) => recent.delayMs(nowMs)));
     const leftMs = delayMs > 0 ? delayMs : this.#meter.take(weight, nowMs);
-    if (delayMs > 0) this.#held.byPaces += 1;
-    else if (leftMs > 0) this.#held.byMeter += 1;
+    this.#heldMs[delayMs > 0 ? 'byPaces' : 'byMeter'] += leftMs;
     if (leftMs === 0) for (const recent of this.#recent) recent.take(nowMs);
     return leftMs;
   }

@@ -239,6 +239,31 @@ describe('the closing block', () => {
     expect(told(await run(shorter))).toEqual([]);
   });
 
+  it('names a concurrency that is more than the host serves, and not a lower one', async () => {
+    let busy = 0;
+    archive.fault = (path, request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      if (busy >= 2) {
+        response.writeHead(503).end();
+        return true;
+      }
+      busy += 1;
+      response.once('close', () => (busy -= 1));
+      setTimeout(() => {
+        archive.serve(request, response);
+      }, 300);
+      return true;
+    };
+    const patient = ['--breaker-failures', '999', '--retries', '50'];
+    const result = await run(['--concurrency', '30', ...patient]);
+    expect([result.code, told(result).at(-1)]).toEqual([
+      0,
+      expect.stringMatching(/^ {2}bottleneck retries that waited, .* a lower --concurrency, or auto, /),
+    ]);
+    const lower = await run(['--concurrency', '2', ...patient]);
+    expect([lower.code, told(lower)]).toEqual([0, []]);
+  });
+
   it('names the look-ups of a slow resolver', async () => {
     const env = preload(`
       import dns from 'node:dns';

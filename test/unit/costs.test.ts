@@ -127,6 +127,7 @@ describe('the costs of waits', () => {
 
   it.each<[Wait, (clock: VirtualClock) => Layer, CryptodlError[], number]>([
     ['back-off', retried, [failure()], 1000],
+    ['pause', retried, [new CryptodlError('rate-limited', '429')], 500],
     ['retry-after', retried, [failure(7000)], 7000],
     [
       'breaker',

@@ -4,7 +4,7 @@ import { CryptodlError } from '../../src/errors.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
 import { Throttle } from '../../src/throttle/throttle.js';
-import type { ThrottleOptions } from '../../src/throttle/throttle.js';
+import type { Quota, ThrottleOptions } from '../../src/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -94,6 +94,25 @@ describe('throttle', () => {
         listing: { waits: 2, waitedMs: 1000, refusals: 1, isChosen: false },
       },
     });
+  });
+
+  it.each<[string, Quota, boolean]>([
+    ['a rate of ours', { permitsPerSecond: 1, burst: 1 }, false],
+    ['a budget of the server', { permits: 1, windowSeconds: 60 }, false],
+    ['a budget that the user made smaller', { permits: 1, windowSeconds: 60, isChosen: true }, true],
+    ['a pace of the user', { permitsPerSecond: 100, burst: 1, paces: [{ requests: 1, spanMs: 1000 }] }, true],
+    [
+      'a pace of the user above the rate',
+      { permitsPerSecond: 1, burst: 1, paces: [{ requests: 1, spanMs: 1 }] },
+      false,
+    ],
+  ])('tells whether the user chose the limit that requests wait for: %s', async (_, quota, isChosen) => {
+    const clock = new VirtualClock();
+    const throttle = new Throttle({ clock, buckets: { archive: quota }, maxWaitMs: 3_600_000 });
+    const fetch = throttle.layer(() => Promise.resolve(answer()));
+    for (let request = 0; request < 5; request += 1) void fetch(REQUEST, context());
+    await clock.advance(600_000);
+    expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
   });
 
   it('D17 takes a burst of 429 for one refusal', async () => {
