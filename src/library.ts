@@ -40,6 +40,7 @@ const COMMAND_LINE = [
   'ping',
   'join',
   'only',
+  'jobs',
   'at',
   'every',
   'kind',

@@ -175,10 +175,15 @@ export function openLogOf(options: Options, io: Io): Log {
   });
 }
 
-export function openReporter(
-  options: Options,
-  { io, log, job }: { readonly io: Io; readonly log: Log; readonly job?: string },
-): Reporter {
+interface OpenReporter {
+  readonly io: Io;
+  readonly log: Log;
+  readonly job?: string;
+  /** Other jobs print meanwhile. */
+  readonly isBeside?: boolean;
+}
+
+export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar is drawn over and over; nothing else may write to its line.
   const isAlone =
@@ -190,8 +195,10 @@ export function openReporter(
     clock: systemClock,
     json: options.json === true,
     quiet: options.quiet === true,
-    progress: wanted === 'bar' && !isTerminal ? 'plain' : wanted,
+    // Several bars would draw over each other.
+    progress: wanted === 'bar' && (!isTerminal || isBeside) ? 'plain' : wanted,
     log,
+    isBeside,
     ...(job === undefined ? {} : { job }),
   });
 }

@@ -1,4 +1,5 @@
-/** Several runs, one after the other: one report, one closing block, one exit code. */
+/** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
+import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.js';
 import { toCryptodlError } from '../errors.js';
@@ -14,11 +15,12 @@ import type { EndedJob } from '../report/jobs-block.js';
 import type { Log } from '../report/log.js';
 import { sumOfFailed } from '../report/next-step.js';
 import type { ReadReport } from '../report/read-failure-report.js';
+import { Common } from '../run/common.js';
 import { peakMemoryBytes } from '../run/conclude-run.js';
 import { refuseBadReport, sharedReport } from '../run/open-report.js';
 import { readSymbolFile } from '../run/read-symbol-file.js';
 import { cutWarning } from '../run/want-failures.js';
-import { shownPath } from '../shown-path.js';
+import { absolutePath, shownPath } from '../shown-path.js';
 import { complain } from './complain.js';
 import type { Typed } from './complain.js';
 import { openLogOf, openReporter, tellRun } from './download.js';
@@ -50,6 +52,8 @@ interface Shared {
   readonly log: Log;
   readonly report: JobsReport;
   readonly signals: ReturnType<typeof watchSignals>;
+  /** Of jobs side by side. */
+  readonly common: Common | undefined;
 }
 
 /** A job that ends early does not keep the others from their turn; a signal does. */
@@ -67,10 +71,16 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
-    for (const job of jobs) {
+    const most = options['dry-run'] === true ? 1 : options.jobs;
+    const common = most > 1 ? new Common(signals.signal) : undefined;
+    const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
+    await sideBySide(lakes, most, async (index) => {
+      const job = jobs[index];
+      if (job === undefined) return;
       const isOver = signals.signal.aborted;
-      ended.push({ job, told: isOver ? undefined : await runJob(job, { io, typed, log, report, signals }) });
-    }
+      const told = isOver ? undefined : await runJob(job, { io, typed, log, report, signals, common });
+      ended[index] = { job, told };
+    });
     const reportPath = options['dry-run'] === true ? undefined : await report.close();
     const elapsedMs = systemClock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
@@ -82,10 +92,49 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   }
 }
 
-async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Promise<Told> {
+/** One lake has one run at a time. */
+function lakeOf(out: string, home: string | undefined): string {
+  const path = absolutePath(out, home);
+  try {
+    return realpathSync(path);
+  } catch {
+    // It is not there yet, or cannot be used, which is told where it is opened.
+    return path;
+  }
+}
+
+/** So many at once in their order, and those of one lake one after the other. */
+async function sideBySide(
+  lakes: readonly string[],
+  most: number,
+  act: (index: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...lakes.keys()];
+  const busy = new Set<string>();
+  const work = async (): Promise<void> => {
+    for (;;) {
+      // A lake that is busy now goes on with the job that ends there.
+      const at = waiting.findIndex((index) => !busy.has(lakes[index] ?? ''));
+      const [index] = at < 0 ? [] : waiting.splice(at, 1);
+      if (index === undefined) return;
+      const lake = lakes[index] ?? '';
+      busy.add(lake);
+      try {
+        await act(index);
+      } finally {
+        busy.delete(lake);
+      }
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(most, lakes.length) }, work));
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+async function runJob(job: Job, { io, typed, log, report, signals, common }: Shared): Promise<Told> {
   const { name, verb, resolved, failures, blame } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
-  const reporter = openReporter(resolved.options, { io, log: ofJob, job: name });
+  const isBeside = common !== undefined;
+  const reporter = openReporter(resolved.options, { io, log: ofJob, job: name, isBeside });
   const request = {
     resolved,
     surroundings: surroundingsOf(io.environment),
@@ -96,6 +145,7 @@ async function runJob(job: Job, { io, typed, log, report, signals }: Shared): Pr
     verb,
     shareReport: report.ofJob({ job: name, verb }),
     ...(failures === undefined ? {} : { failures }),
+    ...(common === undefined ? {} : { common }),
   };
   try {
     return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job, blame });

@@ -38,10 +38,11 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   run: {
     operand: '<file>',
-    doc: 'run the jobs of a file, one after the other: one report, one exit code',
+    doc: 'run the jobs of a file, one after the other or side by side (--jobs): one report, one exit code',
     examples: [
       'cryptodl run config/jobs.example.yaml',
       'cryptodl run config/jobs.example.yaml --only bars,funding --dry-run',
+      'cryptodl run config/jobs.example.yaml --jobs 3',
     ],
     aka: ['jobs', 'job', 'batch', 'all'],
   },

@@ -103,7 +103,7 @@ const FLAGS = {
     doc: 'names of jobs, with commas: the others are left out',
     parse: parse.text,
     example: 'bars',
-    aka: ['job', 'jobs', 'name', 'names'],
+    aka: ['job', 'name', 'names'],
   }),
   market: defaultedList({
     group: 'What',
@@ -558,6 +558,15 @@ const FLAGS = {
     doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter (default: full)',
     ...oneOf(STRATEGIES),
     example: 'equal',
+  }),
+  jobs: defaulted({
+    group: 'Network',
+    verbs: ['run'],
+    value: 'N',
+    doc: 'jobs side by side; jobs of one lake run one after the other in their order, and limits hold for all jobs together',
+    parse: parse.integer(1),
+    default: '1',
+    aka: ['j', 'parallel', 'workers'],
   }),
   'breaker-open': defaulted({
     group: 'Network',

@@ -22,7 +22,15 @@ export interface JobsFile {
 
 const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
 /** Flags about the run as a whole: there is one terminal, one report, one log. */
-const OF_ALL_JOBS: readonly FlagName[] = ['failures', 'json', 'progress', 'quiet', 'log-file', 'log-level'];
+const OF_ALL_JOBS: readonly FlagName[] = [
+  'failures',
+  'jobs',
+  'json',
+  'progress',
+  'quiet',
+  'log-file',
+  'log-level',
+];
 /** Flags that only mean something when typed. */
 const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 

@@ -22,6 +22,8 @@ export interface Progress {
 export interface ProgressOptions {
   readonly mode: 'bar' | 'plain' | 'none';
   readonly stream: NodeJS.WritableStream;
+  /** Before each plain line; empty where nothing else prints. */
+  readonly label: string;
   readonly clock: Clock;
   readonly state: () => ProgressState;
 }
@@ -67,7 +69,7 @@ function startBar(options: ProgressOptions, text: () => string): Progress {
 
 function startPlain(options: ProgressOptions, text: () => string): Progress {
   const timer = every(options.clock, PLAIN_EVERY_MS, () => {
-    options.stream.write(`${text()}\n`);
+    options.stream.write(`${options.label}${text()}\n`);
   });
   return {
     clear: () => undefined,

@@ -23,6 +23,8 @@ export interface ReporterOptions {
   readonly log: Log;
   /** Which one of several runs this is: named before its first line, and in every event. */
   readonly job?: string;
+  /** Other jobs print meanwhile: each line begins with the name of its job. */
+  readonly isBeside?: boolean;
 }
 
 /** Waits shorter than this are not worth a line. */
@@ -86,6 +88,7 @@ export class Reporter implements Observer {
     const { quiet, progress, stderr, clock } = this.#options;
     this.#progress = startProgress({
       mode: quiet ? 'none' : progress,
+      label: this.#label,
       stream: stderr,
       clock,
       state: () => ({
@@ -163,13 +166,19 @@ export class Reporter implements Observer {
     this.#options.log.close();
   }
 
+  /** Before each line, where other jobs print meanwhile. */
+  get #label(): string {
+    const { job, isBeside } = this.#options;
+    return job === undefined || isBeside !== true ? '' : `[${job}] `;
+  }
+
   #print(lines: readonly string[]): void {
     this.#progress?.clear();
-    const { job, stderr } = this.#options;
-    const title = job === undefined || this.#isTitled ? [] : [`[${job}]`];
+    const { job, isBeside, stderr } = this.#options;
+    const title = job === undefined || isBeside === true || this.#isTitled ? [] : [`[${job}]`];
     this.#isTitled = true;
     // A tab separates cells only in tables for programs; here it is of a name.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
-    printLines(stderr, [...title, ...shown]);
+    printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
   }
 }

@@ -13,6 +13,7 @@ import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../shown-path.js';
 import type { PartitionPlan } from '../task.js';
 import { durationText } from '../units.js';
+import type { Common } from './common.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from './describe-wanted.js';
 import { limitedBuckets } from './limits.js';
@@ -41,6 +42,8 @@ export interface RunRequest {
   readonly startedAt?: number;
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
+  /** With the other jobs of the process. */
+  readonly common?: Common;
   /** For a run that shares its report with others; its own when nothing is said. */
   readonly shareReport?: ShareReport;
   /** Run exactly these once more; without them the options say what is wanted. */

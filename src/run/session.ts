@@ -41,6 +41,7 @@ import { openListing } from './listing-session.js';
 import { warnOfMany } from './limits.js';
 import { listingUrl, runFolder, stateFolder } from './places.js';
 import { socketUse } from './sockets.js';
+import type { Common } from './common.js';
 import { createStack } from './stack.js';
 import type { StackOptions } from './stack.js';
 import { loadVenue } from '../venue/venue.js';
@@ -109,6 +110,8 @@ export interface SessionRequest {
   readonly verb?: Verb;
   readonly tell: (outcome: TaskOutcome) => Promise<void>;
   readonly wire?: Fetch;
+  /** With the other jobs of the process. */
+  readonly common?: Common;
   /** Of the command; from now on when nothing is said. */
   readonly times?: StageTimes;
 }
@@ -243,6 +246,7 @@ function openWire(
     listingUrl: listing,
     proxies: proxiesOf(options.proxy, surroundings),
     wire: request.wire,
+    common: request.common,
     stateFolder: folder,
     isLate: () => loopDelay.isLate(),
   });

@@ -8,7 +8,9 @@ import type { Options } from '../options/flags.js';
 import type { Proxies } from '../options/surroundings.js';
 import type { Costs } from '../report/costs.js';
 import { underWay } from '../throttle/under-way.js';
-import type { createPools, Pools, PoolUse } from '../transport/pool.js';
+import type { UnderWayOptions } from '../throttle/under-way.js';
+import type { Connection, createPools, Pools, PoolUse } from '../transport/pool.js';
+import type { Common } from './common.js';
 
 /** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
 const SPARE_SOCKETS = 8;
@@ -19,16 +21,28 @@ interface SocketOptions {
   readonly options: Options;
   readonly clock: Clock;
   readonly proxies: Proxies;
+  readonly common?: Common | undefined;
 }
 
 /** Undici's own queue would spend the timeouts of those that wait in it. */
-export function withSockets({ options }: Pick<SocketOptions, 'options'>): Layer {
+export function withSockets({ options, common }: Pick<SocketOptions, 'options' | 'common'>): Layer {
   const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
+  const limited = (name: string, limit: UnderWayOptions): Layer => {
+    const make = (): Layer => underWay(limit);
+    return common?.once(`${name} ${limit.most}`, make) ?? make();
+  };
   const ofHost: Layer[] =
     mostPerHost === undefined
       ? []
-      : [underWay({ most: mostPerHost, placeOf: ({ url }) => hostOf(url), wait: 'socket-of-host' })];
-  const ofAll: Layer[] = most === undefined ? [] : [underWay({ most, placeOf: () => '', wait: 'socket' })];
+      : [
+          limited('sockets of a host', {
+            most: mostPerHost,
+            placeOf: ({ url }) => hostOf(url),
+            wait: 'socket-of-host',
+          }),
+        ];
+  const ofAll: Layer[] =
+    most === undefined ? [] : [limited('sockets', { most, placeOf: () => '', wait: 'socket' })];
   return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 
@@ -42,10 +56,16 @@ export function socketsPerHost(options: SocketLimits): number {
   return Math.min(options['pool-limit-per-host'] ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
 }
 
-export function poolOptions({ options, clock, proxies }: SocketOptions): Parameters<typeof createPools>[0] {
+export function poolOptions({
+  options,
+  clock,
+  proxies,
+  common,
+}: SocketOptions): Parameters<typeof createPools>[0] {
   return {
     connections: socketsPerHost(options),
     most: options['pool-limit'],
+    open: common?.once('open sockets', () => new Set<Connection>()),
     keepAliveMs: options['keep-alive'],
     connectTimeoutMs: options['connect-timeout'],
     http2: options.http2 === true,

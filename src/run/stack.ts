@@ -17,6 +17,7 @@ import type { Twin } from '../retry/elsewhere.js';
 import type { Failover } from '../retry/failover.js';
 import { patience } from '../retry/patience.js';
 import { retry } from '../retry/retry.js';
+import type { Common } from './common.js';
 import { limitedBuckets } from './limits.js';
 import { bannedWith } from './rest-session.js';
 import { poolOptions, withSockets } from './sockets.js';
@@ -24,7 +25,7 @@ import { placeOf } from '../state/bans.js';
 import type { Bans } from '../state/bans.js';
 import { Demand } from '../throttle/demand.js';
 import { SharedCount } from '../throttle/shared-count.js';
-import { Throttle } from '../throttle/throttle.js';
+import { SharedBuckets, Throttle } from '../throttle/throttle.js';
 import { limitBandwidth, UNLIMITED } from '../transport/bandwidth.js';
 import { measure } from '../transport/measure.js';
 import type { AttemptObserver } from '../transport/measure.js';
@@ -55,6 +56,8 @@ export interface StackOptions {
   /** This process comes late to its own work. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
+  /** With the other jobs of the process. */
+  readonly common?: Common | undefined;
   /** Aborts when nothing is waited for any more. */
   readonly patience?: AbortSignal | undefined;
   /** One attempt on the wire; through sockets when nothing is said. */
@@ -191,9 +194,12 @@ function bandwidthOf({
   options,
   clock,
   signal,
+  common,
 }: AttemptOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
   const { bwlimit } = options;
-  return bwlimit === undefined ? UNLIMITED : limitBandwidth(bwlimit, clock, signal);
+  if (bwlimit === undefined) return UNLIMITED;
+  if (common === undefined) return limitBandwidth(bwlimit, clock, signal);
+  return common.once(`bandwidth ${bwlimit}`, () => limitBandwidth(bwlimit, clock, common.signal));
 }
 
 function createThrottle(stack: AttemptOptions): Throttle {
@@ -205,6 +211,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
     clock,
     buckets: limitedBuckets(venue, options),
     maxWaitMs: options['max-wait'],
+    shared: sharedBuckets(stack),
     // Those of REST are budgets: runs wait for them all the time.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
     countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
@@ -216,6 +223,18 @@ function createThrottle(stack: AttemptOptions): Throttle {
         bans.remember(placeOf(bucket, kin), { until, why: error.message });
     },
   });
+}
+
+/** Jobs of one process that ask the same hosts. */
+function sharedBuckets({
+  common,
+  options,
+  listingUrl,
+  stateFolder,
+}: AttemptOptions): SharedBuckets | undefined {
+  const hosts = [options['archive-url'], listingUrl, ...REST_URLS.map((name) => options[name])];
+  const name = `buckets ${JSON.stringify([stateFolder, ...hosts])}`;
+  return common?.once(name, () => new SharedBuckets());
 }
 
 /** Whoever moved the archive has no other host, unless it is given. */

@@ -82,12 +82,14 @@ export class Demand {
     return this.#others;
   }
 
-  /** This run wants no more. */
-  close(): void {
+  /** This run wants no more at this priority. */
+  hide(priority: Priority): void {
+    const file = this.#files.get(priority);
+    this.#files.delete(priority);
+    if (file === undefined) return;
     this.#try(() => {
-      for (const { name } of this.#files.values()) rmSync(join(this.#folder, name), { force: true });
+      rmSync(join(this.#folder, file.name), { force: true });
     });
-    this.#isOff = true;
   }
 
   /** No link is followed, and no file of another kind is touched. */

@@ -7,6 +7,15 @@ interface Waiting {
   readonly priority: Priority;
 }
 
+/** What a bucket cost those who asked it. */
+export interface LimiterTally {
+  /** How often there was a wait, and how long all together. */
+  waits: number;
+  waitedMs: number;
+  /** Refusals of the server that it was asked too much: a burst of them counts once. */
+  refusals: number;
+}
+
 export class Lanes<T extends Waiting> {
   readonly #lanes: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),

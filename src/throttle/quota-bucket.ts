@@ -5,25 +5,24 @@ import type { OnWait, Priority } from '../fetch.js';
 import { durationText } from '../units.js';
 import type { Demand } from './demand.js';
 import { Lanes } from './lanes.js';
+import type { LimiterTally } from './lanes.js';
 import type { Meter } from './meter.js';
 import { PRIORITIES, Shares } from './shares.js';
-import type { Wanting } from './shares.js';
+import type { Wanting, WeightedPermit } from './shares.js';
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly meter: Meter;
   /** What other runs want of the same permits; unknown when nothing is said. */
-  readonly demand?: Pick<Demand, 'show' | 'others'>;
+  readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'>;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
   /** A longer pause is refused with `rate-limited`: another source is asked meanwhile. */
   readonly longestWaitMs?: (() => number) | undefined;
 }
 
-export interface Permit {
-  readonly weight: number;
-  readonly priority: Priority;
+export interface Permit extends WeightedPermit {
   readonly onWait?: OnWait | undefined;
 }
 
@@ -50,16 +49,15 @@ const SAVED = 0.05;
  * Exact wake-up: no polling unless permits are left to other runs, and nothing is held across a wait. While a higher priority
  * wants permits, here or in another run, a lower one takes only what it earned or what an even pace leaves over.
  */
-export class QuotaBucket {
-  /** How often somebody had to wait, and how long all together. */
+export class QuotaBucket implements LimiterTally {
+  /** Of all that asked without a tally of their own. */
   waits = 0;
   waitedMs = 0;
-  /** Refusals of the server that it asked too much: a burst of them counts once. */
   refusals = 0;
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new Lanes<Waiter>();
   readonly #shares = new Shares();
-  readonly #askedAt: Partial<Record<Priority, number>> = {};
+  readonly #askedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
   #seen: number;
   #pausedUntil = 0;
   #wasPaused = false;
@@ -80,7 +78,12 @@ export class QuotaBucket {
    * Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits.
    * `patience` ends a wait only: a permit that is there is given.
    */
-  async take(permit: Permit, signal: AbortSignal, patience = signal): Promise<void> {
+  async take(
+    permit: Permit,
+    signal: AbortSignal,
+    patience = signal,
+    tally: LimiterTally = this,
+  ): Promise<void> {
     const { clock, meter, name } = this.#options;
     signal.throwIfAborted();
     if (permit.weight > meter.most) {
@@ -94,11 +97,11 @@ export class QuotaBucket {
     this.#askedAt[permit.priority] = now;
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
     patience.throwIfAborted();
-    this.waits += 1;
+    tally.waits += 1;
     try {
       await this.#wait(permit, patience);
     } finally {
-      this.waitedMs += clock.monotonic() - now;
+      tally.waitedMs += clock.monotonic() - now;
     }
   }
 
@@ -106,6 +109,13 @@ export class QuotaBucket {
   giveBack(weight: number): void {
     const { clock, meter } = this.#options;
     meter.giveBack(weight, clock.monotonic());
+    this.#wake();
+  }
+
+  /** Those who asked at this priority want no more; others of them who do will ask again. */
+  leave(priority: Priority): void {
+    this.#askedAt[priority] = -Infinity;
+    this.#options.demand?.hide(priority);
     this.#wake();
   }
 
@@ -118,12 +128,12 @@ export class QuotaBucket {
    * The server refused a request that was sent then, for so long if it says how long. Those that were under way together
    * are one refusal (defect D17). Throws like `pause`.
    */
-  onRefused(sentAt: number, retryAfterMs: number | undefined): void {
+  onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
     const { clock, meter } = this.#options;
     const now = clock.monotonic();
     const isNew = sentAt > this.#refusedAt;
     if (isNew) {
-      this.refusals += 1;
+      tally.refusals += 1;
       this.#pauses += 1;
       this.#refusedAt = now;
     }
@@ -276,10 +286,8 @@ export class QuotaBucket {
   #wanting(now: number): Wanting {
     const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
     const waiting = this.#waiters.wanting();
-    const wants = (priority: Priority): number => {
-      const isRecent = now - (this.#askedAt[priority] ?? Number.NEGATIVE_INFINITY) < WANTS_MS;
-      return others[priority] + (isRecent ? 1 : waiting[priority]);
-    };
+    const wants = (priority: Priority): number =>
+      others[priority] + (now - this.#askedAt[priority] < WANTS_MS ? 1 : waiting[priority]);
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }

@@ -10,7 +10,7 @@ export type Wanting = Readonly<Record<Priority, number>>;
 /** Of all permits: what the priorities below one get together while it wants permits. */
 const LOWER_SHARE = 0.2;
 
-interface Permit {
+export interface WeightedPermit {
   readonly weight: number;
   readonly priority: Priority;
 }
@@ -40,7 +40,7 @@ export class Shares {
   }
 
   /** A permit that is heavier than what was earned is a debt. One that was not earned costs nothing. */
-  spend({ weight, priority }: Permit): void {
+  spend({ weight, priority }: WeightedPermit): void {
     if (this.has(priority)) this.#earned[priority] -= weight;
   }
 }

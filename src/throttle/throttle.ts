@@ -1,13 +1,14 @@
 import type { Clock } from '../clock.js';
 import { CryptodlError } from '../errors.js';
 import type { ErrorCode } from '../errors.js';
-import type { FetchRequest, Layer } from '../fetch.js';
+import type { FetchRequest, Layer, Priority } from '../fetch.js';
 import type { Demand } from './demand.js';
 import { RateMeter, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
 import type { Pace } from './paced-meter.js';
 import { QuotaBucket } from './quota-bucket.js';
+import type { LimiterTally } from './lanes.js';
 import { ServerClock } from './server-clock.js';
 import { OwnCount } from './window-count.js';
 import type { WindowCount } from './window-count.js';
@@ -41,7 +42,7 @@ export interface ThrottleOptions {
   /** What another run of this machine was refused: milliseconds that are left of it. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
   /** Buckets that several runs of this process share; its own when nothing is said. */
-  readonly shared?: SharedBuckets;
+  readonly shared?: SharedBuckets | undefined;
   /** Told of every refusal that says how long it lasts. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
@@ -57,7 +58,7 @@ export interface ThrottleFigures {
   readonly buckets: Readonly<Record<string, BucketFigures>>;
 }
 
-interface BucketFigures extends Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusals'> {
+interface BucketFigures extends Readonly<LimiterTally> {
   /** What its requests waited for is a limit of the user. */
   readonly isChosen: boolean;
 }
@@ -66,23 +67,19 @@ interface BucketFigures extends Pick<QuotaBucket, 'waits' | 'waitedMs' | 'refusa
  * What runs of one process that ask the same servers have in common: the buckets that they limit alike, and in any case what
  * the venue allows.
  */
-class SharedBuckets {
+export class SharedBuckets {
   readonly #buckets = new Map<string, Guarded>();
   readonly #rates = new Map<string, RateMeter>();
   readonly #counts = new Map<string, WindowCount>();
 
   of(name: string, quota: Quota, options: ThrottleOptions): Guarded {
-    const { clock, maxWaitMs, countOf } = options;
-    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs]), () =>
+    const { clock, maxWaitMs, longestWaitMs, countOf } = options;
+    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs, longestWaitMs?.[name]]), () =>
       guard(name, quota, options, {
         rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
         count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new OwnCount()),
       }),
     );
-  }
-
-  close(): void {
-    for (const { demand } of this.#buckets.values()) demand?.close();
   }
 }
 
@@ -95,27 +92,29 @@ function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
 /** All buckets of a run: one registry, keyed by what servers count together (mechanism Z1). */
 export class Throttle {
   readonly #options: ThrottleOptions;
-  readonly #own = new SharedBuckets();
   readonly #buckets: ReadonlyMap<string, Guarded>;
+  /** Of this run alone. */
+  readonly #tallies = new Map<string, LimiterTally>();
+  readonly #priorities = new Set<Priority>();
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
-    const { shared = this.#own } = options;
+    const { shared = new SharedBuckets() } = options;
     this.#buckets = new Map(
       Object.entries(options.buckets).map(([name, quota]) => [name, shared.of(name, quota, options)]),
     );
   }
 
-  /** Other runs are told that this one wants nothing more; shared buckets are closed by their owner. */
+  /** This run wants nothing more: permits are left to it no longer. */
   close(): void {
-    this.#own.close();
+    for (const { bucket } of this.#buckets.values())
+      for (const priority of this.#priorities) bucket.leave(priority);
   }
 
   get figures(): ThrottleFigures {
-    const buckets = [...this.#buckets].flatMap(([name, { bucket }]) => {
-      const { waits, waitedMs, refusals } = bucket;
+    const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
-      const isChosen = bucket.isPaced || isChosenBudget(this.#options.buckets[name]);
+      const isChosen = this.#of(name).bucket.isPaced || isChosenBudget(this.#options.buckets[name]);
       return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
@@ -143,11 +142,17 @@ export class Throttle {
     const { clock } = this.#options;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
+    this.#priorities.add(priority);
     const { banLeftMs } = this.#options;
     const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
     if (banMs > 0) bucket.pause(banMs);
     const { onWait } = context;
-    await bucket.take({ weight, priority, onWait }, context.signal, context.patience);
+    await bucket.take(
+      { weight, priority, onWait },
+      context.signal,
+      context.patience,
+      this.#tallyOf(request.bucket),
+    );
     if (context.signal.aborted) {
       bucket.giveBack(weight);
       context.signal.throwIfAborted();
@@ -176,7 +181,7 @@ export class Throttle {
       if (retryAfterMs !== undefined)
         this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
       try {
-        this.#of(name).bucket.onRefused(sentAt, retryAfterMs);
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name));
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -191,6 +196,10 @@ export class Throttle {
     const isKin = (other: string): boolean =>
       code === 'banned' && family !== undefined && this.#options.buckets[other]?.family === family;
     return [...this.#buckets.keys()].filter((other) => other === name || isKin(other));
+  }
+
+  #tallyOf(name: string): LimiterTally {
+    return madeOnce(this.#tallies, name, () => ({ waits: 0, waitedMs: 0, refusals: 0 }));
   }
 
   #of(name: string): Guarded {
@@ -209,7 +218,6 @@ interface Guarded {
   readonly time: ServerClock;
   /** Where the server counts in windows. */
   readonly window: WindowMeter | undefined;
-  readonly demand: Demand | undefined;
 }
 
 interface Counted {
@@ -227,8 +235,7 @@ function guard(
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {
     const meter = paced(rateOf(quota), quota);
-    const bucket = new QuotaBucket({ ...waits, meter });
-    return { time, window: undefined, demand: undefined, bucket };
+    return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
   }
   const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
   const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
@@ -238,7 +245,7 @@ function guard(
     meter: paced(window, quota),
     ...(demand === undefined ? {} : { demand }),
   });
-  return { time, window, demand, bucket };
+  return { time, window, bucket };
 }
 
 function paced(meter: Meter, { paces = [] }: Quota): Meter {

@@ -11,6 +11,8 @@ export interface PoolOptions {
   readonly connections: number;
   /** Most direct sockets of all origins, of which no more are busy. */
   readonly most?: number | undefined;
+  /** Sockets of all pools that share `most`; of this one alone when nothing is said. */
+  readonly open?: Set<Connection> | undefined;
   /** How long an idle socket is kept; 0 keeps none. */
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
@@ -53,7 +55,7 @@ export function createPools(options: PoolOptions): Pools {
   const dns = new DnsCache(options.clock);
   const tls = tlsOptions(options);
   const shared = socketOptions(options);
-  const factory = options.most === undefined ? {} : { factory: clientsWithin(options.most) };
+  const factory = options.most === undefined ? {} : { factory: clientsWithin(options.most, options.open) };
   const direct = (origin: string): Pool => {
     const pool = new Pool(origin, { ...shared, ...factory, connect: { ...tls, lookup: dns.lookup } });
     pool.on('connectionError', () => {
@@ -117,14 +119,13 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
   };
 }
 
-interface Connection {
+export interface Connection {
   readonly client: Client;
   socket?: Parameters<buildConnector.Callback>[1];
 }
 
 /** Clients that have so many sockets together: for one more, an idle one is closed. */
-function clientsWithin(most: number): (origin: URL, options: object) => Client {
-  const open = new Set<Connection>();
+function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL, options: object) => Client {
   const makeRoom = (): void => {
     if (open.size < most) return;
     const idle = [...open].find(({ client, socket }) => socket !== undefined && client.stats.size === 0);

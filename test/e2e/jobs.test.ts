@@ -1,5 +1,14 @@
 /** `cryptodl run FILE`: several jobs, one report, one closing block, one exit code. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -243,6 +252,210 @@ jobs:
     expect(result.stderr).toMatch(/\n {2}eth {8}not begun\n/);
     expect(files('lake').join()).not.toContain('ETHUSDT');
   });
+});
+
+describe('cryptodl run --jobs', () => {
+  const APART = `
+defaults: { dataset: klines, interval: 1h, days: 3, verify: none }
+jobs:
+  btc: { verb: vision, symbols: BTCUSDT, out: a }
+  eth: { verb: vision, symbols: ETHUSDT, out: b }
+`;
+  /** Objects are answered after a while, or when both symbols have been asked for. */
+  function answering(how: 'later' | 'together'): { at: number[]; most: () => number } {
+    const at: number[] = [];
+    const symbols = new Set<string>();
+    const held: (() => void)[] = [];
+    let [underWay, most] = [0, 0];
+    archive.fault = (path, request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      at.push(performance.now());
+      symbols.add(path.includes('BTCUSDT') ? 'BTCUSDT' : 'ETHUSDT');
+      underWay += 1;
+      most = Math.max(most, underWay);
+      const answer = (): void => {
+        underWay -= 1;
+        archive.serve(request, response);
+      };
+      if (how === 'later') setTimeout(answer, 100);
+      else held.push(answer);
+      if (symbols.size === 2) for (const each of held.splice(0)) each();
+      return true;
+    };
+    return { at, most: () => most };
+  }
+
+  it('works side by side, and names the job in each line and in each event', async () => {
+    // Neither job ends before the other has begun.
+    answering('together');
+    const result = await run(['run', jobs(APART), '--jobs', '2', '--json', ...FAST]);
+    expect(result.code).toBe(0);
+    const printed = result.stderr.trimEnd().split('\n');
+    const whole = printed.findIndex((line) => line.startsWith('2 jobs: all well'));
+    expect(printed.slice(whole + 1).map((line) => line.trim())).toEqual([
+      'btc        3 ok',
+      'eth        3 ok',
+    ]);
+    for (const line of printed.slice(0, whole)) expect(line).toMatch(/^\[(btc|eth)\] /);
+    // The lines of a block stay together.
+    const changes = printed
+      .slice(1, whole)
+      .filter((line, index) => line.slice(0, 5) !== printed[index]?.slice(0, 5));
+    expect(changes.length).toBeLessThanOrEqual(3);
+    expect(result.events.slice(0, -1).every(({ job }) => job === 'btc' || job === 'eth')).toBe(true);
+    expect(summary(result)).toMatchObject({
+      jobs: [
+        { job: 'btc', outcomes: { ok: 3 }, exitCode: 0 },
+        { job: 'eth', outcomes: { ok: 3 }, exitCode: 0 },
+      ],
+      exitCode: 0,
+    });
+    expect(files('a').concat(files('b'))).toHaveLength(2);
+  });
+
+  it('is one after the other when nothing is said, and side by side with CRYPTODL_JOBS', async () => {
+    const alone = answering('later');
+    const first = await run(['run', jobs(APART), '--json', ...FAST]);
+    expect([first.code, alone.at.length]).toEqual([0, 6]);
+    const order = first.events.filter(({ event }) => event === 'object' || event === 'summary');
+    expect(order.map(({ job }) => job)).toEqual([
+      'btc',
+      'btc',
+      'btc',
+      'btc',
+      'eth',
+      'eth',
+      'eth',
+      'eth',
+      undefined,
+    ]);
+    answering('together');
+    rmSync(join(cwd, 'a'), { recursive: true });
+    rmSync(join(cwd, 'b'), { recursive: true });
+    const env = { CRYPTODL_JOBS: '2' };
+    expect((await run(['run', jobs(APART), ...FAST], { env })).code).toBe(0);
+  });
+
+  it('jobs of one lake run one after the other in their order, also through a link', async () => {
+    mkdirSync(join(cwd, 'lake'));
+    symlinkSync('lake', join(cwd, 'link'));
+    const text = APART.replace('out: a', 'out: lake').replace('out: b', 'out: link');
+    const result = await run(['run', jobs(text), '--jobs', '2', '--json', ...FAST]);
+    expect(result.code).toBe(0);
+    const order = result.events.filter(({ event }) => event === 'object' || event === 'summary');
+    expect(order.map(({ event, job }) => `${String(event)} ${String(job)}`)).toEqual([
+      'object btc',
+      'object btc',
+      'object btc',
+      'summary btc',
+      'object eth',
+      'object eth',
+      'object eth',
+      'summary eth',
+      'summary undefined',
+    ]);
+  });
+
+  it.each(['--pool-limit', '--pool-limit-per-host'])('%s is that of all jobs together', async (flag) => {
+    const seen = answering('later');
+    const result = await run(['run', jobs(APART), '--jobs', '2', flag, '1', ...FAST]);
+    expect([result.code, seen.at.length, seen.most()]).toEqual([0, 6, 1]);
+  });
+
+  it.each([
+    ['--request-interval', '200ms'],
+    ['--limits', 'archive=5/s'],
+  ])('%s %s is that of all jobs together', async (flag, value) => {
+    const { at } = answering('later');
+    const result = await run(['run', jobs(APART), '--jobs', '2', flag, value, ...FAST]);
+    expect([result.code, at.length]).toEqual([0, 6]);
+    // The first request also opens the connection.
+    expect((at[5] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(700);
+  });
+
+  it('--bwlimit is that of all jobs together', async () => {
+    const { at } = answering('together');
+    const text = APART.replace('1h', '1m').replace('days: 3', 'days: 1');
+    const names = ['BTCUSDT', 'ETHUSDT'].map((symbol) => `${symbol}/1m/${symbol}-1m-2026-11-20.zip`);
+    const bytes = names.reduce((sum, name) => sum + statSync(join(archived, KLINES, name)).size, 0);
+    const limit = String(Math.floor(bytes / 4));
+    const result = await run(['run', jobs(text), '--jobs', '2', '--bwlimit', limit, ...FAST]);
+    // Each alone would take its two seconds.
+    expect([result.code, performance.now() - (at[0] ?? 0) > 3000]).toEqual([0, true]);
+  });
+
+  it('a signal ends all jobs, and the whole with 143', async () => {
+    const result = await run(['run', jobs(APART), '--jobs', '2', '--json', ...FAST], {
+      onSpawn: (child) => {
+        const symbols = new Set<boolean>();
+        archive.fault = (path) => {
+          if (!path.endsWith('.zip')) return false;
+          symbols.add(path.includes('BTCUSDT'));
+          if (symbols.size === 2 && !child.killed) child.kill('SIGTERM');
+          return true;
+        };
+      },
+    });
+    expect(result.code).toBe(143);
+    expect(summary(result)).toMatchObject({
+      jobs: [
+        { job: 'btc', exitCode: 143 },
+        { job: 'eth', exitCode: 143 },
+      ],
+      exitCode: 143,
+    });
+  });
+
+  it('failures of all jobs are in one report, which retry runs again', async () => {
+    failing(BTC, ETH);
+    const argv = ['run', jobs(APART), '--jobs', '2', '--failures', 'failed.jsonl', '--json', ...FAST];
+    const first = await run(argv);
+    expect([first.code, summary(first)]).toMatchObject([3, { outcomes: { ok: 4, failed: 2 } }]);
+    archive.fault = undefined;
+    const second = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
+    expect([second.code, summary(second)]).toMatchObject([0, { outcomes: { ok: 2, failed: 0 } }]);
+  });
+
+  it('a job that ends early does not keep the others from their turn', async () => {
+    writeFileSync(join(cwd, 'no-folder'), '');
+    const text = `${APART}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder }\n`;
+    const result = await run(['run', jobs(text), '--jobs', '3', '--json', ...FAST]);
+    expect([result.code, summary(result)]).toMatchObject([
+      1,
+      { jobs: [{ exitCode: 0 }, { exitCode: 0 }, { job: 'lost', exitCode: 1 }] },
+    ]);
+  });
+
+  it('is for all jobs: a job has no number of its own', async () => {
+    const text = APART.replace('out: a', 'out: a, jobs: 2');
+    const result = await run(['run', jobs(text)]);
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('jobs.btc: jobs is the same for all jobs\n  write it under defaults'),
+    ]);
+  });
+});
+
+it('Z7 Z12 a job has a retry preset and a priority of its own', async () => {
+  failing(BTC, ETH);
+  const text = `
+defaults: { dataset: klines, interval: 1h, days: 1, verify: none, breaker-failures: 100 }
+jobs:
+  btc: { verb: vision, symbols: BTCUSDT, out: a, retry-preset: supplementary, priority: low }
+  eth: { verb: vision, symbols: ETHUSDT, out: b, retry-preset: realtime, priority: high }
+`;
+  const result = await run(['run', jobs(text), '--jobs', '2', ...FAST]);
+  expect(result.code).toBe(3);
+  const asked = (key: string): number => archive.requests.filter((path) => path === `/${key}`).length;
+  // One attempt and the retries of its preset, in the first round and in three more.
+  expect([asked(BTC), asked(ETH)]).toEqual([(1 + 1) * 4, (1 + 5) * 4]);
+  const { stdout } = await run(['run', 'jobs.yaml', '--print-options']);
+  expect(stdout.match(/^(retry-preset|priority) .*$/gm)?.map((line) => line.replace(/ +/, ' '))).toEqual([
+    'retry-preset supplementary  (job)',
+    'priority low  (job)',
+    'retry-preset realtime  (job)',
+    'priority high  (job)',
+  ]);
 });
 
 describe('the report of several jobs', () => {

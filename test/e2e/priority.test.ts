@@ -1,6 +1,6 @@
 /** Which of several runs gets the permits of a scarce budget, as the venue sees it. */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -121,5 +121,40 @@ describe('Z7 two processes on one scarce budget', () => {
     writeFileSync(join(files, `high-${randomUUID()}.wanting`), '');
     const result = await metrics(state, symbolsOf('LOW'), [...whatOf(url, 400), '--priority', 'low']);
     expect([result.code, order.length]).toEqual([0, SYMBOLS_OF_EACH * PAGES]);
+  }, 120_000);
+});
+
+describe('Z7 jobs of one run on one scarce budget', () => {
+  const lines = (runs: Readonly<Record<string, string>>): string =>
+    Object.entries(runs)
+      .map(([name, priority]) => {
+        const symbols = symbolsOf(name.toUpperCase()).join(',');
+        return `  ${name}: { verb: metrics, symbols: "${symbols}", priority: ${priority}, out: ${name} }`;
+      })
+      .join('\n');
+
+  /** The order of the file is not that of the priorities. */
+  async function run(url: string, permits: number): Promise<CliResult> {
+    const cwd = mkdtempSync(join(scratch, 'in-'));
+    const jobs = lines({ last: 'low', middle: 'normal', first: 'high' });
+    writeFileSync(
+      join(cwd, 'jobs.yaml'),
+      `defaults: { dataset: openInterestHist, days: 29, jobs: 3 }\njobs:\n${jobs}\n`,
+    );
+    return cryptodl(['run', 'jobs.yaml', '--json', ...whatOf(url, permits)], { cwd });
+  }
+
+  it('high takes at least 70 % while it has work, normal comes before low, and low goes on all the time', async () => {
+    const { venue, order, url } = await venueOf(['FIRST', 'MIDDLE', 'LAST']);
+    const result = await run(url, 600);
+    expect([result.code, venue.refused]).toEqual([0, 0]);
+    const meanwhile = whileHighWorks(order, ['FIRST', 'MIDDLE', 'LAST']);
+    expect(order).toHaveLength(3 * SYMBOLS_OF_EACH * PAGES);
+    expect(shareOf('FIRST', meanwhile)).toBeGreaterThanOrEqual(0.7);
+    expect(shareOf('MIDDLE', meanwhile)).toBeGreaterThan(2 * shareOf('LAST', meanwhile));
+    for (const part of fifths(meanwhile)) expect(part).toContain('MIDDLE');
+    expect(meanwhile.filter((name) => name === 'LAST').length).toBeGreaterThanOrEqual(4);
+    const ends = result.events.filter(({ event }) => event === 'summary').map(({ job }) => job);
+    expect(ends).toEqual(['first', 'middle', 'last', undefined]);
   }, 120_000);
 });

@@ -72,7 +72,7 @@ function machine(permits: number, folder = join(scratch, randomUUID())) {
     };
     const ended = Promise.all(Array.from({ length: atOnce }, work)).then(
       () => {
-        demand.close();
+        bucket.leave(priority);
       },
       () => undefined,
     );

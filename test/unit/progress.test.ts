@@ -40,7 +40,7 @@ describe('the text', () => {
 async function minute(mode: 'bar' | 'plain' | 'none'): Promise<{ text: string; waiting: number }> {
   const clock = new VirtualClock();
   const stream = new PassThrough();
-  const progress = startProgress({ mode, stream, clock, state: () => STATE });
+  const progress = startProgress({ mode, stream, label: '', clock, state: () => STATE });
   await clock.advance(60_000);
   progress.clear();
   progress.stop();
