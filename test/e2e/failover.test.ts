@@ -263,10 +263,13 @@ describe('vision --fill rest', () => {
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
   });
 
-  it('asks REST where nothing listens for the archive, also without a listing', async () => {
+  it.each([
+    ['with a breaker', PATIENT],
+    ['without one', [...NO_BREAKER, '--retries', '0']],
+  ])('asks REST where nothing listens for the archive, and there is no listing, %s', async (_, flags) => {
     const opened = await scene();
     const nowhere = ['--archive-url', 'http://127.0.0.1:9'];
-    const result = await opened.run([...FILL, ...SIX_DAYS, ...PATIENT, ...nowhere]);
+    const result = await opened.run([...FILL, ...SIX_DAYS, ...flags, ...nowhere]);
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
     expect(sources(opened, KLINES)).toHaveLength(6);
   });
@@ -319,7 +322,7 @@ describe('vision --fill rest', () => {
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     await opened.run([...FILL, ...SIX_DAYS]);
     takeDown(opened, 'objects');
-    const other = ['--numbers', 'string', '--force', ...NO_BREAKER, '--retries', '0'];
+    const other = ['--partition', 'day', '--force', ...NO_BREAKER, '--retries', '0'];
     const result = await opened.run([...FILL, ...SIX_DAYS, ...other]);
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('6 failed')]);
     expect(rowRequests(opened)).toEqual([]);
