@@ -3,21 +3,12 @@
  * last wanted some (docs/adr/0013). What cannot be written or read costs the order between runs, not the run.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  lstatSync,
-  lutimesSync,
-  opendirSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  type Stats,
-} from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { closeSync, lstatSync, lutimesSync, opendirSync, openSync, rmSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../errors.js';
 import type { Priority } from '../fetch.js';
-import { makeFolderSync } from '../make-folder.js';
+import { BudgetFolder } from './budget-folder.js';
 import type { Wanting } from './shares.js';
 
 export interface DemandOptions {
@@ -43,16 +34,15 @@ const MOST_FILES = 1000;
 
 export class Demand {
   readonly #options: DemandOptions;
-  readonly #folder: string;
+  readonly #folder: BudgetFolder;
   readonly #files = new Map<Priority, { readonly name: string; toldAt: number }>();
   #others = NONE;
   #readAt = Number.NEGATIVE_INFINITY;
   #isOff = false;
-  #isReady = false;
 
   constructor(options: DemandOptions) {
     this.#options = options;
-    this.#folder = join(options.folder, 'budgets', encodeURIComponent(options.name));
+    this.#folder = new BudgetFolder(options.folder, options.name);
   }
 
   /** This run wants permits now. */
@@ -66,7 +56,7 @@ export class Demand {
     file.toldAt = now;
     this.#files.set(priority, file);
     this.#try(() => {
-      this.#touch(join(this.#folder, file.name));
+      this.#touch(join(this.#folder.path, file.name));
     });
   }
 
@@ -88,31 +78,23 @@ export class Demand {
     this.#files.delete(priority);
     if (file === undefined) return;
     this.#try(() => {
-      rmSync(join(this.#folder, file.name), { force: true });
+      rmSync(join(this.#folder.path, file.name), { force: true });
     });
   }
 
   /** No link is followed, and no file of another kind is touched. */
   #touch(path: string): void {
-    this.#prepare();
+    this.#folder.make();
     const seconds = this.#options.clock.now() / 1000;
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) closeSync(openSync(path, 'wx'));
     lutimesSync(path, seconds, seconds);
   }
 
-  #prepare(): void {
-    if (this.#isReady) return;
-    const { folder } = this.#options;
-    makeFolderSync(this.#folder);
-    if (realpathSync(this.#folder) !== resolve(realpathSync(folder), relative(folder, this.#folder)))
-      throw Object.assign(new Error('a link'), { code: 'a link leads elsewhere' });
-    this.#isReady = true;
-  }
-
   #read(): Wanting {
     const own = new Set([...this.#files.values()].map(({ name }) => name));
     const wanting = { ...NONE };
-    const folder = opendirSync(this.#folder);
+    this.#folder.check();
+    const folder = opendirSync(this.#folder.path);
     try {
       for (let looked = 0; looked < MOST_FILES; looked += 1) {
         const name = folder.readSync()?.name;
@@ -128,7 +110,7 @@ export class Demand {
 
   /** A file that was left behind is removed. */
   #isFresh(name: string): boolean {
-    const path = join(this.#folder, name);
+    const path = join(this.#folder.path, name);
     const facts = lstatSync(path, { throwIfNoEntry: false });
     if (facts === undefined || !isOfTool(facts)) return false;
     // A clock that was set makes the time of a file lie ahead.
@@ -144,7 +126,7 @@ export class Demand {
     } catch (error) {
       this.#isOff = true;
       this.#options.warn(
-        `the order between runs in ${this.#folder} cannot be kept (${errnoOf(error)}): --priority does not count between them`,
+        `the order between runs in ${this.#folder.path} cannot be kept (${errnoOf(error)}): --priority does not count between them`,
       );
     }
   }

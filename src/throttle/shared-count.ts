@@ -3,10 +3,10 @@
  * atomic, so that nobody needs a lock, and a file can hold nothing wrong (docs/adr/0009). What cannot be written costs the
  * sharing, not the run.
  */
-import { appendFileSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { errnoOf } from '../errors.js';
-import { makeFolderSync } from '../make-folder.js';
+import { BudgetFolder } from './budget-folder.js';
 import { OwnCount } from './window-count.js';
 import type { WindowCount } from './window-count.js';
 
@@ -18,10 +18,13 @@ export interface SharedCountOptions {
 }
 
 const OWN_NAME = /^\d+\.permits$/;
+/** No link is followed, and a pipe without a reader is not waited for. Windows has neither constant, and ignores them. */
+const APPEND =
+  constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
-  readonly #folder: string;
+  readonly #folder: BudgetFolder;
   /** Alone from the moment when the folder could not be used. */
   readonly #own = new OwnCount();
   #isAlone = false;
@@ -29,7 +32,7 @@ export class SharedCount implements WindowCount {
 
   constructor(options: SharedCountOptions) {
     this.#options = options;
-    this.#folder = join(options.folder, 'budgets', encodeURIComponent(options.name));
+    this.#folder = new BudgetFolder(options.folder, options.name);
   }
 
   used(window: number): number {
@@ -56,14 +59,14 @@ export class SharedCount implements WindowCount {
   }
 
   #path(window: number): string {
-    return join(this.#folder, `${window}.permits`);
+    return join(this.#folder.path, `${window}.permits`);
   }
 
   #sizeOf(window: number): number {
     return (
       this.#shared(() => {
-        const facts = statSync(this.#path(window), { throwIfNoEntry: false });
-        // An append to a pipe would wait for a reader.
+        this.#folder.check();
+        const facts = lstatSync(this.#path(window), { throwIfNoEntry: false });
         if (facts?.isFile() === false)
           throw Object.assign(new Error('not a file'), { code: 'not a regular file' });
         return facts?.size;
@@ -74,7 +77,12 @@ export class SharedCount implements WindowCount {
   #append(window: number, weight: number): void {
     this.#shared(() => {
       this.#begin(window);
-      appendFileSync(this.#path(window), '.'.repeat(weight));
+      const file = openSync(this.#path(window), APPEND);
+      try {
+        appendFileSync(file, '.'.repeat(weight));
+      } finally {
+        closeSync(file);
+      }
     });
   }
 
@@ -86,22 +94,21 @@ export class SharedCount implements WindowCount {
     } catch (error) {
       this.#isAlone = true;
       this.#options.warn(
-        `the shared budget in ${this.#folder} cannot be used (${errnoOf(error)}): other runs of this machine are not seen`,
+        `the shared budget in ${this.#folder.path} cannot be used (${errnoOf(error)}): other runs of this machine are not seen`,
       );
       return undefined;
     }
   }
 
-  /** The first permit of a window takes the files of those before away, but nothing through a link. */
+  /** The first permit of a window takes the files of those before away, but no folder and no link with such a name. */
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;
-    const { folder } = this.#options;
-    makeFolderSync(this.#folder);
-    if (realpathSync(this.#folder) !== resolve(realpathSync(folder), relative(folder, this.#folder))) return;
-    for (const name of readdirSync(this.#folder)) {
-      const isOld = OWN_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
-      if (isOld) rmSync(join(this.#folder, name), { force: true });
+    this.#folder.make();
+    for (const entry of readdirSync(this.#folder.path, { withFileTypes: true })) {
+      const { name } = entry;
+      const isOld = entry.isFile() && OWN_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
+      if (isOld) rmSync(join(this.#folder.path, name), { force: true });
     }
   }
 }

@@ -8,6 +8,8 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -17,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { makeFolderSync } from '../../src/make-folder.js';
 import { WindowMeter } from '../../src/throttle/meter.js';
 import { SharedCount } from '../../src/throttle/shared-count.js';
 import { OwnCount } from '../../src/throttle/window-count.js';
@@ -152,17 +155,29 @@ describe('Z8 a shared budget', () => {
     expect(readdirSync(files).filter((name) => name.endsWith('.permits'))).toHaveLength(2);
   });
 
-  it('takes nothing away through a symbolic link', () => {
-    for (const link of ['budgets', 'budgets/spot']) {
-      const { folder, files, first } = runs(1);
-      const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
-      mkdirSync(dirname(join(folder, link)), { recursive: true });
-      symlinkSync(elsewhere, join(folder, link));
-      mkdirSync(files, { recursive: true });
-      writeFileSync(join(files, '1.permits'), 'not ours');
-      first.take(WINDOW, 1, 100);
-      expect(existsSync(join(files, '1.permits'))).toBe(true);
-    }
+  it.each([
+    ['a folder', makeFolderSync],
+    [
+      'a link',
+      (path: string) => {
+        symlinkSync(scratch, path);
+      },
+    ],
+    [
+      'a link that leads nowhere',
+      (path: string) => {
+        symlinkSync(join(scratch, 'missing'), path);
+      },
+    ],
+  ])('leaves %s with the name of an old window alone, and stays shared', (_, make) => {
+    const { folder, files, first, warnings } = runs(1);
+    mkdirSync(files, { recursive: true });
+    make(join(files, '1.permits'));
+    writeFileSync(join(files, '2.permits'), '...');
+    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(warnings).toEqual([]);
+    expect(readdirSync(files)).toEqual(['1.permits', `${WINDOW}.permits`]);
+    expect(runs(1, folder).first.used(WINDOW)).toBe(60);
   });
 
   it('is not written larger than the budget, whatever the server says', () => {
@@ -188,6 +203,68 @@ describe('Z8 a shared budget', () => {
       expect(warnings).toEqual([]);
     },
   );
+});
+
+describe('Z8 a symbolic link in the state folder', () => {
+  it.each(['budgets', 'budgets/spot'])('is not followed in the place of a folder: %s', (link) => {
+    const { folder, files, first, warnings } = runs(1);
+    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
+    const inside = link === 'budgets' ? join(elsewhere, 'spot') : elsewhere;
+    mkdirSync(inside, { recursive: true });
+    mkdirSync(dirname(join(folder, link)), { recursive: true });
+    symlinkSync(elsewhere, join(folder, link));
+    for (const window of [1, WINDOW]) writeFileSync(join(inside, `${window}.permits`), 'not ours');
+    // The eight permits of the foreign file would leave no room.
+    expect([first.take(WINDOW, 100, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+    expect(warnings).toEqual([expect.stringMatching(/cannot be used \(not a folder\)/)]);
+    for (const window of [1, WINDOW])
+      expect(readFileSync(join(files, `${window}.permits`), 'utf8')).toBe('not ours');
+  });
+
+  it.each(['budgets', 'budgets/spot'])('gets no folder and no file on its other side: %s', (link) => {
+    const { folder, first, warnings } = runs(1);
+    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
+    mkdirSync(dirname(join(folder, link)), { recursive: true });
+    symlinkSync(elsewhere, join(folder, link));
+    expect(first.take(WINDOW, 1, 100)).toBe(true);
+    expect(readdirSync(elsewhere)).toEqual([]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('is not followed when it takes the place of a folder later', () => {
+    const { files, first, warnings } = runs(1);
+    first.take(WINDOW, 1, 100);
+    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
+    rmSync(files, { recursive: true });
+    symlinkSync(elsewhere, files);
+    expect(first.take(WINDOW, 99, 100)).toBe(true);
+    expect(readdirSync(elsewhere)).toEqual([]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it.each([
+    ['a file', 'not ours'],
+    ['an empty file', ''],
+    ['nothing', undefined],
+  ])('is not followed in the place of a window, when it leads to %s', (_, words) => {
+    const { files, first, warnings } = runs(1);
+    const victim = join(mkdtempSync(join(scratch, 'elsewhere-')), 'victim');
+    if (words !== undefined) writeFileSync(victim, words);
+    mkdirSync(files, { recursive: true });
+    symlinkSync(victim, join(files, `${WINDOW}.permits`));
+    expect([first.take(WINDOW, 100, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
+    expect(warnings).toEqual([expect.stringMatching(/cannot be used \(not a regular file\)/)]);
+    expect(existsSync(victim) ? readFileSync(victim, 'utf8') : undefined).toBe(words);
+  });
+
+  it('may be the state folder itself', () => {
+    const folder = join(scratch, randomUUID());
+    symlinkSync(mkdtempSync(join(scratch, 'state-')), folder);
+    const { counts, first, warnings } = runs(2, folder);
+    expect(first.take(WINDOW, 60, 100)).toBe(true);
+    expect(counts[1]?.take(WINDOW, 41, 100)).toBe(false);
+    expect(warnings).toEqual([]);
+  });
 });
 
 describe('Z8 a state folder that cannot be used', () => {
