@@ -1,8 +1,8 @@
 /** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
-import { realpathSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { systemClock } from '../clock.js';
-import { toCryptodlError } from '../errors.js';
+import { errnoOf, toCryptodlError } from '../errors.js';
 import { exitCodeOfJobs } from '../exit-code.js';
 import type { ExitCode } from '../exit-code.js';
 import type { Io } from '../io.js';
@@ -94,12 +94,31 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
 
 /** One lake has one run at a time. */
 function lakeOf(out: string, home: string | undefined): string {
-  const path = absolutePath(out, home);
+  return realPathOf(absolutePath(out, home));
+}
+
+/** The path without links. Of a folder that is not there yet, the path that it will have. */
+function realPathOf(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
+  } catch (error) {
+    // A folder that cannot be used is told where it is opened.
+    if (errnoOf(error) !== 'ENOENT') return path;
+  }
+  const folder = realPathOf(dirname(path));
+  const named = join(folder, basename(path));
+  const target = targetOf(named);
+  if (target === undefined) return named;
+  // The kernel follows a link before the `..` behind it, so the text is not shortened.
+  return realPathOf(isAbsolute(target) ? target : `${folder}/${target}`);
+}
+
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
   } catch {
-    // It is not there yet, or cannot be used, which is told where it is opened.
-    return path;
+    // It is no link.
+    return undefined;
   }
 }
 
