@@ -208,13 +208,13 @@ export function isNoAnswer(error: unknown): error is CryptodlError {
   return error.code !== 'wait-too-long';
 }
 
-/** A limit or a refusal of this address: the host says when it may be asked, and nothing of what it was asked for. */
-const REFUSING_CODES: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned', 'address-blocked']);
-
-/** The host has not given it, and has said nothing about it: another source may be asked. A 404 or a 403 is an answer. */
-export function isUnanswered({ code }: CryptodlError): boolean {
-  return SILENT_CODES.has(code) || REFUSING_CODES.has(code);
-}
+/** The host said nothing of what was asked for: another source may be asked. A 404 or a 403 of an object is an answer. */
+export const UNANSWERED_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
+  ...SILENT_CODES,
+  'rate-limited',
+  'banned',
+  'address-blocked',
+]);
 
 /** Wrong input of the user: what was wrong, what helps, and how the command line would be right. Exit code 2. */
 export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {

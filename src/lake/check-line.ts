@@ -1,4 +1,5 @@
 /** What a line of a manifest must be, field by field; every reader of manifests asks here. */
+import { UNANSWERED_CODES } from '../errors.js';
 import type { AbsenceReason, Cadence, Format, Settings } from '../task.js';
 import { isFileOfLake } from './inside.js';
 import { seriesOfFolder } from './layout.js';
@@ -81,6 +82,9 @@ function wrongInObject(fields: Fields, isKey: KeyCheck): string | undefined {
   const setting = wrongSetting(settings);
   if (setting !== undefined) return setting;
   if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
+  const { archiveFailed } = fields;
+  if (archiveFailed !== undefined && !UNANSWERED_CODES.has(archiveFailed))
+    return '"archiveFailed" is no failure of the archive';
   if (!isCount(fields['bytes'])) return '"bytes" is no count';
   if (!isCount(fields['fileBytes'])) return '"fileBytes" is no count';
   const count = COUNTS.find((name) => fields[name] !== undefined && !isCount(fields[name]));

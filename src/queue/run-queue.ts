@@ -1,6 +1,6 @@
 /** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
 import PQueue from 'p-queue';
-import { CryptodlError, isUnanswered, toCryptodlError } from '../errors.js';
+import { CryptodlError, toCryptodlError, UNANSWERED_CODES } from '../errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../task.js';
 import { Deferrals, failureOf } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './queue-work.js';
@@ -256,7 +256,7 @@ export class RunQueue<Received> {
     for (const [task, error] of failures) {
       if (error.fatal) continue;
       // A file that is made anew is not made of what only stands in for its objects.
-      if (task.substitute !== undefined && isUnanswered(error) && plan.rebuild === undefined) {
+      if (task.substitute !== undefined && UNANSWERED_CODES.has(error.code) && plan.rebuild === undefined) {
         unanswered.set(task, error);
         continue;
       }

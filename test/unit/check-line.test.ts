@@ -48,6 +48,17 @@ describe('a sound line', () => {
     ['of a day', OBJECT],
     ['of a month', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' }],
     ['of rows of REST', { ...OBJECT, key: REST, verified: 'rest' }],
+    ...[
+      'http-server-error',
+      'breaker-open',
+      'wait-too-long',
+      'rate-limited',
+      'banned',
+      'address-blocked',
+    ].map((archiveFailed): [string, object] => [
+      `of rows of REST that were taken after ${archiveFailed}`,
+      { ...OBJECT, key: REST, verified: 'rest', archiveFailed },
+    ]),
     ['of an object without a sidecar', { ...OBJECT, verified: 'etag' }],
     ['of an object that only its CRC vouches for', { ...OBJECT, verified: 'crc' }],
     [
@@ -187,6 +198,13 @@ const WRONG: readonly [base: object, field: string, values: readonly unknown[], 
   [OBJECT, 'sha256', NO_DIGESTS, '"sha256" is no SHA-256'],
   [OBJECT, 'fileSha256', NO_DIGESTS, '"fileSha256" is no SHA-256'],
   [OBJECT, 'verified', [undefined, 'md5', true], '"verified" is unknown'],
+  [
+    { ...OBJECT, key: REST, verified: 'rest' },
+    'archiveFailed',
+    // A refusal of the content is an answer of the archive.
+    ['', 'nosuch', '__proto__', 'zip-broken', 'http-refused', 'bug', 503, null, true, ['banned'], {}],
+    '"archiveFailed" is no failure of the archive',
+  ],
   [OBJECT, 'bytes', [undefined, ...NO_COUNTS], '"bytes" is no count'],
   [OBJECT, 'fileBytes', [undefined, ...NO_COUNTS], '"fileBytes" is no count'],
   ...['rows', 'fileRows', 'duplicates', 'idConflicts'].map((name): (typeof WRONG)[number] => [
