@@ -314,6 +314,16 @@ describe('a first attempt that fails', () => {
     expect([result.code, firstAttempts.failed]).toEqual([0, count]);
     expect(told(result)).toEqual(warnings.map((text) => expect.stringMatching(text)));
   });
+
+  it('counts also where no retry follows', async () => {
+    faultAtFirst((number, response) => {
+      if (number > 10) return false;
+      response.destroy();
+      return true;
+    });
+    const result = await run(['--concurrency', '1', '--breaker-failures', '99', '--retries', '0']);
+    expect(networkOf(result).firstAttempts.failed).toBe(10);
+  });
 });
 
 describe('metrics --concurrency', () => {
