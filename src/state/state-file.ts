@@ -28,6 +28,7 @@ export class StateFile<T> {
   readonly #parse: (content: unknown) => T | undefined;
   readonly #empty: T;
   #hasWarned = false;
+  #updated: Promise<void> = Promise.resolve();
 
   /** `parse` gives undefined for content that is not what it should be. */
   constructor(options: StateFileOptions, parse: (content: unknown) => T | undefined, empty: T) {
@@ -62,7 +63,13 @@ export class StateFile<T> {
   }
 
   /** One writer at a time; readers see the old content or the new one. */
-  async update(change: (content: T) => T): Promise<void> {
+  update(change: (content: T) => T): Promise<void> {
+    // This process must not wait for its own lock.
+    this.#updated = this.#updated.then(() => this.#update(change));
+    return this.#updated;
+  }
+
+  async #update(change: (content: T) => T): Promise<void> {
     const staged = `${this.#path}.${randomUUID()}`;
     const lock = `${this.#path}.lock`;
     try {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Bans } from '../../src/state/bans.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -27,5 +29,19 @@ describe('D18 bans of other runs of this machine', () => {
     expect(await mine.leftMs('archive elsewhere.test')).toBe(0);
     await clock.advance(59_000);
     expect(await mine.leftMs(PLACE)).toBe(0);
+  });
+
+  it('are all remembered when a burst of requests is refused, without a wait for the own lock', async () => {
+    const clock = new VirtualClock();
+    const warnings: string[] = [];
+    const bans = new Bans({ folder: join(scratch, 'burst'), clock, warn: (said) => warnings.push(said) });
+    const until = clock.now() + 60_000;
+    const places = Array.from({ length: 200 }, (_, host) => `archive host${host}.test`);
+    for (const place of places) bans.remember(place, { until, why: 'said by the test' });
+    // On the virtual clock a wait for a lock would never end.
+    await bans.written();
+    expect(warnings).toEqual([]);
+    const remembered = JSON.parse(readFileSync(join(scratch, 'burst', 'bans.json'), 'utf8')) as object;
+    expect(Object.keys(remembered)).toEqual(places);
   });
 });
