@@ -44,7 +44,7 @@ export interface LevelChange {
   readonly why: LevelReason;
 }
 
-const LEAST = 4;
+const LEAST = 2;
 const RETREAT = 0.7;
 /** Of the requests that were sent before a retreat, so many tell how many the host serves: the last ones may hang. */
 const NEARLY_ALL = 0.9;
@@ -80,6 +80,7 @@ export class Concurrency {
   /** What was sent before says nothing about the level of now. */
   #since = Number.NEGATIVE_INFINITY;
   #waiting = 0;
+  #hasRound = false;
 
   constructor({ choice, start }: ConcurrencyOptions) {
     this.#isFixed = choice.kind === 'fixed';
@@ -94,7 +95,8 @@ export class Concurrency {
   /** Undefined while nothing keeps the level from growing. */
   get settled(): Settled | undefined {
     const { heldBy: why } = this.#search;
-    if (why === undefined || this.limit >= this.#most) return undefined;
+    // Without a round of objects that arrived no level was found.
+    if (!this.#hasRound || why === undefined || this.limit >= this.#most) return undefined;
     return { level: this.limit, most: this.#most, why };
   }
 
@@ -185,6 +187,7 @@ export class Concurrency {
   }
 
   #onRound(round: Round, now: number): void {
+    this.#hasRound = true;
     const { refused, troubled } = this.#failures;
     this.#take(this.#search.onRound(round, Math.min(refused.growTo, troubled.growTo)), round.level, now);
   }
