@@ -48,4 +48,27 @@ describe('PacedMeter', () => {
     meter.giveBack(1, 0);
     expect([meter.take(1, 0), meter.take(1, 1)]).toEqual([0, 999]);
   });
+
+  it('passes on what is asked of its meter, and what the server tells', () => {
+    const told: number[][] = [];
+    const inner = {
+      most: 10,
+      taken: 3,
+      isSpare: () => false,
+      take: () => 0,
+      giveBack: () => undefined,
+      onUsed: (...figures: number[]) => {
+        told.push(figures);
+      },
+      onExhausted: (nowMs: number) => nowMs + 5,
+    };
+    const meter = new PacedMeter(inner, [{ requests: 1, spanMs: 1000 }]);
+    meter.onUsed(7, 1, 2);
+    expect([told, meter.onExhausted(1), meter.isSpare(1, 0), meter.taken]).toEqual([
+      [[7, 1, 2]],
+      6,
+      false,
+      3,
+    ]);
+  });
 });

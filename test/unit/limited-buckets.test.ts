@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { limitedBuckets } from '../../src/run/limits.js';
+import { loadVenue } from '../../src/venue/venue.js';
+
+describe('limits of buckets', () => {
+  const limits = [
+    { text: 'archive=3/m', bucket: 'archive', permits: 3, windowMs: 60_000 },
+    { text: 'futuresData=5/5m', bucket: 'futuresData', permits: 5, windowMs: 300_000 },
+  ];
+  const interval = { requests: 1, spanMs: 400 };
+  const minute = { requests: 60, spanMs: 60_000 };
+
+  it('hold together with --request-interval and --requests-per-minute', () => {
+    const buckets = limitedBuckets(loadVenue(), {
+      limits,
+      'request-interval': 400,
+      'requests-per-minute': 60,
+    });
+    expect(buckets.archive.paces).toEqual([interval, minute, { requests: 3, spanMs: 60_000 }]);
+    expect(buckets.futuresData).toMatchObject({ permits: 5, isChosen: true, paces: [interval, minute] });
+    expect(buckets.listing.paces).toEqual([interval, minute]);
+  });
+});
