@@ -222,7 +222,7 @@ function givenUp(error: CryptodlError): CryptodlError {
 
 function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {
   const longer = waitTooLong(
-    `waited as long as --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
+    `another attempt would wait longer than --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
     error,
   );
   longer.attempts = attempts;
