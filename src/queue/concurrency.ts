@@ -80,7 +80,7 @@ export class Concurrency {
   /** What was sent before says nothing about the level of now. */
   #since = Number.NEGATIVE_INFINITY;
   #waiting = 0;
-  #hasRound = false;
+  #hasObject = false;
 
   constructor({ choice, start }: ConcurrencyOptions) {
     this.#isFixed = choice.kind === 'fixed';
@@ -95,8 +95,8 @@ export class Concurrency {
   /** Undefined while nothing keeps the level from growing. */
   get settled(): Settled | undefined {
     const { heldBy: why } = this.#search;
-    // Without a round of objects that arrived no level was found.
-    if (!this.#hasRound || why === undefined || this.limit >= this.#most) return undefined;
+    // Without any object that arrived no level was found.
+    if (!this.#hasObject || why === undefined || this.limit >= this.#most) return undefined;
     return { level: this.limit, most: this.#most, why };
   }
 
@@ -129,6 +129,7 @@ export class Concurrency {
     // Rounds count all that arrives; failures are those of the level of now.
     if (sign.sentAt >= this.#since && this.#isFailing(sign)) return;
     if (sign.result !== 'good' || !sign.isObject) return;
+    this.#hasObject = true;
     if (this.#limit < this.#search.level) this.#set(this.#limit + 1);
     const round = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
     if (round !== undefined) this.#onRound(round, sign.endedAt);
@@ -187,7 +188,6 @@ export class Concurrency {
   }
 
   #onRound(round: Round, now: number): void {
-    this.#hasRound = true;
     const { refused, troubled } = this.#failures;
     this.#take(this.#search.onRound(round, Math.min(refused.growTo, troubled.growTo)), round.level, now);
   }

@@ -76,8 +76,11 @@ function retryLines(run: Diagnosed): string[] {
     (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
   const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
   if (!isTold(run, waited + failed)) return [];
-  const helped = `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success`;
-  return [`  retries    ${helped}; failed attempts and waits cost ${partText(run, waited + failed)}`];
+  const helped =
+    retries.requests === 0
+      ? ''
+      : `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success; `;
+  return [`  retries    ${helped}failed attempts and waits cost ${partText(run, waited + failed)}`];
 }
 
 function nameLines(run: Diagnosed): string[] {
@@ -108,7 +111,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
     permit: limit(run),
     pause: {
       what: 'refusals by a limit of the host (429, 418)',
-      advice: 'a lower --requests-per-minute stays below that limit',
+      advice: 'a longer --request-interval, or a lower --limits, asks less often',
     },
     socket: { what: `--pool-limit ${knobs['pool-limit']}`, advice: MORE_SOCKETS },
     'socket-of-host': { what: `--pool-limit-per-host ${knobs['pool-limit-per-host']}`, advice: MORE_SOCKETS },
@@ -147,7 +150,11 @@ function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
   const flag = isChosen ? limitFlag(knobs, name) : undefined;
   return flag === undefined
     ? { what: `the limit of the venue for ${name}`, advice: 'no flag raises it' }
-    : { what: flag, advice: 'it is below the limit of the venue; more goes through when it is raised' };
+    : { what: flag, advice: `more goes through when it is ${isInterval(flag) ? 'shorter' : 'raised'}` };
+}
+
+function isInterval(flag: string): boolean {
+  return flag.startsWith('--request-interval');
 }
 
 function limitFlag(knobs: Knobs, name: string): string | undefined {

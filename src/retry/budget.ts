@@ -81,7 +81,8 @@ export class RetryBudget {
   async take(signal: AbortSignal, cost = RETRY_COST, onWait?: OnWait): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
-      const endWait = onWait?.('retry-budget');
+      // What costs nothing waits because the host asked for a pause.
+      const endWait = onWait?.(cost === 0 ? 'pause' : 'retry-budget');
       this.#options.onWaiting?.(1);
       try {
         await this.#wait(signal, cost);

@@ -136,7 +136,7 @@ describe('the closing block', () => {
       [
         expect.stringMatching(/^ {2}waited {5}for permits: \d+ requests, \S+ of \S+$/),
         expect.stringMatching(
-          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: it is below the limit/,
+          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: more goes through when it is shorter$/,
         ),
       ],
     ]);
@@ -167,7 +167,7 @@ describe('the closing block', () => {
           /^ {2}refused {4}\d+ times? by a limit of the host \(429, 418\), [\d,]+ per hour$/,
         ),
         expect.stringMatching(
-          /^ {2}bottleneck refusals by a limit of the host .* a lower --requests-per-minute /,
+          /^ {2}bottleneck refusals by a limit of the host .* a longer --request-interval, /,
         ),
       ],
     ]);
@@ -262,6 +262,31 @@ describe('the closing block', () => {
     ]);
     const lower = await run(['--concurrency', '2', ...patient]);
     expect([lower.code, told(lower)]).toEqual([0, []]);
+  });
+
+  it('says where the concurrency settled; each change of it is an event with its reason', async () => {
+    let busy = 0;
+    archive.fault = (path, request, response) => {
+      if (!path.endsWith('.zip')) return false;
+      if (busy >= 4) {
+        response.writeHead(503).end();
+        return true;
+      }
+      busy += 1;
+      response.once('close', () => (busy -= 1));
+      setTimeout(() => {
+        archive.serve(request, response);
+      }, 100);
+      return true;
+    };
+    const { code, events, stderr } = await run(['--breaker-failures', '999', '--retries', '50']);
+    const levels = events.filter(({ event }) => event === 'concurrency');
+    expect([code, levels[0]]).toEqual([0, expect.objectContaining({ from: 30, to: 21, why: 'refused' })]);
+    const network = events.at(-1)?.['network'] as { concurrency: number; settled?: unknown };
+    expect(network.settled).toEqual({ level: network.concurrency, most: 128, why: 'refused' });
+    expect(stderr).toMatch(
+      /^ {2}settled {4}at \d+ objects in flight, of 128 at most: the host refused more$/m,
+    );
   });
 
   it('names the look-ups of a slow resolver', async () => {
