@@ -28,7 +28,7 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
         value: 'archive=100/s',
       });
     }
-    const most = known[bucket];
+    const most = Object.hasOwn(known, bucket) ? known[bucket] : undefined;
     if (most === undefined) {
       const names = Object.keys(known);
       throw usage(

@@ -3,6 +3,7 @@ import { CryptodlError, usage } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
+import { given } from './parsers.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -92,7 +93,23 @@ function parseValue(name: FlagName, layer: RawLayer): unknown {
       { flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) } },
     );
   }
+  if (spec.isMap === true) refuseSecond(name, where, new Set(items));
   return [...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where))))];
+}
+
+/** Entries like `archive=100/s`: a second value of the same key would replace the first. */
+function refuseSecond(name: FlagName, where: string, items: ReadonlySet<string>): void {
+  const firsts = new Map<string, string>();
+  for (const item of items) {
+    const [key = ''] = item.split('=');
+    const first = firsts.get(key);
+    firsts.set(key, first ?? item);
+    if (first === undefined) continue;
+    const value = [...items].filter((other) => other !== item).join(',');
+    throw usage(`${where}: ${first} and ${item} are both about ${key}`, given(where, value), {
+      flags: { [name]: value },
+    });
+  }
 }
 
 /** Parses one item; a refusal that knows a better value tells how the flag would be right. */
@@ -136,11 +153,17 @@ export function mapValues(
     if (name === undefined) throw how.refuse(key);
     const where = how.nameOf(key);
     const items: unknown[] = Array.isArray(value) ? value : [value];
+    if (flagSpec(name).list === undefined && items.length !== 1) throw refuseList(key, where, items);
     values[name] = isMapOf(name, value)
       ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
       : items.map((item) => scalarText(item, where));
   }
   return values;
+}
+
+function refuseList(key: string, where: string, items: readonly unknown[]): Error {
+  const [first = 'VALUE'] = items;
+  return usage(`${where} takes one value, not a list of ${items.length}`, `write ${key}: ${String(first)}`);
 }
 
 function isMapOf(name: FlagName, value: unknown): value is object {

@@ -639,6 +639,21 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
     'jobs.yaml: jobs.a: days is neither a text, a number, true nor false',
   ],
   [
+    'a list for one value',
+    'jobs: { a: { verb: vision, out: [X, Y] } }',
+    'jobs.yaml: jobs.a: out takes one value, not a list of 2\n  write out: X\n',
+  ],
+  [
+    'a limit of no bucket, with the name of a part of every object',
+    'jobs: { a: { verb: vision, limits: { __proto__: 3/s } } }',
+    'jobs.yaml: jobs.a: limits: "__proto__" is not one of archive, ',
+  ],
+  [
+    'two limits of one bucket',
+    "jobs: { a: { verb: vision, limits: 'archive=1/s,archive=50/s' } }",
+    'jobs.yaml: jobs.a: limits: archive=1/s and archive=50/s are both about archive\n  limits: archive=1/s\n',
+  ],
+  [
     'an unknown dataset',
     'jobs: { a: { verb: vision, dataset: aggtrades } }',
     'jobs.yaml: jobs.a: dataset: um has no "aggtrades"; ',

@@ -5,6 +5,7 @@ import { CryptodlError } from '../../src/errors.js';
 import { readConfigFile } from '../../src/options/config-file.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
 import type { FlagName, Verb } from '../../src/options/flags.js';
+import { jobsFile } from '../../src/options/jobs-file.js';
 import { configLayer, environmentLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues } from '../../src/options/resolve.js';
 import { day } from '../helpers/conversion.js';
@@ -199,6 +200,41 @@ describe('the config file', () => {
     },
   );
 
+  it('refuses a list where one value is taken, in a file of options and in a file of jobs', () => {
+    const says = ['takes one value, not a list of 2', 'write out: X'];
+    expect(refusal(() => config({ out: ['X', 'Y'] }))).toEqual([`my.yaml: out ${says[0]}`, says[1]]);
+    const vision = { verb: 'vision', out: ['X', 'Y'] };
+    expect(refusal(() => jobsFile('jobs.yaml', { jobs: { bars: vision } }))).toEqual([
+      `jobs.yaml: jobs.bars: out ${says[0]}`,
+      says[1],
+    ]);
+    expect(
+      refusal(() =>
+        jobsFile('jobs.yaml', { defaults: { strict: [] }, jobs: { bars: { verb: 'vision' } } }),
+      )[0],
+    ).toBe('jobs.yaml: defaults: strict takes one value, not a list of 0');
+    expect(config({ market: ['um', 'cm'], symbols: ['A', 'B'], out: ['X'] }).values).toEqual({
+      market: ['um', 'cm'],
+      symbols: ['A', 'B'],
+      out: ['X'],
+    });
+  });
+
+  it.each(['__proto__', 'constructor', 'nosuch'])(
+    'refuses limits of a bucket that is no bucket: %s',
+    async (bucket) => {
+      const yaml = join(folder, 'limits.yaml');
+      writeFileSync(yaml, `limits: { ${bucket}: 3/s }\n`);
+      const content = await readConfigFile(yaml);
+      expect(refusal(() => resolveOptions('vision', [config(content)]))[0]).toContain(
+        `my.yaml: limits: "${bucket}" is not one of archive, listing,`,
+      );
+      writeFileSync(yaml, `${bucket}: 3\n`);
+      const key = await readConfigFile(yaml);
+      expect(refusal(() => config(key))[0]).toBe(`my.yaml: unknown key "${bucket}"`);
+    },
+  );
+
   it('is named with its key in a refusal of a value', () => {
     expect(refusal(() => resolveOptions('vision', [config({ days: 0 })]))[0]).toContain('my.yaml: days');
   });
@@ -230,6 +266,16 @@ describe('lists', () => {
   it('are split at commas and repeated, each entry once', () => {
     const { options } = resolveOptions('vision', [flags({ interval: ['1m, 5m', '1h', '1m'] })]);
     expect(options.interval).toEqual(['1m', '5m', '1h']);
+  });
+
+  it('refuse two limits of one bucket', () => {
+    const twice = flags({ limits: ['archive=1/s,funding=400/5m', 'archive=50/s'] });
+    expect(refusal(() => resolveOptions('vision', [twice]))).toEqual([
+      '--limits: archive=1/s and archive=50/s are both about archive',
+      '--limits archive=1/s,funding=400/5m',
+    ]);
+    const same = resolveOptions('vision', [flags({ limits: ['archive=1/s,archive=1/s'] })]);
+    expect(same.options.limits?.at(-1)).toMatchObject({ text: 'archive=1/s' });
   });
 
   it('refuse empty entries', () => {
