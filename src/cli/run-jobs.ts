@@ -215,5 +215,6 @@ function conclude(
 }
 
 function asEnded({ job, told }: Ended): EndedJob {
-  return { name: job.name, exitCode: told?.exitCode, outcomes: told?.end?.tally.outcomes };
+  const { tally, undone = 0 } = told?.end ?? {};
+  return { name: job.name, exitCode: told?.exitCode, outcomes: tally?.outcomes, undone };
 }

@@ -57,13 +57,17 @@ export function troubleBlock(closing: Closing): string[] {
   return [headline(closing), ...troubles(closing.tally, closing.trouble), ...places(closing)];
 }
 
-function headline(closing: Closing): string {
-  const { tally } = closing;
-  const kinds = OUTCOME_KINDS.filter((kind) => tally.outcomes[kind] > 0).map(
-    (kind) => `${numberText(tally.outcomes[kind])} ${kind}`,
+function headline({ tally, undone, times }: Closing): string {
+  return `${countsText(tally.outcomes, undone)} in ${durationText(times.elapsedMs)}`;
+}
+
+/** How many objects ended in which way, and how many were not done. */
+export function countsText(outcomes: Tally['outcomes'], undone: number): string {
+  const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
+    (kind) => `${numberText(outcomes[kind])} ${kind}`,
   );
-  if (closing.undone > 0) kinds.push(`${numberText(closing.undone)} not done`);
-  return `${kinds.length === 0 ? 'nothing to do' : kinds.join(', ')} in ${durationText(closing.times.elapsedMs)}`;
+  if (undone > 0) counts.push(`${numberText(undone)} not done`);
+  return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }
 
 function places({ reportPath, quarantinePath, next }: Closing): string[] {

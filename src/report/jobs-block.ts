@@ -1,6 +1,7 @@
 /** The last lines of a run of several jobs: how each ended, and what to type next. */
 import { OUTCOME_KINDS } from '../outcome.js';
-import { durationText, numberText } from '../units.js';
+import { durationText } from '../units.js';
+import { countsText } from './closing-block.js';
 import { nextStep } from './next-step.js';
 import type { Failed } from './next-step.js';
 import type { Tally } from './tally.js';
@@ -11,6 +12,8 @@ export interface EndedJob {
   readonly exitCode: number | undefined;
   /** Undefined for one that began nothing. */
   readonly outcomes: Tally['outcomes'] | undefined;
+  /** Objects that were not done, because the job was ended. */
+  readonly undone: number;
 }
 
 export interface JobsClosing {
@@ -37,17 +40,10 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, failed }: JobsClosing):
   ];
 }
 
-function endOf({ exitCode, outcomes }: EndedJob): string {
+function endOf({ exitCode, outcomes, undone }: EndedJob): string {
   if (exitCode === undefined) return 'not begun';
-  const counted = outcomes === undefined ? 'nothing done' : countsOf(outcomes);
+  const counted = outcomes === undefined ? 'nothing done' : countsText(outcomes, undone);
   return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
-}
-
-function countsOf(outcomes: Tally['outcomes']): string {
-  const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
-    (kind) => `${numberText(outcomes[kind])} ${kind}`,
-  );
-  return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }
 
 /** Of all jobs together. */

@@ -420,6 +420,10 @@ jobs:
       ],
       exitCode: 143,
     });
+    // No object was answered.
+    expect(result.stderr).toMatch(
+      /\n {2}btc {8}3 not done \(exit code 143\)\n {2}eth {8}3 not done \(exit code 143\)\n$/,
+    );
   });
 
   it('failures of all jobs are in one report, which retry runs again', async () => {

@@ -5,6 +5,7 @@ import { closingBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { FailureRecords } from '../../src/report/failure-records.js';
 import { Figures } from '../../src/report/figures.js';
+import { jobsBlock } from '../../src/report/jobs-block.js';
 import { Tally } from '../../src/report/tally.js';
 import type { Outcome } from '../../src/outcome.js';
 
@@ -215,4 +216,24 @@ describe('the closing block', () => {
       '  next       cryptodl retry /lake/failures/r.jsonl',
     ]);
   });
+});
+
+it('the closing block of several jobs says what each left undone', () => {
+  const none = new Tally().outcomes;
+  const job = { exitCode: 0, outcomes: none, undone: 0 };
+  const jobs = [
+    { ...job, name: 'full', exitCode: 1, undone: 63 },
+    { ...job, name: 'stopped', exitCode: 130, outcomes: { ...none, ok: 58 }, undone: 1005 },
+    { ...job, name: 'held' },
+    { ...job, name: 'refused', exitCode: 1, outcomes: undefined },
+    { ...job, name: 'waiting', exitCode: undefined, outcomes: undefined },
+  ];
+  expect(jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, failed: new Tally() })).toEqual([
+    '5 jobs: 1 well, 4 not, in 2.5s',
+    '  full       63 not done (exit code 1)',
+    '  stopped    58 ok, 1,005 not done (exit code 130)',
+    '  held       nothing to do',
+    '  refused    nothing done (exit code 1)',
+    '  waiting    not begun',
+  ]);
 });
