@@ -102,11 +102,14 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   const [typed = '', carried] = unknown.text.split(/=(.*)/s);
   const at = words.indexOf(unknown);
   const next = words[at + 1];
-  const hasValue = next?.kind === 'value';
+  const plain = typed.replace(/^-+/, '');
+  const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
+  const foreign = other === undefined ? undefined : flagsOf(other).find((name) => name === plain);
+  // The word behind a switch is not its value.
+  const hasValue = next?.kind === 'value' && (foreign === undefined || !isSwitch(foreign));
   const value = carried ?? (hasValue ? next.text : undefined);
   const before = textsOf(words.slice(0, at));
   const after = textsOf(words.slice(at + (hasValue ? 2 : 1)));
-  const plain = typed.replace(/^-+/, '');
   const names = flagsOf(verb);
   const near = nearest(plain, names);
   const known =
@@ -122,8 +125,16 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
       argv: folded([...before, ...shown, ...after], verb),
     };
   }
-  const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
-  if (verb === 'run' && (other === 'vision' || other === 'metrics')) {
+  if (verb === 'run' && foreign !== undefined && (other === 'vision' || other === 'metrics')) {
+    const argv = [...before, ...after];
+    const file = wordsOf(argv, verb).find(({ kind }) => kind === 'operand')?.text;
+    if (file !== undefined) {
+      const entry = `${plain}: ${valueInFile(foreign, value)}`;
+      return {
+        says: `run has no flag ${typed}: write it as "${entry}" in the job or under defaults of ${file}`,
+        argv,
+      };
+    }
     const flags = textsOf(words.filter(({ kind }) => kind !== 'verb' && kind !== 'operand'));
     return {
       says: `run has no flag ${typed}: what a job downloads stands in its file`,
@@ -133,6 +144,13 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   const hint =
     other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
   return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
+}
+
+/** As YAML, also between braces. */
+function valueInFile(flag: FlagName, typed: string | undefined): string {
+  const { default: usual, example } = flagSpec(flag);
+  const value = isSwitch(flag) ? 'true' : (typed ?? usual ?? example ?? '');
+  return /^[\w./][\w./=+-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
 }
 
 /** What was typed when the flag takes it, else what its name says (`--csv`), else what it takes. */

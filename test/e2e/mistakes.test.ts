@@ -1,6 +1,6 @@
 /** What a first-time user types wrong. Every answer says what was wrong, and has a line that works when typed. */
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -446,6 +446,30 @@ const MISTAKES: readonly Mistake[] = [
   },
   { typed: ['completion', 'powershell'], says: 'no script for "powershell"' },
 ];
+
+/** Flags of a job behind a file of jobs: what is typed, and what stands in the file instead. */
+const IN_THE_FILE: readonly (readonly [string, string, string])[] = [
+  ['run jobs.yaml --concurrency 5', '--concurrency', 'concurrency: 5'],
+  ['run --concurrency=5 jobs.yaml', '--concurrency', 'concurrency: 5'],
+  ['run jobs.yaml --concurrency', '--concurrency', 'concurrency: auto'],
+  ['run --force jobs.yaml', '--force', 'force: true'],
+  ['run jobs.yaml --symbols *USDT --include-today', '--symbols', "symbols: '*USDT'"],
+];
+
+describe('a flag of a job behind a file of jobs', () => {
+  it.each(IN_THE_FILE)('cryptodl %s', async (typed, flag, entry) => {
+    const cwd = join(scratch, `jobs-${IN_THE_FILE.findIndex(([line]) => line === typed)}`);
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, 'jobs.yaml'), 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 1 } }');
+    const result = await cryptodl(typed.split(' '), { cwd, env: environment() });
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      `cryptodl: run has no flag ${flag}: write it as "${entry}" in the job or under defaults of jobs.yaml\n` +
+        '  cryptodl run jobs.yaml\n',
+    ]);
+    await type('cryptodl run jobs.yaml', cwd);
+  });
+});
 
 describe('a typical mistake', () => {
   it.each(MISTAKES)('cryptodl $typed', async ({ typed, says, line }) => {
