@@ -22,8 +22,7 @@ import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
 import { refuseAllEnded } from './refuse-ended.js';
-import type { Session } from './session.js';
-import { openSession } from './session.js';
+import type { openSession, Session } from './session.js';
 import { wantFailures } from './want-failures.js';
 import type { PastFailures } from './want-failures.js';
 import type { RunVerb, Wanted } from './wanted.js';
@@ -103,7 +102,7 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const times = new StageTimes(request.clock, request.startedAt);
   await times.pause(() => beginLater(request, signal));
-  const session = openSession({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
+  const session = await sessionOf({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
   try {
     await session.refuseBanned(request.verb);
     return await workIn(session, request);
@@ -197,6 +196,12 @@ async function want(
   }
 }
 
+/** Node opens all files that a file imports at once, and a process may have few descriptors: this half of them comes later. */
+async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
+  const session = await import('./session.js');
+  return session.openSession(request);
+}
+
 async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
   if (session.options['wait-for-publication'] === undefined) return;
   const { waitForPublication } = await import('./wait-for-publication.js');
@@ -205,7 +210,7 @@ async function waitUntilPublished(session: Session, wanted: Wanted): Promise<voi
 
 /** What a run would do, partition by partition; nothing is written and no lock is taken. */
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
-  const session = openSession({ ...request, tell: () => Promise.resolve() });
+  const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
   try {
     await session.refuseBanned(request.verb);
     const wanted = await want(session, request);
