@@ -68,6 +68,18 @@ describe('the diagnosis of a run', () => {
     expect([lines(above).length, lines(below).length]).toEqual([1, 0]);
   });
 
+  it('says how many retries helped only when there were some', () => {
+    const cost = waits({ 'back-off': 20_000 });
+    expect(lines({ ...cost, ...retries(0, 0) })).toEqual([
+      expect.stringMatching(/^ {2}retries {4}failed attempts and waits cost 20s of /),
+    ]);
+    expect(lines({ ...cost, ...retries(4, 3) })).toEqual([
+      expect.stringMatching(
+        /^ {2}retries {4}3 of 4 retried requests with success; failed attempts and waits cost /,
+      ),
+    ]);
+  });
+
   it('tells of nothing that costs less than a second', () => {
     expect(lines(waits({ permit: 999 }), [], 1000)).toEqual([]);
     expect(lines(waits({ permit: 1000 }), [], 1000)).not.toEqual([]);

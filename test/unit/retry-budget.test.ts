@@ -35,6 +35,22 @@ describe('A3 the retry budget of a host', () => {
     expect([granted.length, budget.waiting]).toEqual([10, 5]);
   });
 
+  it('says that a retry which costs nothing waits for the pause of the host, and another for the budget', async () => {
+    const { budget } = budgetOf();
+    const told: string[] = [];
+    const end = new AbortController();
+    const onWait = (what: string) => {
+      told.push(what);
+      return () => undefined;
+    };
+    const takes = Array.from({ length: 11 }, () => budget.take(end.signal));
+    takes.push(budget.take(end.signal, 10, onWait), budget.take(end.signal, 0, onWait));
+    await Promise.resolve();
+    expect(told).toEqual(['retry-budget', 'pause']);
+    end.abort();
+    await Promise.allSettled(takes);
+  });
+
   it('is filled by successes: ten of them pay for one retry', async () => {
     const { clock, budget, granted, take } = budgetOf();
     for (let name = 0; name < 12; name += 1) void take(name);
