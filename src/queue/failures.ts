@@ -1,6 +1,6 @@
 /**
  * Failures of one kind: their share among the last results, and whether fewer in flight help. A host that is full refuses less when
- * fewer are in flight; where as many fail as before, the load is not the reason (mechanism Z6).
+ * fewer are in flight; where far more than usual fail all the same, the load is not the reason (mechanism Z6).
  */
 import { RecentShare } from './recent-share.js';
 
@@ -83,7 +83,7 @@ export class Failures {
     return wasDown && { backTo: wasDown.top };
   }
 
-  /** At the lower level: undefined while little is known, or when fewer fail; otherwise the level to go back to, or `again`. */
+  /** At the lower level: undefined while little is known, or when no more than usual fail; otherwise the level to go back to, or `again`. */
   judge(): 'again' | { readonly backTo: number } | undefined {
     const before = this.#retreat;
     const { results, share } = this.recent;

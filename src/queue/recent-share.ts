@@ -12,10 +12,6 @@ export class RecentShare {
     if (this.#results.length > RESULTS && this.#results.shift() === true) this.#bad -= 1;
   }
 
-  get isFull(): boolean {
-    return this.#results.length === RESULTS;
-  }
-
   get results(): number {
     return this.#results.length;
   }
