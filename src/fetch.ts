@@ -83,7 +83,8 @@ export interface FetchContext {
 export interface AttemptEnd {
   readonly request: FetchRequest;
   readonly attemptId: string;
-  /** On the monotonic clock, like all moments here. */
+  /** On the monotonic clock, like all moments here. Until `sentAt` it waits for a socket. */
+  readonly begunAt: number;
   readonly sentAt: number;
   readonly endedAt: number;
   /** From the sending to the first byte of the answer; undefined when none came. */

@@ -10,7 +10,8 @@ export type ConcurrencyChoice =
 
 /** What an attempt on the wire says about the load. */
 export interface LoadSign {
-  /** On the monotonic clock. */
+  /** On the monotonic clock; between these two it waits for a socket. */
+  readonly begunAt: number;
   readonly sentAt: number;
   readonly endedAt: number;
   /**
@@ -142,9 +143,9 @@ export class Concurrency {
   }
 
   /** A lower level is in force when as many requests as are too many have ended; after failures, when nearly all have. */
-  #isSettling({ sentAt, endedAt, result }: LoadSign): boolean {
+  #isSettling({ begunAt, endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
-    const isEarlier = sentAt <= this.#since;
+    const isEarlier = begunAt <= this.#since;
     const why = this.#retreatWhy;
     if (isEarlier && why !== undefined && result !== 'other') this.#failures[why].addEarlier(result === why);
     // What is refused at once makes no room.

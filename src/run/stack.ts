@@ -284,9 +284,16 @@ function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
   return bucket === 'archive';
 }
 
-function signOf({ request, sentAt, endedAt, error }: AttemptEnd, isLate: boolean): LoadSign {
+function signOf({ request, begunAt, sentAt, endedAt, error }: AttemptEnd, isLate: boolean): LoadSign {
   // A sidecar is expected to be nothing in particular.
-  return { sentAt, endedAt, result: resultOf(error), isObject: request.expect !== undefined, isLate };
+  return {
+    begunAt,
+    sentAt,
+    endedAt,
+    result: resultOf(error),
+    isObject: request.expect !== undefined,
+    isLate,
+  };
 }
 
 function resultOf(error: unknown): LoadSign['result'] {

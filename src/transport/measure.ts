@@ -9,12 +9,21 @@ export interface AttemptObserver {
 
 export function measure(clock: Clock, observer: AttemptObserver): Layer {
   return (next) => async (request, context) => {
+    const begunAt = clock.monotonic();
     // Until a socket is free it has not been sent.
-    let sentAt = clock.monotonic();
+    let sentAt = begunAt;
     let firstByteMs: number | undefined;
     const tell = (error: unknown): void => {
       const endedAt = clock.monotonic();
-      observer.ended({ request, attemptId: context.attemptId ?? '', sentAt, endedAt, firstByteMs, error });
+      observer.ended({
+        request,
+        attemptId: context.attemptId ?? '',
+        begunAt,
+        sentAt,
+        endedAt,
+        firstByteMs,
+        error,
+      });
     };
     observer.begun(request);
     try {

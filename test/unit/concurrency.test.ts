@@ -55,7 +55,14 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
     now = Math.max(now, next.endsAt);
     if (next.result === 'refused') refused += 1;
     const { sentAt, result } = next;
-    concurrency.onEnded({ sentAt, endedAt: now, result, isObject: true, isLate: host.isLate === true });
+    concurrency.onEnded({
+      begunAt: sentAt,
+      sentAt,
+      endedAt: now,
+      result,
+      isObject: true,
+      isLate: host.isLate === true,
+    });
     levels.push(concurrency.limit);
   }
   const last = levels.slice(-Math.floor(requests / 2));
@@ -105,9 +112,29 @@ describe('Concurrency', () => {
     for (let sent = 0; sent < 60; sent += 1) concurrency.onBegun();
     for (let ended = 0; ended < 60; ended += 1) {
       const result = ended < 6 ? 'refused' : 'good';
-      concurrency.onEnded({ sentAt: 0, endedAt: 100 + ended, result, isObject: true, isLate: false });
+      concurrency.onEnded({
+        begunAt: 0,
+        sentAt: 0,
+        endedAt: 100 + ended,
+        result,
+        isObject: true,
+        isLate: false,
+      });
     }
     expect(concurrency.retreats).toBe(0);
+  });
+
+  it('does not wait for requests that had no socket yet when the level fell', () => {
+    const concurrency = new Concurrency({ choice: AUTO, start: START });
+    for (let begun = 0; begun < 30; begun += 1) concurrency.onBegun();
+    const end = (sentAt: number, endedAt: number, result: LoadSign['result']): void => {
+      concurrency.onEnded({ begunAt: 0, sentAt, endedAt, result, isObject: true, isLate: false });
+    };
+    for (let refused = 0; refused < 10; refused += 1) end(0, 5, 'refused');
+    expect(concurrency.limit).toBe(21);
+    // These twenty were connecting at 5.
+    for (let served = 0; served < 20; served += 1) end(6, 100, 'good');
+    expect(concurrency.settled).toEqual({ level: 19, most: 128, why: 'refused' });
   });
 
   it('falls to as many as were served also when others are sent in the moment of the retreat', () => {
@@ -117,7 +144,7 @@ describe('Concurrency', () => {
     };
     const end = (requests: number, sign: Pick<LoadSign, 'sentAt' | 'endedAt' | 'result'>): void => {
       for (let request = 0; request < requests; request += 1)
-        concurrency.onEnded({ ...sign, isObject: true, isLate: false });
+        concurrency.onEnded({ begunAt: sign.sentAt, ...sign, isObject: true, isLate: false });
     };
     sent(60);
     for (let refused = 0; refused < 50; refused += 1) {
@@ -137,7 +164,14 @@ describe('Concurrency', () => {
       for (let time = 0; time < times; time += 1) {
         now += 1;
         concurrency.onBegun();
-        concurrency.onEnded({ sentAt: now - 1, endedAt: now, result, isObject: true, isLate: false });
+        concurrency.onEnded({
+          begunAt: now - 1,
+          sentAt: now - 1,
+          endedAt: now,
+          result,
+          isObject: true,
+          isLate: false,
+        });
       }
     };
     end('refused', 1000);
@@ -219,7 +253,14 @@ describe('Concurrency', () => {
           for (let time = 0; time < 10; time += 1) {
             concurrency.onBegun();
             now += ms;
-            concurrency.onEnded({ sentAt: now - ms, endedAt: now, result, isObject: true, isLate: false });
+            concurrency.onEnded({
+              begunAt: now - ms,
+              sentAt: now - ms,
+              endedAt: now,
+              result,
+              isObject: true,
+              isLate: false,
+            });
           }
           expect(concurrency.limit).toBeLessThanOrEqual(max);
           expect(concurrency.limit).toBeGreaterThanOrEqual(Math.min(2, max));

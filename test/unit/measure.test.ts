@@ -69,6 +69,7 @@ describe('Z15 K12 the measure of an attempt', () => {
       {
         request: REQUEST,
         attemptId: 'trace/2',
+        begunAt: began,
         sentAt: began + 5000,
         endedAt: began + 5100,
         firstByteMs: 70,
