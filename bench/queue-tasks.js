@@ -9,11 +9,11 @@ import { fileURLToPath } from 'node:url';
 import PQueue from 'p-queue';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
-/** @import { Fetch } from '../src/fetch.js' */
-/** @import { ListedObject } from '../src/plan/listing-xml.js' */
+/** @import { Fetch } from '../src/http/fetch.js' */
+/** @import { ListedObject } from '../src/source/listing-xml.js' */
 /** @import { SeriesRequest } from '../src/plan/plan-series.js' */
-/** @import { Outcome } from '../src/outcome.js' */
-/** @import { PartitionPlan, Series, Task } from '../src/task.js' */
+/** @import { Outcome } from '../src/model/outcome.js' */
+/** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
 
 const CONCURRENCY = 50;
 const WRITERS = 2;
@@ -94,7 +94,7 @@ async function runTasks(tasks, lake) {
 async function planner(root, spoolPath) {
   /** @type {typeof import('../src/plan/plan.js')} */
   const { makePlan } = await built('plan/plan.js');
-  /** @type {typeof import('../src/venue/venue.js')} */
+  /** @type {typeof import('../src/source/venue.js')} */
   const { loadVenue } = await built('venue/venue.js');
   const today = FIRST_DAY + DAYS + 1;
   const options = /** @type {const} */ ({
@@ -125,7 +125,7 @@ async function runner(spools) {
   const { RunQueue } = await built('queue/run-queue.js');
   /** @type {typeof import('../src/report/tally.js')} */
   const { Tally } = await built('report/tally.js');
-  /** @type {typeof import('../src/outcome.js')} */
+  /** @type {typeof import('../src/model/outcome.js')} */
   const { taskOutcome } = await built('outcome.js');
   const tally = new Tally();
   /**
@@ -168,11 +168,11 @@ async function runner(spools) {
 
 /** @param {AbortSignal} signal */
 async function downloader(signal) {
-  /** @type {typeof import('../src/throttle/throttle.js')} */
+  /** @type {typeof import('../src/http/throttle/throttle.js')} */
   const { Throttle } = await built('throttle/throttle.js');
-  /** @type {typeof import('../src/clock.js')} */
+  /** @type {typeof import('../src/model/clock.js')} */
   const { systemClock } = await built('clock.js');
-  /** @type {typeof import('../src/venue/keys.js')} */
+  /** @type {typeof import('../src/source/keys.js')} */
   const { keyPath } = await built('venue/keys.js');
   // The venue's own rates would make this a wait.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };

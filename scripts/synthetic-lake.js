@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const DAY_MS = 86_400_000;
-/** @type {import('../src/task.js').Settings} */
+/** @type {import('../src/model/task.js').Settings} */
 export const SETTINGS = {
   format: 'parquet',
   partition: 'month',

@@ -1,20 +1,20 @@
 /** `import { vision } from 'cryptodl'`: the command line's run as an async iterable of outcomes. */
 import { homedir } from 'node:os';
-import { systemClock } from './clock.js';
-import { CryptodlError, usage } from './errors.js';
-import { nearest } from './did-you-mean.js';
-import { SILENT } from './observer.js';
-import type { Announcement, Observer } from './observer.js';
+import { systemClock } from './model/clock.js';
+import { CryptodlError, usage } from './model/errors.js';
+import { nearest } from './text/did-you-mean.js';
+import { SILENT } from './model/observer.js';
+import type { Announcement, Observer } from './model/observer.js';
 import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { FlagName, Options } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
-import { folderOf, NO_PROXIES } from './options/surroundings.js';
-import type { TaskOutcome } from './outcome.js';
-import { summaryOf } from './run/conclude-run.js';
-import type { RunSummary } from './run/conclude-run.js';
-import { readSymbolFile } from './run/read-symbol-file.js';
-import { startRun } from './run/run.js';
+import { folderOf, NO_PROXIES } from './options/environment.js';
+import type { TaskOutcome } from './model/outcome.js';
+import { summaryOf } from './download/conclude-run.js';
+import type { RunSummary } from './download/conclude-run.js';
+import { readSymbolFile } from './select/read-lists.js';
+import { startRun } from './download/run.js';
 
 export { CryptodlError };
 export type { Announcement, RunSummary, TaskOutcome };

@@ -1,20 +1,20 @@
 /** Arguments in, exit code out. `run` may be called several times in one process. */
-import type { Typed } from './cli/complain.js';
+import type { Typed } from './cli/print-error.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
-import { toCryptodlError } from './errors.js';
-import type { ExitCode } from './exit-code.js';
-import type { Io } from './io.js';
+import { toCryptodlError } from './model/errors.js';
+import type { ExitCode } from './model/exit-code.js';
+import type { Io } from './model/io.js';
 import type { Verb } from './options/flags.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
-import { printLines } from './printable.js';
+import { printLines } from './text/printable.js';
 
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const invocation = parseCommandLine(argv, io);
     return invocation === undefined ? 0 : await dispatch(invocation, argv, io);
   } catch (error) {
-    const { complain } = await import('./cli/complain.js');
+    const { complain } = await import('./cli/print-error.js');
     return complain(toCryptodlError(error), { argv, io });
   }
 }
@@ -24,7 +24,7 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   const { verb, operand } = invocation;
   const typed = { argv, io };
   if (verb === 'run') return runFile(invocation, typed);
-  const { layersOf } = await import('./cli/layers.js');
+  const { layersOf } = await import('./cli/option-layers.js');
   const layers = await layersOf(invocation, io);
   if (verb === 'retry') return retry(operand, layers, typed);
   const { resolveOptions } = await import('./options/resolve.js');
@@ -37,43 +37,43 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
     case 'vision':
     case 'metrics':
     case 'repair': {
-      const { download } = await import('./cli/download.js');
+      const { download } = await import('./download/download.js');
       return download({ resolved, io, typed, verb });
     }
     case 'verify': {
-      const { verify } = await import('./cli/verify.js');
+      const { verify } = await import('./verify/verify.js');
       return verify({ resolved, io, typed });
     }
     case 'list': {
-      const { list } = await import('./cli/list.js');
+      const { list } = await import('./catalog/list.js');
       return list(operand, { resolved, io, typed });
     }
     case 'schema': {
-      const { schema } = await import('./cli/schema.js');
+      const { schema } = await import('./catalog/schema.js');
       return schema(operand, resolved, io);
     }
     case 'audit': {
-      const { audit } = await import('./cli/audit.js');
+      const { audit } = await import('./audit/audit.js');
       return audit({ resolved, io, typed });
     }
     case 'sql': {
-      const { sql } = await import('./cli/sql.js');
+      const { sql } = await import('./query/sql.js');
       return sql(operand, { resolved, io, typed });
     }
     case 'coverage': {
-      const { coverage } = await import('./cli/coverage.js');
+      const { coverage } = await import('./coverage/coverage.js');
       return coverage({ resolved, io });
     }
     case 'serve': {
-      const { serve } = await import('./cli/serve.js');
+      const { serve } = await import('./serve/serve.js');
       return serve(operand ?? '', resolved.options, io);
     }
     case 'doctor': {
-      const { doctor } = await import('./cli/doctor.js');
+      const { doctor } = await import('./doctor/doctor.js');
       return doctor({ resolved, io, typed });
     }
     case 'schedule': {
-      const { schedule } = await import('./cli/schedule.js');
+      const { schedule } = await import('./schedule/schedule.js');
       return schedule(invocation.behind, resolved.options, typed);
     }
     case 'completion': {
@@ -89,14 +89,14 @@ async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
 }
 
 async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> {
-  const { readJobs } = await import('./cli/jobs.js');
+  const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, typed.io);
   if (resolved.options['print-options'] === true) {
     for (const job of jobs)
       printLines(typed.io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
     return 0;
   }
-  const { runJobs } = await import('./cli/run-jobs.js');
+  const { runJobs } = await import('./download/run-jobs.js');
   return runJobs({ jobs, resolved, io: typed.io, typed });
 }
 
@@ -105,7 +105,7 @@ async function retry(
   layers: readonly RawLayer[],
   typed: Typed,
 ): Promise<ExitCode> {
-  const { pastJobs, pastRun, readReport } = await import('./cli/past-runs.js');
+  const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   const path = operand ?? '';
   const report = await readReport(path);
   const { resolved, verb, failures, blame } = pastRun(path, report, layers);
@@ -115,9 +115,9 @@ async function retry(
   }
   const { io } = typed;
   if (report.jobs.length === 0) {
-    const { download } = await import('./cli/download.js');
+    const { download } = await import('./download/download.js');
     return download({ resolved, io, typed, verb, failures, blame });
   }
-  const { runJobs } = await import('./cli/run-jobs.js');
+  const { runJobs } = await import('./download/run-jobs.js');
   return runJobs({ jobs: pastJobs(path, report, layers), resolved, earlier: { path, ...report }, io, typed });
 }

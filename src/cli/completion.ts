@@ -1,8 +1,8 @@
 /** `cryptodl completion SHELL`: a script made from the flag table, so that pressing TAB starts no program. */
-import { didYouMean, nearest } from '../did-you-mean.js';
-import { usage } from '../errors.js';
-import type { ExitCode } from '../exit-code.js';
-import type { Io } from '../io.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
 import { FLAG_NAMES, flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';

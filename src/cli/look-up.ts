@@ -1,17 +1,18 @@
 /** What verbs have in common that ask hosts or the lake and run no plan: their session, and how they end when it is refused. */
-import { systemClock } from '../clock.js';
-import { CryptodlError, toCryptodlError } from '../errors.js';
-import type { ExitCode } from '../exit-code.js';
-import type { Io } from '../io.js';
-import { SILENT } from '../observer.js';
+import { openSession } from '../download/session.js';
+import type { Session } from '../download/session.js';
+import { systemClock } from '../model/clock.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { SILENT } from '../model/observer.js';
+import { surroundingsOf } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf } from '../options/surroundings.js';
-import { printLines } from '../printable.js';
-import { isListingFault } from '../plan/listing.js';
-import { openSession } from '../run/session.js';
-import type { Session } from '../run/session.js';
-import { complain } from './complain.js';
-import type { Typed } from './complain.js';
+import { isListingFault } from '../source/listing.js';
+import { printLines } from '../text/printable.js';
+import { complain } from './print-error.js';
+import type { Typed } from './print-error.js';
 import type { watchSignals } from './watch-signals.js';
 
 export interface LookUp {
@@ -53,4 +54,19 @@ export function withoutListing(error: unknown): unknown {
     cause: error,
     hint: 'check the network, --archive-url and --listing-url',
   });
+}
+
+// How far long work has come, for those who watch verbs that have no bar.
+
+const EVERY_MS = 10_000;
+
+/** Says what it is given now and then, and never with --quiet. */
+export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
+  let saidAt = systemClock.monotonic();
+  return (text) => {
+    const now = systemClock.monotonic();
+    if (quiet === true || now - saidAt < EVERY_MS) return;
+    saidAt = now;
+    printLines(io.stderr, [`${text()} so far`]);
+  };
 }

@@ -1,7 +1,7 @@
 import { flagsOf } from '../options/flags.js';
 import type { FlagName, Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { dayText } from '../calendar.js';
+import { dayText } from '../model/calendar.js';
 
 /** `market  um  (default)`, one line per option. */
 export function printOptions(verb: Verb, resolved: Resolved): string[] {

@@ -1,9 +1,9 @@
 /** This process as an Io: the only place that touches its streams, signals and exit code. */
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Io, ProcessLimits } from '../io.js';
+import type { Io, ProcessLimits } from '../model/io.js';
 import { run } from '../main.js';
-import { printLines } from '../printable.js';
+import { printLines } from '../text/printable.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 

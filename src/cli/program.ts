@@ -4,8 +4,8 @@ import { isVerb, verbOf } from './command-words.js';
 import { camelCase, defaultOf, environmentName, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
-import { TOOL_VERSION } from '../version.js';
-import { refuseArguments, refuseMissingValues, refuseWord } from './refuse-arguments.js';
+import { TOOL_VERSION } from '../model/version.js';
+import { refuseArguments, refuseMissingValues, refuseWord } from './explain-arguments.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** What was typed. */

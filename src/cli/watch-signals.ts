@@ -1,5 +1,5 @@
-import { CryptodlError } from '../errors.js';
-import type { Io } from '../io.js';
+import { CryptodlError } from '../model/errors.js';
+import type { Io } from '../model/io.js';
 
 export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
 

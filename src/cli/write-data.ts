@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { errnoOf } from '../errors.js';
-import type { Io } from '../io.js';
-import { linesText } from '../printable.js';
-import type { Line } from '../printable.js';
+import { errnoOf } from '../model/errors.js';
+import type { Io } from '../model/io.js';
+import { linesText } from '../text/printable.js';
+import type { Line } from '../text/printable.js';
 
 /** Lines to stdout as fast as they are read; false when the reader has seen enough (`| head`). */
 export function writeData(io: Io, lines: readonly Line[]): Promise<boolean> {

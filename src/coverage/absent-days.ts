@@ -1,8 +1,8 @@
 /** Why days of a series are not held, as far as anybody knows. */
-import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
-import type { ErrorCode } from '../errors.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
-import type { AbsenceReason } from '../task.js';
+import type { AbsenceReason } from '../model/task.js';
 import { at, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 

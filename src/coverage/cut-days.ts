@@ -1,7 +1,7 @@
 /** Days of ticks that end hours before midnight, or begin hours after it, where the days around them do not. */
-import { parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { Series } from '../task.js';
+import type { Series } from '../model/task.js';
 
 const DAY_MS = 86_400_000;
 /** Shorter pauses at a border are common. */

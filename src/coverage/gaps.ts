@@ -1,5 +1,5 @@
 /** The gaps of a series with their reasons, and what they come to. */
-import { monthOf, monthStart } from '../calendar.js';
+import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
 import { isLongStretch } from './cut-days.js';

@@ -1,5 +1,5 @@
 /** Series × periods as characters: one line per series, one cell per period, or per several where they do not fit. */
-import { dayText, monthOf, monthText } from '../calendar.js';
+import { dayText, monthOf, monthText } from '../model/calendar.js';
 import type { Amounts, Grain } from './gaps.js';
 import { percentOf } from './gaps.js';
 

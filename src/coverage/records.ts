@@ -1,6 +1,6 @@
 /** Coverage for programs: NDJSON and CSV. Instants are ISO, spans are half-open. */
-import { dayText, monthOf, monthStart, monthText } from '../calendar.js';
-import type { Series } from '../task.js';
+import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
+import type { Series } from '../model/task.js';
 import { percentOf, periodsOf } from './gaps.js';
 import type { Amounts, Gap, Grain } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';

@@ -1,12 +1,12 @@
 /** What a series holds of what it must hold, from the lines of its manifest alone. */
-import { monthOf, monthStart, parsePeriod } from '../calendar.js';
+import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Format, Series } from '../task.js';
-import { endOfDataset } from '../venue/ended.js';
-import { rowSeconds } from '../venue/venue.js';
-import type { DatasetSpec } from '../venue/venue.js';
+import type { Format, Series } from '../model/task.js';
+import { endOfDataset } from '../source/dataset-ended.js';
+import { rowSeconds } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, Known } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';

@@ -1,12 +1,11 @@
 /** Series and their gaps as text for people. */
-import { dayOf, dayText } from '../calendar.js';
-import type { Gap } from './gaps.js';
-import { percentOf } from './gaps.js';
-import type { Amounts } from './gaps.js';
+import { dayOf, dayText } from '../model/calendar.js';
+import { numberText } from '../model/units.js';
 import type { GapReason } from './absent-days.js';
+import type { Amounts, Gap } from './gaps.js';
+import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
-import { numberText } from '../units.js';
 
 /** Of a series, what is shown: neither its days nor its gaps. */
 type Shown = Pick<

@@ -1,10 +1,10 @@
 /** What the hosts answer: archive, listing and REST, each asked as a run would ask it, once and without retries. */
-import { CryptodlError, toCryptodlError } from '../errors.js';
-import type { FetchResponse } from '../fetch.js';
+import type { FetchResponse } from '../http/fetch.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import type { ToldTime } from './clock-difference.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
-import { refusedFinding } from './refused.js';
 
 interface Answer {
   readonly response: FetchResponse;
@@ -145,4 +145,85 @@ function timesOf(host: string, answers: readonly Answer[]): ToldTime[] {
 function medianOf(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   return Math.round(sorted[sorted.length >> 1] ?? 0);
+}
+
+// Errors of requests as findings: what they are called, and what helps.
+
+const ARCHIVE_INSTEAD =
+  'cryptodl vision and cryptodl list work from here when their lines say ok: the archive has funding rates and metrics as well, a day or a month later';
+
+type Next = (flag: string, isRest: boolean) => string;
+
+const NETWORK: Next = (flag) => `check the network, a firewall between, --proxy and ${flag}`;
+const LATER: Next = () => 'leave it alone for that long: every request in between makes it longer';
+
+const NEXT: Readonly<Partial<Record<ErrorCode, Next>>> = {
+  'location-restricted': (_, isRest) => (isRest ? ARCHIVE_INSTEAD : 'try from a network in another place'),
+  'address-blocked': (_, isRest) =>
+    `a firewall in front of it refuses this address: wait, or try from another network (shared VPN and cloud addresses are often refused)${isRest ? `; ${ARCHIVE_INSTEAD}` : ''}`,
+  'http-forbidden': (flag) => `check ${flag}: whoever answers there does not let us read`,
+  'http-server-error': () => 'it is not your fault: try again later',
+  'connect-failed': NETWORK,
+  'connect-timeout': NETWORK,
+  'host-unknown': (flag) => `check the network and ${flag}`,
+  'dns-failed': (flag) => `check the network and ${flag}`,
+  'headers-timeout': (flag) => `try again later, or with a longer --headers-timeout; check ${flag}`,
+  'total-timeout': () => 'try again later, or with a longer --total-timeout',
+  'idle-timeout': () => 'try again later, or with a longer --idle-timeout',
+  'rate-limited': LATER,
+  banned: LATER,
+  'wait-too-long': () => 'look again in a minute',
+  'listing-malformed': (flag) => `check ${flag}; a network that wants a login first also answers like that`,
+};
+
+function refusedFinding(
+  check: string,
+  { address, flag }: { readonly address: string; readonly flag: string },
+  error: CryptodlError,
+): Finding {
+  const { host } = new URL(address);
+  // The line names the host already.
+  const said = error.message.startsWith(host)
+    ? error.message.slice(host.length).replace(/^:? /, '')
+    : error.message;
+  const next = NEXT[error.code]?.(flag, check === 'rest') ?? error.hint ?? `check ${flag}`;
+  // Nothing was asked, so nothing is known.
+  const status = error.code === 'wait-too-long' ? 'warn' : 'fail';
+  return finding(check, status, `${said} (${error.code})`, { of: host, next, figures: { code: error.code } });
+}
+
+interface KnownBans {
+  /** Resolves to the places of which a ban was remembered. */
+  clear(host: string): Promise<readonly string[]>;
+  /** By place, `futures fapi.binance.com`; `until` in epoch milliseconds. */
+  lasting(): Promise<ReadonlyMap<string, { readonly until: number; readonly why: string }>>;
+}
+
+/** What hosts have asked not to be asked, as earlier runs of this machine remember it. */
+export async function checkBans(bans: KnownBans): Promise<Finding> {
+  const lasting = [...(await bans.lasting())].sort(([, a], [, b]) => b.until - a.until);
+  const [longest] = lasting;
+  if (longest === undefined) return finding('bans', 'ok', 'none is remembered');
+  const texts = lasting.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
+  return finding('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
+    figures: Object.fromEntries(lasting.map(([place, { until }]) => [place, new Date(until).toISOString()])),
+    next: 'run again after that; until then runs that need it end with exit code 7 and ask nothing (a ban that is a mistake is forgotten with --clear-bans HOST)',
+  });
+}
+
+/** `--clear-bans HOST` */
+export async function clearBans(bans: KnownBans, host: string): Promise<Finding> {
+  const places = await bans.clear(host);
+  const left = [...(await bans.lasting()).keys()];
+  if (left.some((place) => place.endsWith(` ${host}`)))
+    return finding('bans', 'fail', `the bans of ${host} could not be removed`, {
+      next: 'choose a --state-dir that can be written',
+    });
+  if (places.length > 0) return finding('bans', 'ok', `removed: ${places.join(', ')}`);
+  const others = left.length === 0 ? '' : `; remembered: ${left.join(', ')}`;
+  return finding('bans', 'ok', `no ban of ${host} is remembered${others}`);
+}
+
+function dayAndTime(ms: number): string {
+  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
 }

@@ -3,11 +3,11 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect, rootCertificates } from 'node:tls';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import { DAY_MS } from '../calendar.js';
-import { errnoOf } from '../errors.js';
+import { DAY_MS } from '../model/calendar.js';
+import { errnoOf } from '../model/errors.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
-import { openTunnel } from './tunnel.js';
+import { openTunnel } from './proxy.js';
 
 export interface CertificateQuestion {
   /** `https://…` */

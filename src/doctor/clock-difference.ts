@@ -1,5 +1,5 @@
 /** How far this machine's clock is from what the hosts say in their `Date` headers. */
-import { durationText } from '../units.js';
+import { durationText } from '../model/units.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
 

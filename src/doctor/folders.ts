@@ -3,9 +3,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock } from '../clock.js';
-import { errnoOf } from '../errors.js';
-import { bytesText } from '../units.js';
+import type { Clock } from '../model/clock.js';
+import { errnoOf } from '../model/errors.js';
+import { bytesText } from '../model/units.js';
 import { finding } from './finding.js';
 import type { Finding, Status } from './finding.js';
 

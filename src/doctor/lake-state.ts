@@ -2,10 +2,10 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf } from '../errors.js';
+import { errnoOf } from '../model/errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import { holderText, readLock } from '../lake/lock.js';
-import { bytesText } from '../units.js';
+import { bytesText } from '../model/units.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
 import { PROBE_PREFIX } from './folders.js';

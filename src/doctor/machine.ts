@@ -1,7 +1,9 @@
 /** Whether this process may have the memory, the open files and the threads that a run needs. */
-import type { ProcessLimits } from '../io.js';
-import { bytesText, numberText } from '../units.js';
-import { judged } from './finding.js';
+import { arch, platform } from 'node:os';
+import type { ProcessLimits } from '../model/io.js';
+import { bytesText, numberText } from '../model/units.js';
+import { TOOL_VERSION } from '../model/version.js';
+import { finding, judged } from './finding.js';
 import type { Finding } from './finding.js';
 
 /** Received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
@@ -59,4 +61,27 @@ export function checkThreads(given: string | undefined): Finding {
   if (threads >= LEAST_THREADS) return judged('threads', found, [], { threads });
   const issue = { found: 'unpacking and writing wait for each other', next: 'unset UV_THREADPOOL_SIZE' };
   return judged('threads', found, [issue], {});
+}
+
+/** As package.json has it under `engines`. */
+const LEAST_NODE = [20, 18, 1] as const;
+
+export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<Finding> {
+  const system = `${platform()} ${arch()}`;
+  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;
+  const figures = { cryptodl: TOOL_VERSION, node: process.versions.node, system };
+  const [least, mine] = [LEAST_NODE, process.versions.node.split('.').map(Number)];
+  const at = least.findIndex((part, index) => part !== mine[index]);
+  if (at >= 0 && (mine[at] ?? 0) < (least[at] ?? 0))
+    return finding('versions', 'fail', base, { figures, next: `install node ${least.join('.')} or newer` });
+  try {
+    const duckdb = await duckdbVersion();
+    return finding('versions', 'ok', `${base}, DuckDB ${duckdb}`, { figures: { ...figures, duckdb } });
+  } catch (error) {
+    const said = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+    return finding('versions', 'fail', `${base}; DuckDB cannot be loaded: ${said}`, {
+      figures,
+      next: 'install anew for this machine: npm install (DuckDB has a package of its own for each system)',
+    });
+  }
 }

@@ -1,9 +1,9 @@
 /** Whether the name of a host has an address. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { Clock } from '../clock.js';
-import { errnoOf } from '../errors.js';
-import { durationText } from '../units.js';
+import type { Clock } from '../model/clock.js';
+import { errnoOf } from '../model/errors.js';
+import { durationText } from '../model/units.js';
 import { finding } from './finding.js';
 import type { Finding } from './finding.js';
 

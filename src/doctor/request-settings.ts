@@ -1,9 +1,51 @@
-/** Whether what the user chose for requests makes sense together: concurrency, retries, breaker, sockets. */
-import { countText, durationText } from '../units.js';
-import { judged } from './finding.js';
+/** What runs would do with the options and with this machine, as `cryptodl doctor` looks at it. */
+import { ARCHIVE_MOST, REST_MOST } from '../http/limits.js';
+import { backoffOf } from '../http/stack.js';
+import { mostInFlight, socketsPerHost } from '../http/transport/sockets.js';
+import { countText, durationText } from '../model/units.js';
+import type { Scene } from './check-hosts.js';
 import type { Finding, Issue } from './finding.js';
+import { judged } from './finding.js';
+import { checkFiles, checkMemory, checkThreads } from './machine.js';
 
-export interface ConcurrencyQuestion {
+export function examineSettings({ options, limits, hosts }: Scene): Finding[] {
+  const { concurrency: choice } = options;
+  const most = mostInFlight(options);
+  const connections = socketsPerHost(options);
+  const maxWaitMs = options['max-wait'];
+  const process = limits();
+  return [
+    checkMemory(process),
+    checkFiles({ openFiles: process.openFiles, most, sockets: connections }),
+    checkThreads(process.threads),
+    checkConcurrency({ choice, archiveMost: ARCHIVE_MOST, restMost: REST_MOST }),
+    checkRetries({
+      ...backoffOf(options),
+      preset: options['retry-preset'],
+      givenFactor: options['retry-factor'],
+      maxWaitMs,
+    }),
+    checkBreaker({
+      failures: options['breaker-failures'],
+      successes: options['breaker-successes'],
+      openMs: options['breaker-open'],
+      blockedMs: options['blocked-wait'],
+      maxWaitMs,
+    }),
+    checkPool({
+      most,
+      limit: options['pool-limit'],
+      limitPerHost: options['pool-limit-per-host'],
+      connections,
+      keepAliveMs: options['keep-alive'],
+      hasTls: options.http2 !== true && hosts.some(({ address }) => address.startsWith('https:')),
+    }),
+  ];
+}
+
+// Whether what the user chose for requests makes sense together: concurrency, retries, breaker, sockets.
+
+interface ConcurrencyQuestion {
   readonly choice:
     { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
   /** More in flight gain nothing there. */
@@ -11,7 +53,7 @@ export interface ConcurrencyQuestion {
   readonly restMost: number;
 }
 
-export function checkConcurrency({ choice, archiveMost, restMost }: ConcurrencyQuestion): Finding {
+function checkConcurrency({ choice, archiveMost, restMost }: ConcurrencyQuestion): Finding {
   const isAuto = choice.kind === 'auto';
   const most = isAuto ? choice.max : choice.limit;
   const ofRest = most > restMost ? `; more than ${restMost} gain nothing with metrics` : '';
@@ -25,7 +67,7 @@ export function checkConcurrency({ choice, archiveMost, restMost }: ConcurrencyQ
   return judged('concurrency', issues.length === 0 ? `${found}${ofRest}` : found, issues, { most });
 }
 
-export interface RetryQuestion {
+interface RetryQuestion {
   readonly preset: string;
   readonly retries: number;
   readonly strategy: string;
@@ -40,7 +82,7 @@ export interface RetryQuestion {
 /** Strategies whose steps do not grow by the factor. */
 const WITHOUT_FACTOR: ReadonlySet<string> = new Set(['fixed', 'linear', 'decorrelated']);
 
-export function checkRetries(question: RetryQuestion): Finding {
+function checkRetries(question: RetryQuestion): Finding {
   const { preset, retries, strategy, baseDelayMs, maxDelayMs, givenFactor, maxWaitMs } = question;
   const longestMs = longestDelayMs(question);
   const issues: Issue[] = [];
@@ -82,7 +124,7 @@ function longestDelayMs({ strategy, retries, baseDelayMs, factor, maxDelayMs }: 
   }
 }
 
-export interface BreakerQuestion {
+interface BreakerQuestion {
   readonly failures: number;
   readonly successes: number;
   readonly openMs: number;
@@ -93,13 +135,7 @@ export interface BreakerQuestion {
 /** Of so many in a row one fails on any line: the breaker hardly ever closes. */
 const MANY_SUCCESSES = 50;
 
-export function checkBreaker({
-  failures,
-  successes,
-  openMs,
-  blockedMs,
-  maxWaitMs,
-}: BreakerQuestion): Finding {
+function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: BreakerQuestion): Finding {
   const issues: Issue[] = [];
   if (failures === 1)
     issues.push({ found: 'one failure stops all requests to a host', next: '--breaker-failures 5' });
@@ -123,7 +159,7 @@ export function checkBreaker({
   return judged('breaker', found, issues, { failures, successes, openMs });
 }
 
-export interface PoolQuestion {
+interface PoolQuestion {
   /** Objects in flight at most. */
   readonly most: number;
   readonly limit: number | undefined;
@@ -135,7 +171,7 @@ export interface PoolQuestion {
   readonly hasTls: boolean;
 }
 
-export function checkPool(question: PoolQuestion): Finding {
+function checkPool(question: PoolQuestion): Finding {
   const { most, limit, limitPerHost, connections, keepAliveMs, hasTls } = question;
   const issues: Issue[] = [];
   for (const [flag, sockets] of [

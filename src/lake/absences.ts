@@ -1,8 +1,8 @@
 /** What is remembered of periods that nobody has: why, and how often that was asked. */
-import { DAY_MS, monthOf, parsePeriod, periodText } from '../calendar.js';
-import { CryptodlError } from '../errors.js';
-import type { ErrorCode } from '../errors.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../task.js';
+import { DAY_MS, monthOf, parsePeriod, periodText } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
 /** A manifest line: periods of one cadence, one after the other, that are absent for one reason. */
 export interface AbsentLine {

@@ -1,6 +1,6 @@
 /** What a line of a manifest must be, field by field; every reader of manifests asks here. */
-import { UNANSWERED_CODES } from '../errors.js';
-import type { AbsenceReason, Cadence, Format, Settings } from '../task.js';
+import { UNANSWERED_CODES } from '../model/errors.js';
+import type { AbsenceReason, Cadence, Format, Settings } from '../model/task.js';
 import { isFileOfLake } from './inside.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';

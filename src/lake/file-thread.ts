@@ -5,7 +5,7 @@
 import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
-import { ofFile } from '../errors.js';
+import { ofFile } from '../model/errors.js';
 import { renameAll } from './publish.js';
 import type { FileError, FileOrder, FileToWrite } from './write-files.js';
 

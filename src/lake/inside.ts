@@ -3,9 +3,9 @@ import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CryptodlError, errnoOf } from '../errors.js';
-import { shownPath } from '../shown-path.js';
-import type { Format } from '../task.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import { shownPath } from '../text/paths.js';
+import type { Format } from '../model/task.js';
 
 /** The name of one file or folder. */
 export function isPlainName(name: unknown): name is string {

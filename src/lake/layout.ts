@@ -1,6 +1,6 @@
 /** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
 import { join } from 'node:path';
-import type { Market, Series } from '../task.js';
+import type { Market, Series } from '../model/task.js';
 import { folderInside } from './inside.js';
 
 export const MANIFEST = '_manifest.jsonl';

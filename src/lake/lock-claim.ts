@@ -1,7 +1,7 @@
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 import { readHolderFile, stateOf, type LockHolder } from './lock-holder.js';
 import { LEASE_MS } from './lock-lease.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { errnoOf } from '../errors.js';
+import { errnoOf } from '../model/errors.js';
 
 /** Who holds a lock, as its file tells it. Fields that a platform does not know are empty. */
 export interface LockHolder {

@@ -7,8 +7,8 @@ import { constants } from 'node:fs';
 import { open, rm, stat, writeFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock, Timer } from '../clock.js';
-import { CryptodlError, errnoOf } from '../errors.js';
+import type { Clock, Timer } from '../model/clock.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 import { parseHolder, type HolderFile, type LockHolder } from './lock-holder.js';
 
 export const HEARTBEAT_MS = 15_000;

@@ -1,9 +1,9 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.js';
-import { CryptodlError, errnoOf } from '../errors.js';
-import { makeFolder } from '../make-folder.js';
+import type { Clock } from '../model/clock.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
+import { makeFolder } from '../files/make-folder.js';
 import { withClaim } from './lock-claim.js';
 import {
   describeThisProcess,

@@ -1,6 +1,6 @@
 /** What a manifest says, line by line. */
-import type { ErrorCode } from '../errors.js';
-import type { Cadence, Format, Revision, Settings, ShortObject } from '../task.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { Cadence, Format, Revision, Settings, ShortObject } from '../model/task.js';
 import type { AbsentLine } from './absences.js';
 
 export interface ObjectLine {

@@ -5,9 +5,9 @@
 import { constants } from 'node:fs';
 import { copyFile, lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { monthOf, monthStart, parsePeriod } from '../calendar.js';
-import { CryptodlError, errnoOf, ofFile } from '../errors.js';
-import type { ArchiveObject, Format, Period, Revision } from '../task.js';
+import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
+import { CryptodlError, errnoOf, ofFile } from '../model/errors.js';
+import type { ArchiveObject, Format, Period, Revision } from '../model/task.js';
 import { Absences } from './absences.js';
 import { lineReader, NewerVersion } from './check-line.js';
 import { openInside } from './inside.js';

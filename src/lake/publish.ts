@@ -1,5 +1,5 @@
 /** A file appears under its final name whole, or not at all. */
-import { errnoOf, ofFile } from '../errors.js';
+import { errnoOf, ofFile } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';

@@ -1,11 +1,68 @@
-/** Evidence of refused objects: the bytes, and one line that says why. */
-import { errnoOf } from '../errors.js';
-import { constants } from 'node:fs';
+/** Files of the lake that are not what they should be, put into the quarantine: nothing is deleted that may be somebody's. */
+import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import type { Body } from '../fetch.js';
+import { basename, dirname, extname, join, relative, sep } from 'node:path';
+import { constants } from 'node:fs';
+import type { Body } from '../http/fetch.js';
+import { errnoOf } from '../model/errors.js';
 import type { LakePaths } from './layout.js';
-import { keyFile } from './layout.js';
+import { keyFile, MANIFEST } from './layout.js';
+import { fileSize, publish, syncDirectory } from './publish.js';
+
+/** Moves a file; resolves with where it is now, undefined when it was gone already. Earlier evidence is never replaced. */
+export async function setAside(
+  paths: LakePaths,
+  path: string,
+  cause: string,
+  nowMs: number,
+): Promise<string | undefined> {
+  const size = await fileSize(path);
+  if (size === undefined) return undefined;
+  const place = await freePlace(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
+  const kept = await quarantine(paths, place, { kind: 'file', path, size }, cause);
+  await syncDirectory(dirname(path));
+  return kept;
+}
+
+/** Keeps lines of a manifest, one below the other as they stood. */
+export async function keepLines(
+  paths: LakePaths,
+  seriesFolder: string,
+  {
+    lines,
+    cause,
+    nowMs,
+  }: { readonly lines: readonly string[]; readonly cause: string; readonly nowMs: number },
+): Promise<string> {
+  const place = relative(paths.root, join(seriesFolder, MANIFEST)).replaceAll(sep, '/');
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+  return quarantine(paths, await freePlace(paths, place, nowMs), { kind: 'memory', bytes }, cause);
+}
+
+/** The manifest with these lines and no others, whole or not at all. */
+export async function rewriteManifest(
+  paths: LakePaths,
+  seriesFolder: string,
+  lines: readonly string[],
+): Promise<void> {
+  await mkdir(paths.staging, { recursive: true });
+  const staged = join(paths.staging, `${randomUUID()}.partial`);
+  await writeFile(staged, lines.map((line) => `${line}\n`).join(''));
+  await publish(staged, join(seriesFolder, MANIFEST));
+}
+
+/** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number where that is taken. */
+async function freePlace(paths: LakePaths, place: string, nowMs: number): Promise<string> {
+  const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const ending = extname(place);
+  const stem = join(dirname(place), basename(place, ending));
+  for (let number = 1; ; number += 1) {
+    const candidate = `${stem}-${stamp}${number === 1 ? '' : `-${number}`}${ending}`;
+    if ((await fileSize(join(paths.quarantine, keyFile(candidate)))) === undefined) return candidate;
+  }
+}
+
+// Evidence of refused objects: the bytes, and one line that says why.
 
 /** Resolves with the path of the kept bytes. A later refusal of the same key replaces them. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {

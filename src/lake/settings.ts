@@ -1,6 +1,6 @@
-import { usage } from '../errors.js';
-import { seriesName } from '../task.js';
-import type { Format, Series, Settings } from '../task.js';
+import { usage } from '../model/errors.js';
+import { seriesName } from '../model/task.js';
+import type { Format, Series, Settings } from '../model/task.js';
 import type { ObjectLine } from './manifest-line.js';
 
 /** What makes files of a format differ. */

@@ -1,8 +1,8 @@
 /** Everything below a lake's root that is ours to look at: folders of series, files that are in none, and symbolic links. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf } from '../errors.js';
-import type { Series } from '../task.js';
+import { errnoOf } from '../model/errors.js';
+import type { Series } from '../model/task.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { MANIFEST, seriesAt } from './layout.js';
 

@@ -1,7 +1,7 @@
 /** Files that grow by lines: a crash may leave a part of the last one. */
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { errnoOf, ofFile } from '../errors.js';
+import { errnoOf, ofFile } from '../model/errors.js';
 import { openInside } from './inside.js';
 
 const CHUNK_BYTES = 256 * 1024;

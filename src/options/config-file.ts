@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import { errnoOf, usage } from '../errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 
 /**
  * Content of a YAML or JSON file (JSON is YAML); usage errors for a file that cannot be read or parsed. `asked`: by whom

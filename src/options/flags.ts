@@ -1,6 +1,6 @@
 /** The one flag table: parsing, help, environment twins, config keys and --print-options come from it. */
-import { ALL, MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../venue/words.js';
-import { durationText } from '../units.js';
+import { ALL, MARKETS, PRESETS, readPresetWords, readVenueWords, STRATEGIES } from '../source/names.js';
+import { durationText } from '../model/units.js';
 import { limit, requestsPerMinute } from './limits.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';

@@ -1,6 +1,6 @@
 /** The file of `cryptodl run`: named jobs with what they share. Throws usage errors that name file, job and key. */
-import { CryptodlError, usage } from '../errors.js';
-import { didYouMean } from '../did-you-mean.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { flagsOf } from './flags.js';
 import type { FlagName } from './flags.js';
 import { mapValues } from './resolve.js';

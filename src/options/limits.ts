@@ -1,8 +1,8 @@
 /** Limits that a user sets for buckets: text to value, never above those of the venue. */
-import { didYouMean, nearest } from '../did-you-mean.js';
-import { usage } from '../errors.js';
-import { numberText, parseDurationMs } from '../units.js';
-import type { BucketLimit } from '../venue/words.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { usage } from '../model/errors.js';
+import { numberText, parseDurationMs } from '../model/units.js';
+import type { BucketLimit } from '../source/names.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 

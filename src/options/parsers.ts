@@ -1,9 +1,9 @@
 /** One parser per kind of value: text in, typed value out, or a usage error that says what was expected. */
-import { usage } from '../errors.js';
-import { DAY_MS, parseDay } from '../calendar.js';
-import { parseBytes, parseDurationMs } from '../units.js';
-import { isProxy } from './surroundings.js';
-import { didYouMean, nearest } from '../did-you-mean.js';
+import { usage } from '../model/errors.js';
+import { DAY_MS, parseDay } from '../model/calendar.js';
+import { parseBytes, parseDurationMs } from '../model/units.js';
+import { isProxy } from './environment.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
 
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string) => T;

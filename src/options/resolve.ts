@@ -1,6 +1,6 @@
 /** Raw texts from several sources → one frozen Options. The only reader of the environment. */
-import { CryptodlError, usage } from '../errors.js';
-import { didYouMean } from '../did-you-mean.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 import { given } from './parsers.js';

@@ -1,10 +1,10 @@
 /** Which objects of a series stand for the wanted days: the rules of `--cadence` (design, section 3). */
-import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
+import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period, Task } from '../task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period, Task } from '../model/task.js';
 import { absenceReason } from './series-listing.js';
-import type { DatasetSpec } from '../venue/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import type { SeriesListing } from './series-listing.js';
 
 /** One wanted period: what the listing has of it, what the lake has of it, or why neither has. */

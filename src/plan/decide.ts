@@ -1,14 +1,14 @@
 /** Fetch, skip or absent: what is to be done for one partition, given what the lake holds of it. */
 import { join } from 'node:path';
-import { parsePeriod } from '../calendar.js';
-import type { ErrorCode } from '../errors.js';
+import { parsePeriod } from '../model/calendar.js';
+import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
 import { fileSize } from '../lake/publish.js';
 import { heldObject, isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../task.js';
-import { TOOL_VERSION } from '../version.js';
+import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
+import { TOOL_VERSION } from '../model/version.js';
 import type { Choice } from './choose-objects.js';
 
 export interface DecideContext {

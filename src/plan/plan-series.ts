@@ -1,18 +1,18 @@
 /** One series, from listing and manifest to partition plans. */
-import { parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../model/calendar.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { seriesFolder } from '../lake/layout.js';
-import { usage } from '../errors.js';
-import type { ErrorCode } from '../errors.js';
+import { usage } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import { Held, isFromRest, readManifest } from '../lake/manifest.js';
-import { seriesName } from '../task.js';
-import type { Cadence, PartitionPlan, Period, Series, Settings } from '../task.js';
-import { objectKey } from '../venue/keys.js';
-import { findDataset, rowSeconds } from '../venue/venue.js';
-import type { Venue } from '../venue/venue.js';
-import { TOOL_VERSION } from '../version.js';
+import { seriesName } from '../model/task.js';
+import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
+import { objectKey } from '../source/keys.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
+import { TOOL_VERSION } from '../model/version.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';

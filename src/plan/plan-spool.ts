@@ -3,8 +3,8 @@ import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { wholeLines } from '../lake/whole-lines.js';
-import type { PartitionPlan, Task } from '../task.js';
-import { makeFolder } from '../make-folder.js';
+import type { PartitionPlan, Task } from '../model/task.js';
+import { makeFolder } from '../files/make-folder.js';
 
 /** More of them would make the heap several times as large as they are: it grows by what stays (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;

@@ -1,15 +1,15 @@
 /** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
-import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../task.js';
-import { seriesName } from '../task.js';
-import { requestsFor, routesOf } from '../venue/routes.js';
-import type { Venue } from '../venue/venue.js';
-import { mapOrdered } from './ordered.js';
+import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
+import { seriesName } from '../model/task.js';
+import { requestsFor, routesOf } from '../source/routes.js';
+import type { Venue } from '../source/venue.js';
+import { mapOrdered } from '../queue/in-order.js';
 import { PlanSpool } from './plan-spool.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
 import { LAG_DAYS, probeNewest, probeSeries, withNewerProbed } from './probe.js';
 import type { Probe } from './probe.js';
-import { isListingFault } from './listing.js';
-import type { Listing } from './listing.js';
+import { isListingFault } from '../source/listing.js';
+import type { Listing } from '../source/listing.js';
 import { planWithDays } from './short-months.js';
 import { listSeries } from './series-listing.js';
 import type { SeriesListing, Want } from './series-listing.js';

@@ -1,10 +1,10 @@
 /** Without a listing, or where it lags: ask for the sidecars that the calendar says should exist. */
-import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod } from '../calendar.js';
-import { CryptodlError } from '../errors.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../task.js';
-import { objectKey } from '../venue/keys.js';
-import type { Venue } from '../venue/venue.js';
-import { mapOrdered } from './ordered.js';
+import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../model/task.js';
+import { objectKey } from '../source/keys.js';
+import type { Venue } from '../source/venue.js';
+import { mapOrdered } from '../queue/in-order.js';
 import type { SeriesListing, Want } from './series-listing.js';
 
 /** Whether the sidecar of a key exists. Rejects with `unreachable` when nobody answers. */

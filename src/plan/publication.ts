@@ -1,9 +1,9 @@
 /** Which series wait for the archive: they go on, and their newest wanted period is not published yet. */
-import { dayPeriod, monthOf, monthPeriod } from '../calendar.js';
-import type { Period, Series } from '../task.js';
-import { findDataset, rowSeconds } from '../venue/venue.js';
-import type { Venue } from '../venue/venue.js';
-import { mapOrdered } from './ordered.js';
+import { dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
+import type { Period, Series } from '../model/task.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
+import { mapOrdered } from '../queue/in-order.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
 import { absenceReason } from './series-listing.js';
 

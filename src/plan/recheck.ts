@@ -1,10 +1,10 @@
 /** Which days besides the wanted ones are looked at again: they may have changed, or been published late. */
-import { dayPeriod, monthOf, monthPeriod, monthStart, parsePeriod } from '../calendar.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart, parsePeriod } from '../model/calendar.js';
 import { isDue } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
-import type { AbsenceReason } from '../task.js';
+import type { AbsenceReason } from '../model/task.js';
 import type { DayRange } from './choose-objects.js';
 
 export interface RecheckContext {

@@ -1,5 +1,5 @@
 /** Which periods of a series REST is asked for: all of them, or those that the archive has not got. */
-import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../calendar.js';
+import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { Held } from '../lake/manifest.js';
 import { heldRevision, isFromRest, MOST_GAPS } from '../lake/manifest.js';
 import type {
@@ -11,8 +11,8 @@ import type {
   RestPeriod,
   Series,
   Task,
-} from '../task.js';
-import { restKey } from '../venue/keys.js';
+} from '../model/task.js';
+import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 

@@ -1,10 +1,10 @@
 /** What the archive lists of one series in one cadence, near the days that are wanted. */
-import { dayPeriod, monthOf, monthPeriod, monthStart } from '../calendar.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../task.js';
-import { objectKey, periodOfKey, seriesPrefix, SIDECAR } from '../venue/keys.js';
-import { findDataset } from '../venue/venue.js';
-import type { Span, Venue } from '../venue/venue.js';
-import type { Listing } from './listing.js';
+import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../model/task.js';
+import { objectKey, periodOfKey, seriesPrefix, SIDECAR } from '../source/keys.js';
+import { findDataset } from '../source/venue.js';
+import type { Span, Venue } from '../source/venue.js';
+import type { Listing } from '../source/listing.js';
 
 export interface SeriesListing {
   /** By first day of the period. */

@@ -1,8 +1,8 @@
 /** Months that lack rows of whole days, and their daily objects, which may have them. */
-import { daysWithin, parsePeriod } from '../calendar.js';
+import { daysWithin, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
-import type { PartitionPlan } from '../task.js';
+import type { PartitionPlan } from '../model/task.js';
 import type { DayRange } from './choose-objects.js';
 import { planSeries } from './plan-series.js';
 import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';

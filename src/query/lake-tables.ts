@@ -1,12 +1,12 @@
 /** What of a lake can be queried: per market and dataset the files that the manifests name, no row twice. */
 import { join } from 'node:path';
-import { parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Held, Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
-import type { Market, Series, Settings } from '../task.js';
+import type { Market, Series, Settings } from '../model/task.js';
 
 export interface LakeFile {
   /** Absolute. */

@@ -1,9 +1,9 @@
 /** The view of a table, in DuckDB's SQL: its files by name, the same columns whatever each file has. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { quoteName, quoteText } from '../sql.js';
-import type { ColumnSpec } from '../venue/facts.js';
-import type { DatasetSpec } from '../venue/venue.js';
+import { quoteName, quoteText } from '../convert/sql.js';
+import type { ColumnSpec } from '../source/facts.js';
+import type { DatasetSpec } from '../source/venue.js';
 import type { LakeFile, LakeTable } from './lake-tables.js';
 import { tableName } from './lake-tables.js';
 

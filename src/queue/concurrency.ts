@@ -1,5 +1,6 @@
 /** How many objects are in flight: fixed, or the level at which the host delivers most (mechanisms Z6, K5). */
-import { Failures, RESULTS_AFTER_RETREAT } from './failures.js';
+import type { LoadSign } from '../http/load-sign.js';
+import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
 import { RoundMeter } from './round.js';
@@ -7,23 +8,6 @@ import type { Round } from './round.js';
 
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
-
-/** What an attempt on the wire says about the load. */
-export interface LoadSign {
-  /** On the monotonic clock; between these two it waits for a socket. */
-  readonly begunAt: number;
-  readonly sentAt: number;
-  readonly endedAt: number;
-  /**
-   * `refused`: the host said that it is too much, or did not take the connection. `troubled`: the line or the content
-   * was bad, which may have nothing to do with the load. `other`: it says nothing about the load.
-   */
-  readonly result: 'good' | 'refused' | 'troubled' | 'other';
-  /** Its answer is an object of the run, not a sidecar. */
-  readonly isObject: boolean;
-  /** This process comes late to its own work. */
-  readonly isLate: boolean;
-}
 
 /** Where the level is, below the most that is allowed, and what keeps it there. */
 export interface Settled {

@@ -1,9 +1,9 @@
 /** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
 import PQueue from 'p-queue';
-import { CryptodlError, toCryptodlError, UNANSWERED_CODES } from '../errors.js';
-import type { AbsenceReason, PartitionPlan, Task } from '../task.js';
+import { CryptodlError, toCryptodlError, UNANSWERED_CODES } from '../model/errors.js';
+import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf } from './deferrals.js';
-import type { Download, QueueOptions, QueueWork } from './queue-work.js';
+import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 
 /** Bodies in memory at once; larger ones are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;

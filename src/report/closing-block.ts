@@ -1,10 +1,12 @@
 /** The last lines of a run: what came of everything, where it is, and what to type next. */
-import type { ErrorCode } from '../errors.js';
-import { CryptodlError } from '../errors.js';
-import type { AbsenceReason } from '../task.js';
-import { OUTCOME_KINDS } from '../outcome.js';
-import { bytesText, durationText, numberText } from '../units.js';
+import type { ErrorCode } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
+import { OUTCOME_KINDS } from '../model/outcome.js';
+import type { AbsenceReason } from '../model/task.js';
+import { bytesText, durationText, numberText } from '../model/units.js';
 import type { WireFigures } from './figures.js';
+import { nextStep } from './next-step.js';
+import type { Failed } from './next-step.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES } from './tally.js';
@@ -62,7 +64,7 @@ function headline({ tally, undone, times }: Closing): string {
 }
 
 /** How many objects ended in which way, and how many were not done. */
-export function countsText(outcomes: Tally['outcomes'], undone: number): string {
+function countsText(outcomes: Tally['outcomes'], undone: number): string {
   const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
     (kind) => `${numberText(outcomes[kind])} ${kind}`,
   );
@@ -231,4 +233,53 @@ function named(tally: Tally, title: string, key: string, count: number): string[
 function listed(title: string, shown: readonly string[], count: number): string[] {
   const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
   return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
+}
+
+// The last lines of a run of several jobs: how each ended, and what to type next.
+
+export interface EndedJob {
+  readonly name: string;
+  /** Undefined for a job whose turn did not come. */
+  readonly exitCode: number | undefined;
+  /** Undefined for one that began nothing. */
+  readonly outcomes: Tally['outcomes'] | undefined;
+  /** Objects that were not done, because the job was ended. */
+  readonly undone: number;
+}
+
+export interface JobsClosing {
+  readonly jobs: readonly EndedJob[];
+  readonly elapsedMs: number;
+  readonly reportPath: string | undefined;
+  /** Of all jobs. */
+  readonly failed: Failed;
+}
+
+export function jobsBlock({ jobs, elapsedMs, reportPath, failed }: JobsClosing): string[] {
+  const well = jobs.filter(({ exitCode }) => exitCode === 0).length;
+  const width = Math.max(10, ...jobs.map(({ name }) => name.length));
+  const all = well === jobs.length ? 'all well' : `${well} well, ${jobs.length - well} not`;
+  return [
+    `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
+    ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
+    ...(reportPath === undefined
+      ? []
+      : [
+          `  ${'failures'.padEnd(width)} ${reportPath}`,
+          `  ${'next'.padEnd(width)} ${nextStep(failed, reportPath)}`,
+        ]),
+  ];
+}
+
+function endOf({ exitCode, outcomes, undone }: EndedJob): string {
+  if (exitCode === undefined) return 'not begun';
+  const counted = outcomes === undefined ? 'nothing done' : countsText(outcomes, undone);
+  return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
+}
+
+/** Of all jobs together. */
+export function sumOfOutcomes(jobs: readonly EndedJob[]): Record<keyof Tally['outcomes'], number> {
+  const sum = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
+  for (const { outcomes } of jobs) for (const kind of OUTCOME_KINDS) sum[kind] += outcomes?.[kind] ?? 0;
+  return sum;
 }

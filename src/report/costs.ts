@@ -1,8 +1,8 @@
 /** What waits and failed attempts cost a run in wall time (mechanisms Z15, Z18). */
-import type { Clock } from '../clock.js';
-import { CryptodlError } from '../errors.js';
-import type { ErrorCode } from '../errors.js';
-import type { Fetch, Layer, OnWait, Wait } from '../fetch.js';
+import type { Clock } from '../model/clock.js';
+import { CryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
 
 /** Whole milliseconds. All of them together are at most the time in which there was any request. */
 export interface CostFigures {

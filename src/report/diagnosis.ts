@@ -1,7 +1,7 @@
 /** Where the time of a run went that need not have gone there, and the flag to change (mechanisms Z16, Z18, K14). */
-import type { ErrorCode } from '../errors.js';
-import type { Wait } from '../fetch.js';
-import { countText, durationText, numberText } from '../units.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { Wait } from '../http/fetch.js';
+import { countText, durationText, numberText } from '../model/units.js';
 import type { CostFigures } from './costs.js';
 import type { WireFigures } from './figures.js';
 import type { LoopDelay } from './loop-delay.js';

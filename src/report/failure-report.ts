@@ -1,8 +1,8 @@
 /** What failed, as JSON Lines, written as it happens; the input of `cryptodl retry`. */
-import { periodText } from '../calendar.js';
-import type { CryptodlError } from '../errors.js';
-import { jsonText } from '../printable.js';
-import type { PartitionPlan, Task } from '../task.js';
+import { periodText } from '../model/calendar.js';
+import type { CryptodlError } from '../model/errors.js';
+import { jsonText } from '../text/printable.js';
+import type { PartitionPlan, Task } from '../model/task.js';
 import type { JobHeader, ReportHeader, WrittenEntry } from './read-failure-report.js';
 import { createReportFile } from './report-file.js';
 import type { ReportFileOptions } from './report-file.js';

@@ -1,9 +1,9 @@
 /** What a run does on the wire, in numbers: counted once, read by summary, closing block and events (mechanisms Z5, Z15, A9). */
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
-import { CryptodlError } from '../errors.js';
-import type { ErrorCode, RetryEvent } from '../errors.js';
-import type { AttemptEnd } from '../fetch.js';
+import { CryptodlError } from '../model/errors.js';
+import type { ErrorCode, RetryEvent } from '../model/errors.js';
+import type { AttemptEnd } from '../http/fetch.js';
 
 interface Percentiles {
   readonly p50: number;

@@ -3,9 +3,9 @@ import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:f
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
-import { errnoOf, usage } from '../errors.js';
-import { linesText } from '../printable.js';
-import { makeFolderSync } from '../make-folder.js';
+import { errnoOf, usage } from '../model/errors.js';
+import { linesText } from '../text/printable.js';
+import { makeFolderSync } from '../files/make-folder.js';
 
 export interface Log {
   readonly logger: Logger;

@@ -1,6 +1,6 @@
 /** What to type after a run in which something failed. */
-import type { ErrorCode } from '../errors.js';
-import { shellWord } from '../shell-word.js';
+import type { ErrorCode } from '../model/errors.js';
+import { shellWord } from '../text/printable.js';
 import type { Tally } from './tally.js';
 
 export type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;

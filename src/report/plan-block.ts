@@ -1,6 +1,6 @@
 /** The first lines of a run: what is going to be done. */
-import type { Announcement } from '../observer.js';
-import { bytesText, countText, numberText } from '../units.js';
+import type { Announcement } from '../model/observer.js';
+import { bytesText, countText, numberText } from '../model/units.js';
 
 export function planBlock({
   what,

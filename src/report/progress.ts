@@ -1,7 +1,7 @@
 /** Owner of cli-progress: one redrawn line on a terminal, an occasional plain line elsewhere. */
 import { SingleBar } from 'cli-progress';
-import type { Clock, Timer } from '../clock.js';
-import { bytesText, durationText } from '../units.js';
+import type { Clock, Timer } from '../model/clock.js';
+import { bytesText, durationText } from '../model/units.js';
 
 export interface ProgressState {
   readonly objects: number;

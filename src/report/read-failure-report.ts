@@ -1,7 +1,7 @@
 /** A failure report that comes back in. */
 import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
-import { errnoOf, usage } from '../errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 
 const SettingsSchema = v.strictObject({
   format: v.picklist(['parquet', 'csv', 'zip']),

@@ -1,13 +1,13 @@
 /** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
-import type { Clock } from '../clock.js';
-import { CryptodlError } from '../errors.js';
-import type { RetryEvent } from '../errors.js';
-import type { AttemptEnd } from '../fetch.js';
-import type { Announcement, Observer } from '../observer.js';
-import type { TaskOutcome } from '../outcome.js';
-import type { PlanTotals } from '../task.js';
-import { durationText } from '../units.js';
-import { printLines } from '../printable.js';
+import type { Clock } from '../model/clock.js';
+import { CryptodlError } from '../model/errors.js';
+import type { RetryEvent } from '../model/errors.js';
+import type { AttemptEnd } from '../http/fetch.js';
+import type { Announcement, Observer } from '../model/observer.js';
+import type { TaskOutcome } from '../model/outcome.js';
+import type { PlanTotals } from '../model/task.js';
+import { durationText } from '../model/units.js';
+import { printLines } from '../text/printable.js';
 import type { Log } from './log.js';
 import { planBlock } from './plan-block.js';
 import type { Progress } from './progress.js';

@@ -1,7 +1,7 @@
 /** Where the time of a run goes: the phases of the run on the wall clock, and the time of its objects by stage. */
-import type { Clock } from '../clock.js';
-import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
-import { durationText } from '../units.js';
+import type { Clock } from '../model/clock.js';
+import type { AttemptEnd, FetchRequest, Layer } from '../http/fetch.js';
+import { durationText } from '../model/units.js';
 
 /**
  * `wait`: a request for an object that is not on the wire: permits, sockets, retries, an open breaker, a late sidecar ·

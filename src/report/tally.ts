@@ -1,9 +1,8 @@
 /** The numbers of a run, counted once; closing block, JSON summary and exit code read them. */
-import { countText } from '../units.js';
-import type { CryptodlError, ErrorCode } from '../errors.js';
-import type { Outcome, OutcomeKind } from '../outcome.js';
-import type { AbsenceReason } from '../task.js';
-import { FailureRecords } from './failure-records.js';
+import type { CryptodlError, ErrorCode } from '../model/errors.js';
+import type { Outcome, OutcomeKind } from '../model/outcome.js';
+import type { AbsenceReason } from '../model/task.js';
+import { countText } from '../model/units.js';
 
 /** Examples kept per kind, for the closing block; the whole truth is in the failure report. */
 export const EXAMPLES = 5;
@@ -150,4 +149,63 @@ function isMidnight(instant: string): boolean {
 
 function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
+}
+
+// The last failures, for whoever looks at a run while it goes on and at its end. The report on disk has all of them;
+// what is in memory is bounded, and says how much it let go (mechanism Z2).
+
+const MOST = 1000;
+/** One symbol that fails every day must not hide the others. */
+const MOST_PER_SYMBOL = 10;
+
+export interface FailureRecord {
+  readonly symbol: string;
+  readonly key: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export class FailureRecords {
+  /** Failures that are not among the records any more. */
+  dropped = 0;
+  /** By symbol, oldest first; a symbol moves to the end when it fails again. */
+  readonly #bySymbol = new Map<string, FailureRecord[]>();
+  #count = 0;
+
+  add(symbol: string, key: string, { code, message }: CryptodlError): void {
+    const records = this.#bySymbol.get(symbol) ?? [];
+    this.#bySymbol.delete(symbol);
+    this.#bySymbol.set(symbol, records);
+    records.push({ symbol, key, code, message });
+    this.#count += 1;
+    if (records.length > MOST_PER_SYMBOL) this.#drop(records);
+    if (this.#count > MOST) this.#dropOldest();
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Those with this code, up to so many. */
+  examples(code: ErrorCode, most: number): FailureRecord[] {
+    const found: FailureRecord[] = [];
+    for (const records of this.#bySymbol.values()) {
+      for (const record of records) if (record.code === code && found.length < most) found.push(record);
+    }
+    return found;
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#bySymbol;
+    if (oldest === undefined) return;
+    const [symbol, records] = oldest;
+    this.#drop(records);
+    if (records.length === 0) this.#bySymbol.delete(symbol);
+  }
+
+  #drop(records: FailureRecord[]): void {
+    records.shift();
+    this.#count -= 1;
+    this.dropped += 1;
+  }
 }

@@ -1,7 +1,5 @@
 /** A command as the lines of a crontab. */
-import { shellWord } from '../shell-word.js';
-import { cronFields } from './when.js';
-import type { When } from './when.js';
+import { shellWord } from '../text/printable.js';
 
 export interface ScheduledCommand {
   /** Program and arguments, word by word, without line breaks. */
@@ -39,4 +37,33 @@ function cronWord(word: string): string {
   return shellWord(word)
     .replaceAll(/\\(?=[\\%])/g, "\\''")
     .replaceAll('%', String.raw`\%`);
+}
+
+/** When a command is run again, in the words of cron and of systemd. UTC. */
+export interface When {
+  readonly hour: number;
+  readonly minute: number;
+  /** Divides 24, which is once a day. */
+  readonly everyHours: number;
+}
+
+/** `5 8 * * *` */
+function cronFields(when: When): string {
+  return `${when.minute} ${hoursOf(when) ?? '*'} * * *`;
+}
+
+/** `*-*-* 08:05:00 UTC` */
+export function calendar(when: When): string {
+  const hours = hoursOf(when, 2) ?? '*';
+  return `*-*-* ${hours}:${String(when.minute).padStart(2, '0')}:00 UTC`;
+}
+
+/** Undefined for every hour. */
+function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
+  if (everyHours === 1) return undefined;
+  const hours = Array.from({ length: 24 / everyHours }, (_, index) => (hour + index * everyHours) % 24);
+  return hours
+    .sort((a, b) => a - b)
+    .map((each) => String(each).padStart(digits, '0'))
+    .join(',');
 }

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 
-import { usage } from '../errors.js';
+import { usage } from '../model/errors.js';
 import { readPage } from './bucket-listing.js';
 import { DigestCache } from './etags.js';
 import { readListingQuery } from './listing-query.js';

@@ -1,6 +1,6 @@
 import type { ListedObject, ListingPage } from './bucket-listing.js';
 import { type ListingQuery, makeToken } from './listing-query.js';
-import { XML_DECLARATION, element } from './xml.js';
+import { XML_DECLARATION, element } from './refusal.js';
 
 /** The `ListBucketResult` document of a page (facts: vision-archive.md 3.2 and 3.3). */
 export function listingXml(query: ListingQuery, page: ListingPage): string {

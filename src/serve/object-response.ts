@@ -1,10 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-
-import { type ByteRange, readRange } from './byte-range.js';
-import { type Validators, isNotModified, rangeApplies } from './conditions.js';
-import { type DigestCache, etagOf, sidecarText, sizeOf } from './etags.js';
-import { openObject, SIDECAR_SUFFIX, type StoredObject } from './object-store.js';
+import type { DigestCache } from './etags.js';
+import { etagOf, sidecarText, sizeOf } from './etags.js';
+import type { StoredObject } from './object-store.js';
+import { openObject, SIDECAR_SUFFIX } from './object-store.js';
 import { sendRefusal } from './refusal.js';
 
 /** Answers GET and HEAD of an object: 200, 206, 304 or 416 (facts: vision-archive.md 3.4). */
@@ -67,4 +66,52 @@ async function stream(response: ServerResponse, object: StoredObject, part: Byte
   await pipeline(file, response, { end: false });
   if (file.bytesRead === part.last - part.first + 1) response.end();
   else response.destroy();
+}
+
+/** Part of an object; both ends are included, as in the `Content-Range` header. */
+interface ByteRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Reads a `Range` header for an object of `size` bytes (RFC 9110, 14.2).
+ * Undefined when there is no single well-formed byte range, which a server then ignores.
+ */
+function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '');
+  const [from, to] = [match?.[1] ?? '', match?.[2] ?? ''];
+  if (match === null || (from === '' && to === '')) return undefined;
+  if (from === '') {
+    const length = Math.min(Number(to), size);
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 };
+  }
+  const first = Number(from);
+  if (to !== '' && Number(to) < first) return undefined;
+  if (first >= size) return 'unsatisfiable';
+  return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
+}
+
+/** The validators of one revision of an object. */
+interface Validators {
+  /** Quoted. */
+  readonly etag: string;
+  /** HTTP date, whole seconds. */
+  readonly lastModified: string;
+}
+
+/** True when the client's copy is current and 304 is the answer; an ETag beats a date (RFC 9110, 13.2.2). */
+function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+  const tags = headers['if-none-match'];
+  if (tags !== undefined) {
+    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+  }
+  const since = Date.parse(headers['if-modified-since'] ?? '');
+  return Date.parse(lastModified) <= since;
+}
+
+/** True when a `Range` may be answered with a part: no `If-Range`, or one that names this very revision. */
+function rangeApplies(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+  const wanted = headers['if-range'];
+  return wanted === undefined || wanted === etag || wanted === lastModified;
 }

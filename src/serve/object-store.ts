@@ -1,4 +1,4 @@
-import { errnoOf } from '../errors.js';
+import { errnoOf } from '../model/errors.js';
 import { constants } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath, stat } from 'node:fs/promises';

@@ -1,12 +1,12 @@
 /** One file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 import { linkOnTheWay } from '../lake/inside.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import type { Format, Series, Settings } from '../task.js';
+import type { Format, Series, Settings } from '../model/task.js';
 
 /** How files are read: what a Parquet file says of itself, and all of its rows. */
 export interface FileReader {

@@ -1,6 +1,6 @@
 /** One series: its manifest line by line, its files against what the lines say, and files that no line names. */
 import { join } from 'node:path';
-import { CryptodlError, errnoOf } from '../errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 import { isPartition, linkOnTheWay, readInside } from '../lake/inside.js';
 import { keyFile, MANIFEST } from '../lake/layout.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
@@ -8,9 +8,9 @@ import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
-import type { Format, Series } from '../task.js';
-import { SIDECAR, seriesPrefix, sidecarText } from '../venue/keys.js';
-import type { Venue } from '../venue/venue.js';
+import type { Format, Series } from '../model/task.js';
+import { SIDECAR, seriesPrefix, sidecarText } from '../source/keys.js';
+import type { Venue } from '../source/venue.js';
 import { checkFile, UNREADABLE } from './check-file.js';
 import type { FileReader } from './check-file.js';
 import { linkFinding } from './finding.js';

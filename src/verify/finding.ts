@@ -1,5 +1,5 @@
 /** What is not as it should be in a lake, one thing at a time. */
-import type { Format, Series } from '../task.js';
+import type { Format, Series } from '../model/task.js';
 
 export type FindingKind =
   /** Manifest lines whose file is not there. */

@@ -1,21 +1,21 @@
 /** A finished file becomes part of the lake: published, then remembered. */
 import { join } from 'node:path';
-import { daysWithin, monthOf, periodText } from '../calendar.js';
-import { setAside } from '../lake/aside.js';
+import { daysWithin, monthOf, periodText } from '../model/calendar.js';
+import { setAside } from '../lake/quarantine.js';
 import { seriesFolder } from '../lake/layout.js';
 import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import { commitWithRedo } from '../lake/redo.js';
-import type { Format, PartitionPlan, Revision } from '../task.js';
-import { hasDays } from '../venue/keys.js';
-import { findDataset } from '../venue/venue.js';
-import type { ConversionResult } from './convert.js';
-import type { ReceivedObject } from './csv-input.js';
+import { commitWithRedo } from '../lake/commit-journal.js';
+import type { Format, PartitionPlan, Revision } from '../model/task.js';
+import { hasDays } from '../source/keys.js';
+import { findDataset } from '../source/venue.js';
+import type { ConversionResult } from '../convert/convert.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
 import type { HeldFile } from './held-file.js';
-import { keepUnknown } from './keep-unknown.js';
+import { keepUnknown } from './adopt-unlisted-rows.js';
 import type { WriterContext } from './writer.js';
 
 /** One file that is ready to appear. */

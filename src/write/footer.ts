@@ -1,8 +1,8 @@
 /** What a Parquet file says of itself, without its rows. */
-import type { Settings } from '../task.js';
-import type { Session } from '../duckdb.js';
-import { quoteText } from '../sql.js';
-import { rowsInParquet } from './statements.js';
+import type { Settings } from '../model/task.js';
+import type { Session } from '../convert/duckdb.js';
+import { quoteText } from '../convert/sql.js';
+import { rowsInParquet } from '../convert/statements.js';
 
 export interface Footer {
   readonly rows: number;

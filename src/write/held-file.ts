@@ -1,13 +1,13 @@
 /** What the manifest says of the file that a partition plan writes to. */
 import { join } from 'node:path';
-import { parsePeriod } from '../calendar.js';
+import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { heldObject, readManifest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
-import type { PartitionPlan, Period, Task } from '../task.js';
+import type { PartitionPlan, Period, Task } from '../model/task.js';
 import type { WriterContext } from './writer.js';
 
 export interface HeldFile {

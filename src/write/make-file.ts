@@ -2,26 +2,26 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { periodText } from '../calendar.js';
-import type { Session } from '../duckdb.js';
-import { CryptodlError } from '../errors.js';
-import { isFromRest } from '../lake/manifest.js';
+import { convert } from '../convert/convert.js';
+import type { ConversionResult } from '../convert/convert.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import type { Session } from '../convert/duckdb.js';
+import { isLarge } from '../convert/load-rows.js';
+import { rowsInParquet } from '../convert/statements.js';
+import { isLargeFile } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import { isFromRest } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import type { PartitionPlan } from '../task.js';
-import { findDataset } from '../venue/venue.js';
-import type { DatasetSpec } from '../venue/venue.js';
+import { periodText } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import type { PartitionPlan } from '../model/task.js';
+import { describeColumns } from '../source/describe.js';
+import { findDataset } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import type { MadeFile } from './commit.js';
-import { convert } from './convert.js';
-import type { ConversionResult } from './convert.js';
-import type { ReceivedObject } from './csv-input.js';
 import { overlaps } from './held-file.js';
 import type { HeldFile } from './held-file.js';
-import { isLarge } from './load-rows.js';
-import { provenance } from './provenance.js';
-import { rowsInParquet } from './statements.js';
-import { isLargeFile } from './write-target.js';
 import type { WriterContext } from './writer.js';
 
 interface Part {
@@ -145,4 +145,30 @@ async function readBack(
   const rows = isCsv ? facts.newlines - 1 : Number((await session.rows(rowsInParquet(staged)))[0]?.['rows']);
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
+}
+
+// Where the rows of a file come from, for the file itself.
+
+/** No time stamps: the same objects give the same file. */
+function provenance(
+  context: Pick<WriterContext, 'tool' | 'venue'>,
+  plan: PartitionPlan,
+  spec: DatasetSpec,
+  label: string,
+  kept: readonly ObjectLine[],
+  written: readonly ReceivedObject[],
+): string {
+  const objects = [...kept, ...written.map(({ object, sha256 }) => ({ key: object.key, sha256 }))];
+  return JSON.stringify({
+    tool: `cryptodl ${context.tool}`,
+    venue: context.venue.name,
+    ...plan.series,
+    settings: plan.settings,
+    period: label,
+    timeZone: 'UTC',
+    columns: Object.fromEntries(
+      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
+    ),
+    objects: objects.map(({ key, sha256 }) => ({ key, sha256 })).sort((a, b) => (a.key < b.key ? -1 : 1)),
+  });
 }

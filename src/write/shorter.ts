@@ -1,12 +1,12 @@
 /** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
-import type { Clock } from '../clock.js';
+import type { Clock } from '../model/clock.js';
 import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Lock } from '../lake/lock.js';
-import type { Serialize } from '../lake/serialize.js';
-import type { Format } from '../task.js';
-import type { ReceivedObject } from './csv-input.js';
+import type { Serialize } from '../queue/in-order.js';
+import type { Format } from '../model/task.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
 
 export interface Shorter {
   readonly received: ReceivedObject;

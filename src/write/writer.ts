@@ -1,17 +1,17 @@
 /** What the two kinds of writer have in common. */
-import type { Clock } from '../clock.js';
-import type { CryptodlError } from '../errors.js';
-import type { Body } from '../fetch.js';
+import type { Clock } from '../model/clock.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { Body } from '../http/fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
-import type { Serialize } from '../lake/serialize.js';
-import type { PartitionPlan, Revision } from '../task.js';
-import type { Venue } from '../venue/venue.js';
-import type { ObjectFacts } from './convert.js';
+import type { Serialize } from '../queue/in-order.js';
+import type { PartitionPlan, Revision } from '../model/task.js';
+import type { Venue } from '../source/venue.js';
+import type { ObjectFacts } from '../convert/convert.js';
 import type { Shorter } from './shorter.js';
-import type { ReceivedObject } from './csv-input.js';
-import type { Engine } from '../duckdb.js';
-import type { Overlap } from './overlap.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import type { Engine } from '../convert/duckdb.js';
+import type { Overlap } from '../convert/overlap.js';
 
 /** Keys of a plan that were not received: the archive does not have them, or the error. */
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { LISTS, SHELLS } from '../../src/cli/verbs.js';
 import { FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
 import type { Verb } from '../../src/options/flags.js';
-import { MARKETS } from '../../src/venue/words.js';
+import { MARKETS } from '../../src/source/names.js';
 import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 

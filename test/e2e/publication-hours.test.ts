@@ -3,7 +3,7 @@ import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { DAY_MS, dayText } from '../../src/calendar.js';
+import { DAY_MS, dayText } from '../../src/model/calendar.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/model/clock.js';
 import { acquireLock } from '../../src/lake/lock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';

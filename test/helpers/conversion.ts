@@ -2,16 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { dayOf, parsePeriod } from '../../src/calendar.js';
+import { dayOf, parsePeriod } from '../../src/model/calendar.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import type { Cadence, Market, Period, Series, Settings } from '../../src/task.js';
-import type { DatasetSpec } from '../../src/venue/venue.js';
-import { findDataset, loadVenue } from '../../src/venue/venue.js';
-import { convert } from '../../src/write/convert.js';
-import type { ConversionResult } from '../../src/write/convert.js';
-import type { ReceivedObject } from '../../src/write/csv-input.js';
-import { createEngine } from '../../src/duckdb.js';
-import type { Engine } from '../../src/duckdb.js';
+import type { Cadence, Market, Period, Series, Settings } from '../../src/model/task.js';
+import type { DatasetSpec } from '../../src/source/venue.js';
+import { findDataset, loadVenue } from '../../src/source/venue.js';
+import { convert } from '../../src/convert/convert.js';
+import type { ConversionResult } from '../../src/convert/convert.js';
+import type { ReceivedObject } from '../../src/convert/csv-input.js';
+import { createEngine } from '../../src/convert/duckdb.js';
+import type { Engine } from '../../src/convert/duckdb.js';
 
 export const SETTINGS: Settings = {
   format: 'parquet',

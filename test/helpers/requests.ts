@@ -1,8 +1,8 @@
 /** Requests, answers and refusals for tests of the layers. */
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Body, FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Body, FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 
 export const REQUEST: FetchRequest = { url: 'http://archive.test/data/a.zip', bucket: 'archive' };
 

@@ -1,9 +1,9 @@
 /** A REST client whose host answers in process. */
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
-import { RestClient } from '../../src/rest/client.js';
-import type { RestOptions } from '../../src/rest/client.js';
-import { statusError } from '../../src/transport/error-map.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import { RestClient } from '../../src/source/rest-client.js';
+import type { RestOptions } from '../../src/source/rest-client.js';
+import { statusError } from '../../src/http/transport/error-map.js';
 import { answer } from './requests.js';
 import type { Host } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';

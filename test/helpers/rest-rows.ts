@@ -1,9 +1,8 @@
 /** Routes of the shipped facts, and what the pages of REST come to. */
-import { readPage } from '../../src/rest/page.js';
-import type { GetPage, PageQuery, Row } from '../../src/rest/page.js';
-import type { Page } from '../../src/rest/pagers.js';
-import type { Market } from '../../src/task.js';
-import type { RouteSpec } from '../../src/venue/facts.js';
+import type { Market } from '../../src/model/task.js';
+import type { RouteSpec } from '../../src/source/facts.js';
+import { readPage } from '../../src/source/rest-page.js';
+import type { GetPage, Page, PageQuery, Row } from '../../src/source/rest-page.js';
 import { specOf } from './conversion.js';
 
 export function routeOf(market: Market, dataset: string): RouteSpec {

@@ -1,10 +1,9 @@
 /** A run queue whose work is done by the test, and which writes down what it is told. */
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { DeferredPlans } from '../../src/queue/deferrals.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { PartitionPlan, Task } from '../../src/model/task.js';
+import type { DeferredPlans, Download, QueueWork } from '../../src/queue/deferrals.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
-import type { Download, QueueWork } from '../../src/queue/queue-work.js';
-import type { PartitionPlan, Task } from '../../src/task.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
 

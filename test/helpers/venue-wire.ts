@@ -1,9 +1,9 @@
 /** A REST venue in the place of the sockets: one attempt on the wire, in whatever time the clock has. */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../src/clock.js';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchResponse } from '../../src/fetch.js';
-import { statusError } from '../../src/transport/error-map.js';
+import type { Clock } from '../../src/model/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchResponse } from '../../src/http/fetch.js';
+import { statusError } from '../../src/http/transport/error-map.js';
 import type { Host, VenueAnswer } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';
 

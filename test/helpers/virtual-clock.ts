@@ -1,5 +1,5 @@
 /** Time that moves only when a test says so. */
-import type { Clock, Timer } from '../../src/clock.js';
+import type { Clock, Timer } from '../../src/model/clock.js';
 
 interface Due {
   at: number;

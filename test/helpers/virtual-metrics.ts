@@ -1,12 +1,12 @@
 /** `cryptodl metrics` within this process, the venue and the program on one virtual clock. */
 import { join } from 'node:path';
-import { SILENT } from '../../src/observer.js';
+import { SILENT } from '../../src/model/observer.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import { resolveOptions } from '../../src/options/resolve.js';
-import { NO_PROXIES } from '../../src/options/surroundings.js';
-import { summaryOf } from '../../src/run/conclude-run.js';
-import type { RunSummary } from '../../src/run/conclude-run.js';
-import { startRun } from '../../src/run/run.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
+import { summaryOf } from '../../src/download/conclude-run.js';
+import type { RunSummary } from '../../src/download/conclude-run.js';
+import { startRun } from '../../src/download/run.js';
 import { IdleClock } from './idle-clock.js';
 import { NOW } from './metrics-scene.js';
 import { randoms } from './randoms.js';

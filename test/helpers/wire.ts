@@ -1,13 +1,13 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.js';
-import type { Fetch } from '../../src/fetch.js';
-import { NO_PROXIES } from '../../src/options/surroundings.js';
-import { UNLIMITED } from '../../src/transport/bandwidth.js';
-import { createPools } from '../../src/transport/pool.js';
-import type { PoolOptions, Pools } from '../../src/transport/pool.js';
-import { createTransport } from '../../src/transport/transport.js';
-import type { TransportOptions } from '../../src/transport/transport.js';
+import { systemClock } from '../../src/model/clock.js';
+import type { Fetch } from '../../src/http/fetch.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
+import { UNLIMITED } from '../../src/http/transport/bandwidth.js';
+import { createPools } from '../../src/http/transport/pool.js';
+import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';
+import { createTransport } from '../../src/http/transport/transport.js';
+import type { TransportOptions } from '../../src/http/transport/transport.js';
 
 export function wirePools(options: Partial<PoolOptions> = {}): Pools {
   const pools = createPools({

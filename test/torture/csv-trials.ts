@@ -2,11 +2,11 @@
 import { strict as assert } from 'node:assert';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CryptodlError } from '../../src/errors.js';
-import type { Settings } from '../../src/task.js';
-import type { ColumnSpec } from '../../src/venue/facts.js';
-import { firstWrongLine } from '../../src/write/check-rows.js';
-import { inspectCsv, rowLines } from '../../src/write/csv-input.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Settings } from '../../src/model/task.js';
+import type { ColumnSpec } from '../../src/source/facts.js';
+import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
 import type { Converter } from '../helpers/conversion.js';
 import { CSVS } from './csv-bodies.js';

@@ -1,8 +1,8 @@
 /** What the planner makes of damaged listings. */
 import { strict as assert } from 'node:assert';
-import { createListing } from '../../src/plan/listing.js';
-import { parseListing } from '../../src/plan/listing-xml.js';
-import type { ListingPage } from '../../src/plan/listing-xml.js';
+import { createListing } from '../../src/source/listing.js';
+import { parseListing } from '../../src/source/listing-xml.js';
+import type { ListingPage } from '../../src/source/listing-xml.js';
 import { FOLDER, LISTINGS } from './bodies.js';
 import { mutate } from './mutations.js';
 import type { Random } from './mutations.js';

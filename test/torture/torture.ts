@@ -1,6 +1,6 @@
 /** Runs many damaged bodies through a part of the product, counts what came of them, and names the seed of a failure. */
 import { Worker } from 'node:worker_threads';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import type { Random } from './mutations.js';
 import { randomOf } from './mutations.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseDay } from '../../src/calendar.js';
+import { parseDay } from '../../src/model/calendar.js';
 import { absentDays } from '../../src/coverage/absent-days.js';
 import { Absences } from '../../src/lake/absences.js';
-import type { AbsenceReason } from '../../src/task.js';
+import type { AbsenceReason } from '../../src/model/task.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;
 /** Held from the 10th to the 19th of November. */

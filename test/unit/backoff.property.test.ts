@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBackoff } from '../../src/retry/backoff.js';
-import type { Strategy } from '../../src/retry/backoff.js';
-import { STRATEGIES } from '../../src/venue/words.js';
+import { createBackoff } from '../../src/http/retry/retry.js';
+import type { Strategy } from '../../src/http/retry/retry.js';
+import { STRATEGIES } from '../../src/source/names.js';
 
 function delays(strategy: Strategy, random: number, retries = 6): number[] {
   const options = { strategy, baseDelayMs: 100, factor: 2, maxDelayMs: 2000 };

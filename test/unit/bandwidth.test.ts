@@ -1,11 +1,11 @@
 /** `--bwlimit`: how fast bodies may arrive, all connections together. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.js';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, Sign } from '../../src/fetch.js';
-import { limitBandwidth } from '../../src/transport/bandwidth.js';
-import { timeout } from '../../src/transport/timeout.js';
+import { systemClock } from '../../src/model/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
+import { limitBandwidth } from '../../src/http/transport/bandwidth.js';
+import { timeout } from '../../src/http/transport/timeout.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wire } from '../helpers/wire.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Bans } from '../../src/state/bans.js';
+import { Bans } from '../../src/http/bans.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

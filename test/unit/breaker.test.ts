@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError, isNoAnswer } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch, FetchResponse } from '../../src/fetch.js';
-import { breaker } from '../../src/retry/breaker.js';
-import type { BreakerOptions } from '../../src/retry/breaker.js';
+import { CryptodlError, isNoAnswer } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { Fetch, FetchResponse } from '../../src/http/fetch.js';
+import { breaker } from '../../src/http/retry/breaker.js';
+import type { BreakerOptions } from '../../src/http/retry/breaker.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -11,7 +11,7 @@ import {
   parseDay,
   parsePeriod,
   periodText,
-} from '../../src/calendar.js';
+} from '../../src/model/calendar.js';
 
 const FIRST = Math.floor(Date.UTC(2017, 0, 1) / 86_400_000);
 const END = Math.floor(Date.UTC(2036, 0, 1) / 86_400_000);

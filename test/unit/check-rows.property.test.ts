@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { CryptodlError } from '../../src/errors.js';
-import type { Series, Settings } from '../../src/task.js';
-import type { ColumnSpec } from '../../src/venue/facts.js';
-import { firstWrongLine } from '../../src/write/check-rows.js';
-import { rowLines } from '../../src/write/csv-input.js';
+import type { CryptodlError } from '../../src/model/errors.js';
+import type { Series, Settings } from '../../src/model/task.js';
+import type { ColumnSpec } from '../../src/source/facts.js';
+import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { rowLines } from '../../src/convert/csv-input.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

@@ -1,7 +1,7 @@
 /** What the exact checker takes for a cell of each type, at its edges. */
 import { expect, it } from 'vitest';
-import type { ColumnSpec } from '../../src/venue/facts.js';
-import { firstWrongLine, LONGEST_LINE } from '../../src/write/check-rows.js';
+import type { ColumnSpec } from '../../src/source/facts.js';
+import { firstWrongLine, LONGEST_LINE } from '../../src/convert/check-rows.js';
 
 /** Why a line is wrong; undefined when it is right. */
 async function wrongIn(columns: readonly ColumnSpec[], line: string): Promise<string | undefined> {

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayText, monthOf, monthText, periodText } from '../../src/calendar.js';
+import { dayText, monthOf, monthText, periodText } from '../../src/model/calendar.js';
 import { Held } from '../../src/lake/manifest.js';
 import { chooseObjects } from '../../src/plan/choose-objects.js';
 import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
-import type { ArchiveObject, Cadence, Grain } from '../../src/task.js';
+import type { ArchiveObject, Cadence, Grain } from '../../src/model/task.js';
 import { day, objectLine, period } from '../helpers/conversion.js';
 
 interface Archive {

@@ -1,7 +1,7 @@
 import { createServer, connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/model/clock.js';
 
 /** The process stands still, as after SIGSTOP or on a machine that has other things to do. */
 function standStill(ms: number): void {

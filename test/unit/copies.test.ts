@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.js';
-import { Copies } from '../../src/state/copies.js';
-import type { CopiesOptions } from '../../src/state/copies.js';
+import { systemClock } from '../../src/model/clock.js';
+import { Copies } from '../../src/http/response-cache.js';
+import type { CopiesOptions } from '../../src/http/response-cache.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { correctedLine } from '../../src/cli/corrected-line.js';
-import type { Correction } from '../../src/errors.js';
+import { correctedLine } from '../../src/cli/print-error.js';
+import type { Correction } from '../../src/model/errors.js';
 
 const TYPED = ['vision', '--symbols', 'BTCUSTD', '--days', '7'];
 

@@ -1,14 +1,14 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, Layer, Wait } from '../../src/fetch.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchContext, Layer, Wait } from '../../src/http/fetch.js';
 import { Costs } from '../../src/report/costs.js';
-import { breaker } from '../../src/retry/breaker.js';
-import { retryBudget } from '../../src/retry/budget.js';
-import { retry } from '../../src/retry/retry.js';
-import { Throttle } from '../../src/throttle/throttle.js';
-import { underWay } from '../../src/throttle/under-way.js';
+import { breaker } from '../../src/http/retry/breaker.js';
+import { retryBudget } from '../../src/http/retry/budget.js';
+import { retry } from '../../src/http/retry/retry.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
+import { underWay } from '../../src/http/throttle/under-way.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

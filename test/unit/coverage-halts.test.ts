@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
 import { HaltFinder } from '../../src/coverage/halts.js';
 import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
-import { parseHalts, readHalts } from '../../src/venue/facts.js';
+import { parseHalts, readHalts } from '../../src/source/facts.js';
 
 const DAY = 86_400;
 const FIRST = 20_000;

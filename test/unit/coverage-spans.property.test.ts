@@ -8,9 +8,9 @@ import type { SeriesCoverage } from '../../src/coverage/series-coverage.js';
 import { HaltFinder } from '../../src/coverage/halts.js';
 import { append, intersect, subtract, union } from '../../src/coverage/spans.js';
 import type { Spans } from '../../src/coverage/spans.js';
-import { dayText } from '../../src/calendar.js';
+import { dayText } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
-import type { AbsenceReason } from '../../src/task.js';
+import type { AbsenceReason } from '../../src/model/task.js';
 
 const END = 60;
 const DAY = 86_400;

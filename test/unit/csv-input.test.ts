@@ -1,10 +1,10 @@
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archivedColumns } from '../../src/venue/venue.js';
-import { firstWrongLine } from '../../src/write/check-rows.js';
-import { inspectCsv, rowLines } from '../../src/write/csv-input.js';
-import type { Inspected } from '../../src/write/csv-input.js';
+import { archivedColumns } from '../../src/source/venue.js';
+import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
+import type { Inspected } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayPeriod, dayText } from '../../src/calendar.js';
+import { dayPeriod, dayText } from '../../src/model/calendar.js';
 import { cutStretches } from '../../src/coverage/cut-days.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import { CutDays } from '../../src/run/cut-days.js';
-import type { ArchiveObject, PartitionPlan } from '../../src/task.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import { CutDays } from '../../src/download/cut-days.js';
+import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const DAY_MS = 86_400_000;

@@ -1,12 +1,11 @@
 /** --max-duration: what is begun, what goes on, and which waits end. */
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch } from '../../src/fetch.js';
-import { patience } from '../../src/retry/patience.js';
-import { retry } from '../../src/retry/retry.js';
-import { Deadline } from '../../src/run/deadline.js';
-import { RateMeter } from '../../src/throttle/meter.js';
-import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import { Deadline } from '../../src/download/deadline.js';
+import type { Fetch } from '../../src/http/fetch.js';
+import { endWaits, retry } from '../../src/http/retry/retry.js';
+import { RateMeter } from '../../src/http/throttle/meter.js';
+import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { fails, plan, queueOf, task } from '../helpers/run-queue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -61,7 +60,7 @@ describe('before the work', () => {
   it('without a last moment there is none', async () => {
     const { clock, stop, deadline } = deadlineAfter(undefined);
     await clock.advance(1e9);
-    expect([stop.signal.aborted, deadline.patience, deadline.refusal()]).toEqual([
+    expect([stop.signal.aborted, deadline.waitSignal, deadline.refusal()]).toEqual([
       false,
       undefined,
       undefined,
@@ -163,7 +162,7 @@ describe('waits of requests', () => {
     deadline.beginWork();
     const bucket = bucketOf(clock);
     const take = (): Promise<unknown> =>
-      become(bucket.take({ weight: 1, priority: 'normal' }, stop.signal, deadline.patience));
+      become(bucket.take({ weight: 1, priority: 'normal' }, stop.signal, deadline.waitSignal));
     await take();
     bucket.pause(600_000);
     const waiting = take();
@@ -196,7 +195,7 @@ describe('waits of requests', () => {
       strategy: 'fixed',
       maxWaitMs: 3_600_000,
     });
-    const fetch = patience(deadline.patience ?? stop.signal)(tries(wire));
+    const fetch = endWaits(deadline.waitSignal ?? stop.signal)(tries(wire));
     const ask = (name: string): Promise<unknown> =>
       become(
         fetch({ url: `http://host/${name}`, bucket: 'archive' }, { signal: stop.signal, traceId: name }),
@@ -222,12 +221,12 @@ describe('waits of requests', () => {
     const turn: Fetch = async (_, inner) => {
       const failure = left.shift();
       if (failure !== undefined) throw new CryptodlError('http-server-error', failure);
-      await clock.sleep(600_000, inner.patience);
+      await clock.sleep(600_000, inner.waitSignal);
       return answer();
     };
     const backoff = { strategy: 'fixed', factor: 1, baseDelayMs: 100, maxDelayMs: 100 } as const;
     const tries = retry({ clock, ...backoff, retries: 5, maxWaitMs: 3_600_000 });
-    const fetch = patience(deadline.patience ?? stop.signal)(tries(turn));
+    const fetch = endWaits(deadline.waitSignal ?? stop.signal)(tries(turn));
     return { clock, stop, ask: () => refusal(fetch(REQUEST, context(stop.signal))) };
   }
 

@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { describe, expect, it } from 'vitest';
-import { DnsCache } from '../../src/transport/dns-cache.js';
+import { DnsCache } from '../../src/http/transport/dns-cache.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wire } from '../helpers/wire.js';
 import { context, refusal } from '../helpers/requests.js';

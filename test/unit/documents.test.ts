@@ -13,11 +13,11 @@ import {
 } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
-import type { Io } from '../../src/io.js';
+import type { Io } from '../../src/model/io.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
-import { describeDataset } from '../../src/venue/describe.js';
-import { loadVenue } from '../../src/venue/venue.js';
-import { MARKETS } from '../../src/venue/words.js';
+import { describeDataset } from '../../src/source/describe.js';
+import { loadVenue } from '../../src/source/venue.js';
+import { MARKETS } from '../../src/source/names.js';
 
 const venue = loadVenue();
 const descriptions = MARKETS.flatMap((market) =>

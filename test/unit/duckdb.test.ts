@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEngine } from '../../src/duckdb.js';
+import { createEngine } from '../../src/convert/duckdb.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { refusal } from '../helpers/requests.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch, FetchRequest } from '../../src/fetch.js';
-import { breaker } from '../../src/retry/breaker.js';
-import { elsewhere } from '../../src/retry/elsewhere.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { Fetch, FetchRequest } from '../../src/http/fetch.js';
+import { breaker } from '../../src/http/retry/breaker.js';
+import { elsewhere } from '../../src/http/retry/fallback-host.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -1,7 +1,7 @@
 /** What proxies, firewalls and odd statuses are called; the rest is in transport-faults.test.ts. */
 import { describe, expect, it } from 'vitest';
-import type { CryptodlError, ErrorCode } from '../../src/errors.js';
-import { mapWireError, statusError } from '../../src/transport/error-map.js';
+import type { CryptodlError, ErrorCode } from '../../src/model/errors.js';
+import { mapWireError, statusError } from '../../src/http/transport/error-map.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
 import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { exitCode, exitCodeOfJobs } from '../../src/exit-code.js';
-import type { RunStatus } from '../../src/exit-code.js';
+import { exitCode, exitCodeOfJobs } from '../../src/model/exit-code.js';
+import type { RunStatus } from '../../src/model/exit-code.js';
 
 const CLEAN: RunStatus = {
   ended: undefined,

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { createFailureReport } from '../../src/report/failure-report.js';
 import { readFailureReport } from '../../src/report/read-failure-report.js';
 import type { FailureReport } from '../../src/report/failure-report.js';
-import type { PartitionPlan, Task } from '../../src/task.js';
+import type { PartitionPlan, Task } from '../../src/model/task.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

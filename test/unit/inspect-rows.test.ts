@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest';
-import { createEngine } from '../../src/duckdb.js';
-import { inspectRows } from '../../src/write/inspect-rows.js';
+import { createEngine } from '../../src/convert/duckdb.js';
+import { inspectRows } from '../../src/convert/inspect-rows.js';
 import { Converter, objectLine, received, SETTINGS, specOf } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Cadence, Series } from '../../src/task.js';
+import type { Cadence, Series } from '../../src/model/task.js';
 import {
   cadencesOf,
   datasetPrefix,
@@ -8,8 +8,8 @@ import {
   objectKey,
   periodOfKey,
   seriesPrefix,
-} from '../../src/venue/keys.js';
-import { loadVenue } from '../../src/venue/venue.js';
+} from '../../src/source/keys.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { period, specOf } from '../helpers/conversion.js';
 
 const venue = loadVenue();

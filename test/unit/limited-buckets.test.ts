@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { limitedBuckets } from '../../src/run/limits.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import { limitedBuckets } from '../../src/http/limits.js';
+import { loadVenue } from '../../src/source/venue.js';
 
 describe('limits of buckets', () => {
   const limits = [

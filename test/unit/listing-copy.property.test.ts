@@ -1,8 +1,8 @@
 import { array, assert, constantFrom, option, property, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
-import { knownAfter, NO_COPY, parseListingCopy, withStretch } from '../../src/plan/listing-copy.js';
-import type { ListingCopy } from '../../src/plan/listing-copy.js';
-import { byKey } from '../../src/venue/keys.js';
+import { knownAfter, NO_COPY, parseListingCopy, withStretch } from '../../src/source/listing-copy.js';
+import type { ListingCopy } from '../../src/source/listing-copy.js';
+import { byKey } from '../../src/source/keys.js';
 
 const NAMES = Array.from({ length: 12 }, (_, index) => `p/${String.fromCharCode(97 + index)}`);
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { XMLParser } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { parseListing } from '../../src/plan/listing-xml.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { parseListing } from '../../src/source/listing-xml.js';
 
 const reader = new XMLParser({
   parseTagValue: false,

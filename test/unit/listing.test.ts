@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { createListing } from '../../src/plan/listing.js';
-import type { GetListing, GotPage } from '../../src/plan/listing.js';
-import { parseListing } from '../../src/plan/listing-xml.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { createListing } from '../../src/source/listing.js';
+import type { GetListing, GotPage } from '../../src/source/listing.js';
+import { parseListing } from '../../src/source/listing-xml.js';
 
 /** As the session does it: every page is parsed as it comes. */
 const parsed =

@@ -19,8 +19,8 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { systemClock } from '../../src/clock.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { systemClock } from '../../src/model/clock.js';
 import { acquireLock } from '../../src/lake/lock.js';
 import { bindSocket } from '../../src/lake/lock-socket.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -36,7 +36,7 @@ const ME = {
 const onLinux = process.platform === 'linux';
 /** `npm test` builds before it tests; alone, this file needs `npm run build` first. */
 const BUILT = new URL('../../dist/lake/lock.js', import.meta.url).href;
-const BUILT_CLOCK = new URL('../../dist/clock.js', import.meta.url).href;
+const BUILT_CLOCK = new URL('../../dist/model/clock.js', import.meta.url).href;
 /** `acquireLock` and `me(command)` for its second argument. */
 const IMPORTS = `
   const { acquireLock } = await import(${JSON.stringify(BUILT)});

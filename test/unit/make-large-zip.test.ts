@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { aggTradeChunks, makeLargeZip } from '../../scripts/make-large-zip.js';
-import type { Body } from '../../src/fetch.js';
-import { unzip } from '../../src/unpack/unzip.js';
+import type { Body } from '../../src/http/fetch.js';
+import { unzip } from '../../src/convert/unzip/unzip.js';
 
 const NAME = '币安人生USDT-aggTrades-2025-03.csv';
 const MARCH = { fromMs: Date.UTC(2025, 2, 1), spanMs: 31 * 24 * 3600_000 };

@@ -3,8 +3,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { monthOf } from '../../src/calendar.js';
-import { CryptodlError } from '../../src/errors.js';
+import { monthOf } from '../../src/model/calendar.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { MANIFEST } from '../../src/lake/layout.js';
 import {
   appendManifest,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../src/fetch.js';
-import { measure } from '../../src/transport/measure.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../src/http/fetch.js';
+import { measure } from '../../src/http/transport/measure.js';
 
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { TaskOutcome } from '../../src/outcome.js';
-import { OutcomeChannel } from '../../src/run/outcome-channel.js';
+import type { TaskOutcome } from '../../src/model/outcome.js';
+import { OutcomeChannel } from '../../src/download/outcome-channel.js';
 
 function outcome(index: number): TaskOutcome {
   return {

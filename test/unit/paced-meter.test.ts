@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RateMeter } from '../../src/throttle/meter.js';
-import { PacedMeter } from '../../src/throttle/paced-meter.js';
+import { RateMeter } from '../../src/http/throttle/meter.js';
+import { PacedMeter } from '../../src/http/throttle/paced-meter.js';
 
 const PLENTY = { permitsPerSecond: 1e6, burst: 1e6 };
 

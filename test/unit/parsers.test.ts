@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import * as parse from '../../src/options/parsers.js';
 import { day as dayNumber } from '../helpers/conversion.js';
 

@@ -2,8 +2,8 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Options } from '../../src/options/flags.js';
-import { NO_PROXIES } from '../../src/options/surroundings.js';
-import { stateFolder } from '../../src/run/places.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
+import { stateFolder } from '../../src/download/run-paths.js';
 
 const options = {} as Options;
 

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PlanSpool } from '../../src/plan/plan-spool.js';
-import type { PartitionPlan } from '../../src/task.js';
+import type { PartitionPlan } from '../../src/model/task.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,6 +1,6 @@
 /** What is written for people and programs: nothing that steers a terminal, and no password. */
 import { describe, expect, it } from 'vitest';
-import { jsonText, linesText, printable, tabbed } from '../../src/printable.js';
+import { jsonText, linesText, printable, tabbed } from '../../src/text/printable.js';
 
 describe('a line of text', () => {
   it.each([

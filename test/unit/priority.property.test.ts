@@ -15,11 +15,11 @@ import {
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Priority } from '../../src/fetch.js';
-import { Demand } from '../../src/throttle/demand.js';
-import { WindowMeter } from '../../src/throttle/meter.js';
-import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
-import { SharedCount } from '../../src/throttle/shared-count.js';
+import type { Priority } from '../../src/http/fetch.js';
+import { Demand } from '../../src/http/throttle/demand.js';
+import { WindowMeter } from '../../src/http/throttle/meter.js';
+import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
+import { SharedCount } from '../../src/http/throttle/shared-count.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { dayText } from '../../src/calendar.js';
+import { dayText } from '../../src/model/calendar.js';
 import { LAG_DAYS, probeNewest, probeSeries } from '../../src/plan/probe.js';
 import { absenceReason } from '../../src/plan/series-listing.js';
-import type { PartitionPlan, Series, Task } from '../../src/task.js';
-import { objectKey } from '../../src/venue/keys.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import type { PartitionPlan, Series, Task } from '../../src/model/task.js';
+import { objectKey } from '../../src/source/keys.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { day, period, SETTINGS } from '../helpers/conversion.js';
 
 const venue = loadVenue();

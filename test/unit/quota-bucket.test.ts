@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Priority } from '../../src/fetch.js';
-import { RateMeter } from '../../src/throttle/meter.js';
-import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Priority } from '../../src/http/fetch.js';
+import { RateMeter } from '../../src/http/throttle/meter.js';
+import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { dayText } from '../../src/calendar.js';
-import { CryptodlError } from '../../src/errors.js';
-import { isRangeGiven, resolveRange } from '../../src/plan/range.js';
-import type { RangeOptions } from '../../src/plan/range.js';
+import { dayText } from '../../src/model/calendar.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { isRangeGiven, resolveRange } from '../../src/select/date-range.js';
+import type { RangeOptions } from '../../src/select/date-range.js';
 import { day } from '../helpers/conversion.js';
 
 const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY_MS, dayText, parseDay } from '../../src/calendar.js';
+import { DAY_MS, dayText, parseDay } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
 import { Held } from '../../src/lake/manifest.js';

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, FetchRequest } from '../../src/fetch.js';
-import { redirect } from '../../src/transport/redirect.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
+import { redirect } from '../../src/http/transport/redirect.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';

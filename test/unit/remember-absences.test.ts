@@ -2,14 +2,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/calendar.js';
+import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/model/calendar.js';
 import { reasons } from '../../src/coverage/absent-days.js';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
 import { MANIFEST, seriesFolder } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
-import { AbsenceNotes } from '../../src/run/remember-absences.js';
-import type { Series } from '../../src/task.js';
+import { AbsenceNotes } from '../../src/download/remember-absences.js';
+import type { Series } from '../../src/model/task.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 

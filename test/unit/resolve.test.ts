@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { readConfigFile } from '../../src/options/config-file.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
 import type { FlagName, Verb } from '../../src/options/flags.js';

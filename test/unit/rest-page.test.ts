@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { readPage } from '../../src/rest/page.js';
-import type { PageQuery, Row } from '../../src/rest/page.js';
-import type { RouteSpec } from '../../src/venue/facts.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { readPage } from '../../src/source/rest-page.js';
+import type { PageQuery, Row } from '../../src/source/rest-page.js';
+import type { RouteSpec } from '../../src/source/facts.js';
 import { routeOf } from '../helpers/rest-rows.js';
 
 const INTEREST = routeOf('um', 'openInterestHist');

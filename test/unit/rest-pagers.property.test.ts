@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PageQuery, Span } from '../../src/rest/page.js';
-import { endAnchored, idAnchored, startAnchored } from '../../src/rest/pagers.js';
-import type { Page } from '../../src/rest/pagers.js';
+import type { Page, PageQuery, Span } from '../../src/source/rest-page.js';
+import { endAnchored, idAnchored, startAnchored } from '../../src/source/rest-page.js';
 import { refusal } from '../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../helpers/rest-rows.js';
 import type { ModelServer } from '../helpers/rest-rows.js';

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayText, monthOf, monthStart, periodText } from '../../src/calendar.js';
+import { dayText, monthOf, monthStart, periodText } from '../../src/model/calendar.js';
 import { Held } from '../../src/lake/manifest.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
-import type { AbsenceReason, Grain, PartitionPlan, Series, Task } from '../../src/task.js';
+import type { AbsenceReason, Grain, PartitionPlan, Series, Task } from '../../src/model/task.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 
 const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };

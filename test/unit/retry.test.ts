@@ -1,16 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/fetch.js';
-import type { RetryEvent } from '../../src/errors.js';
-import { breaker } from '../../src/retry/breaker.js';
-import { retryBudget } from '../../src/retry/budget.js';
-import { Failover } from '../../src/retry/failover.js';
-import { retry } from '../../src/retry/retry.js';
-import type { RetryOptions } from '../../src/retry/retry.js';
-import { Throttle } from '../../src/throttle/throttle.js';
-import { verify } from '../../src/transport/verify.js';
+import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/http/fetch.js';
+import { breaker } from '../../src/http/retry/breaker.js';
+import { retryBudget } from '../../src/http/retry/budget.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
+import { retry } from '../../src/http/retry/retry.js';
+import type { RetryOptions } from '../../src/http/retry/retry.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
+import { verify } from '../../src/http/transport/verify-body.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode, RetryEvent } from '../../src/model/errors.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Row } from '../../src/rest/page.js';
-import { rowsAsCsv } from '../../src/rest/rows-as-csv.js';
-import type { CsvOptions } from '../../src/rest/rows-as-csv.js';
-import type { Market } from '../../src/task.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Row } from '../../src/source/rest-page.js';
+import { rowsAsCsv } from '../../src/source/rest-rows.js';
+import type { CsvOptions } from '../../src/source/rest-rows.js';
+import type { Market } from '../../src/model/task.js';
 import { specOf } from '../helpers/conversion.js';
 
 const AT = Date.UTC(2026, 8, 1);

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { PartitionPlan } from '../../src/task.js';
+import type { PartitionPlan } from '../../src/model/task.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
 
 describe('RunQueue, as a bound on what is alive', () => {

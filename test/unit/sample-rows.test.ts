@@ -1,8 +1,8 @@
 /** The first complete line of each chunk of a large CSV, while it is unpacked. */
 import { describe, expect, it } from 'vitest';
-import { findDataset, loadVenue } from '../../src/venue/venue.js';
-import { LONGEST_LINE } from '../../src/write/check-rows.js';
-import { sampleRows } from '../../src/write/sample-rows.js';
+import { LONGEST_LINE } from '../../src/convert/check-rows.js';
+import { sampleRows } from '../../src/convert/sample-rows.js';
+import { findDataset, loadVenue } from '../../src/source/venue.js';
 
 const HEADER =
   'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { dayText } from '../../src/calendar.js';
-import type { ListedObject } from '../../src/plan/listing-xml.js';
-import type { Listing } from '../../src/plan/listing.js';
+import { dayText } from '../../src/model/calendar.js';
+import type { ListedObject } from '../../src/source/listing-xml.js';
+import type { Listing } from '../../src/source/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
-import type { AbsenceReason, Cadence, Series } from '../../src/task.js';
-import { objectKey, seriesPrefix } from '../../src/venue/keys.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import type { AbsenceReason, Cadence, Series } from '../../src/model/task.js';
+import { objectKey, seriesPrefix } from '../../src/source/keys.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { day, period } from '../helpers/conversion.js';
 
 const venue = loadVenue();

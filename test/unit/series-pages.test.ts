@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Row, Span } from '../../src/rest/page.js';
-import { seriesPages } from '../../src/rest/series-pages.js';
-import { SpanRows } from '../../src/rest/span-rows.js';
-import type { Series } from '../../src/task.js';
-import type { RouteSpec } from '../../src/venue/facts.js';
+import type { Row, Span } from '../../src/source/rest-page.js';
+import { seriesPages } from '../../src/source/series-pages.js';
+import { SpanRows } from '../../src/source/rest-rows.js';
+import type { Series } from '../../src/model/task.js';
+import type { RouteSpec } from '../../src/source/facts.js';
 import { clientOf, sayOf } from '../helpers/rest-client.js';
 import { allPages, routeOf } from '../helpers/rest-rows.js';
 import { fundingEvents } from '../helpers/rest-venue-rows.js';

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Fetch } from '../../src/fetch.js';
-import { ServerClock } from '../../src/throttle/server-clock.js';
-import { Throttle } from '../../src/throttle/throttle.js';
+import type { Fetch } from '../../src/http/fetch.js';
+import { ServerClock } from '../../src/http/throttle/server-clock.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -19,14 +19,13 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeFolderSync } from '../../src/make-folder.js';
-import { WindowMeter } from '../../src/throttle/meter.js';
-import { SharedCount } from '../../src/throttle/shared-count.js';
-import { OwnCount } from '../../src/throttle/window-count.js';
+import { makeFolderSync } from '../../src/files/make-folder.js';
+import { OwnCount, WindowMeter } from '../../src/http/throttle/meter.js';
+import { SharedCount } from '../../src/http/throttle/shared-count.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
-const DIST = new URL('../../dist/throttle/shared-count.js', import.meta.url).href;
+const DIST = new URL('../../dist/http/throttle/shared-count.js', import.meta.url).href;
 const WINDOW = 28_333_351;
 
 /** Runs of one machine. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Fetch } from '../../src/fetch.js';
-import { downloadObject } from '../../src/run/download-object.js';
-import { verify } from '../../src/transport/verify.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import type { Fetch } from '../../src/http/fetch.js';
+import { downloadObject } from '../../src/download/download-object.js';
+import { verify } from '../../src/http/transport/verify-body.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

@@ -1,19 +1,19 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch } from '../../src/fetch.js';
-import { SILENT } from '../../src/observer.js';
-import { NO_PROXIES } from '../../src/options/surroundings.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { Fetch } from '../../src/http/fetch.js';
+import { SILENT } from '../../src/model/observer.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
 import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
-import { layersOver } from '../../src/run/stack.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import { layersOver } from '../../src/http/stack.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { randoms } from '../helpers/randoms.js';
 import { answer } from '../helpers/requests.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';

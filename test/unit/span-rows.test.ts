@@ -1,10 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { JoinedRows } from '../../src/rest/joined-rows.js';
-import type { Row } from '../../src/rest/page.js';
-import type { Page } from '../../src/rest/pagers.js';
-import { SpanRows } from '../../src/rest/span-rows.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Page, Row } from '../../src/source/rest-page.js';
+import { JoinedRows, SpanRows } from '../../src/source/rest-rows.js';
 import { refusal } from '../helpers/requests.js';
 
 const rowAt = (at: number, cells: Row['cells'] = {}): Row => ({ at, id: 0, cells });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FetchContext, FetchRequest, FetchResponse } from '../../src/fetch.js';
+import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { StageTimes, timeText } from '../../src/report/stage-times.js';
 import type { TimeFigures } from '../../src/report/stage-times.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

@@ -1,12 +1,12 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
-import { correctedLine } from '../../src/cli/corrected-line.js';
+import { correctedLine } from '../../src/cli/print-error.js';
 import { printOptions } from '../../src/cli/print-options.js';
-import { CryptodlError } from '../../src/errors.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer } from '../../src/options/resolve.js';
-import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/options/surroundings.js';
-import { linesText, withoutPassword } from '../../src/printable.js';
+import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/options/environment.js';
+import { linesText, withoutPassword } from '../../src/text/printable.js';
 
 const LOWER = 'http://lower.test:3128';
 const UPPER = 'http://upper.test:3128';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readPatterns } from '../../src/plan/symbols.js';
+import { readPatterns } from '../../src/select/symbol-patterns.js';
 
 it('takes a list of 200,000 symbols', async () => {
   const names = Array.from({ length: 200_000 }, (_, index) => `S${index}USDT`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import { namesOnly, readPatterns, selectSymbols } from '../../src/plan/symbols.js';
-import type { ReadList, Selection } from '../../src/plan/symbols.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { namesOnly, readPatterns, selectSymbols } from '../../src/select/symbol-patterns.js';
+import type { ReadList, Selection } from '../../src/select/symbol-patterns.js';
 
 const AVAILABLE = [
   'BNBUSDT',

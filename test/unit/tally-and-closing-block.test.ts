@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode, RetryEvent } from '../../src/errors.js';
-import { closingBlock } from '../../src/report/closing-block.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode, RetryEvent } from '../../src/model/errors.js';
+import type { Outcome } from '../../src/model/outcome.js';
+import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
-import { FailureRecords } from '../../src/report/failure-records.js';
 import { Figures } from '../../src/report/figures.js';
-import { jobsBlock } from '../../src/report/jobs-block.js';
-import { Tally } from '../../src/report/tally.js';
-import type { Outcome } from '../../src/outcome.js';
+import { FailureRecords, Tally } from '../../src/report/tally.js';
 
 const RETRY: RetryEvent = {
   traceId: 'trace',

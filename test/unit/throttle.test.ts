@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import type { Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
-import { Throttle } from '../../src/throttle/throttle.js';
-import type { Quota, ThrottleOptions } from '../../src/throttle/throttle.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
+import type { Quota, ThrottleOptions } from '../../src/http/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

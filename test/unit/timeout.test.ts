@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, Sign } from '../../src/fetch.js';
-import { timeout } from '../../src/transport/timeout.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
+import { timeout } from '../../src/http/transport/timeout.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { ErrorCode } from '../../src/errors.js';
-import { mapWireError } from '../../src/transport/error-map.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import { mapWireError } from '../../src/http/transport/error-map.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
 import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/errors.js';
-import type { Fetch, FetchContext, Priority } from '../../src/fetch.js';
-import { underWay } from '../../src/throttle/under-way.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Fetch, FetchContext, Priority } from '../../src/http/fetch.js';
+import { underWay } from '../../src/http/throttle/under-way.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -57,7 +57,7 @@ describe('underWay', () => {
     expect(urls()).toEqual(['a/3']);
   });
 
-  it.each(['signal', 'patience'] as const)('is not waited for when the %s aborts', async (which) => {
+  it.each(['signal', 'waitSignal'] as const)('is not waited for when the %s aborts', async (which) => {
     const { clock, ask, end, urls } = limited(1);
     const stop = new AbortController();
     void ask('a/1');

@@ -7,7 +7,7 @@ import {
   numberText,
   parseBytes,
   parseDurationMs,
-} from '../../src/units.js';
+} from '../../src/model/units.js';
 
 describe('durations', () => {
   it.each([

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { CryptodlError } from '../../src/errors.js';
-import { unzip } from '../../src/unpack/unzip.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { unzip } from '../../src/convert/unzip/unzip.js';
 
 const NAME = 'BTCUSDT-1m-2024-01.csv';
 const DATA = Buffer.from('1704067200000,42283.58,42298.62,42261.02\n'.repeat(8));

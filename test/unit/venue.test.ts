@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadRetryPresets } from '../../src/venue/facts.js';
-import { objectKey } from '../../src/venue/keys.js';
+import { loadRetryPresets } from '../../src/source/facts.js';
+import { objectKey } from '../../src/source/keys.js';
 import {
   archivedColumns,
   findDataset,
@@ -8,9 +8,9 @@ import {
   isMetric,
   loadVenue,
   rowSeconds,
-} from '../../src/venue/venue.js';
-import { MARKETS } from '../../src/venue/words.js';
-import { writtenColumns } from '../../src/write/columns.js';
+} from '../../src/source/venue.js';
+import { MARKETS } from '../../src/source/names.js';
+import { writtenColumns } from '../../src/convert/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
 const venue = loadVenue();

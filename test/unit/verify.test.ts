@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { CryptodlError } from '../../src/errors.js';
-import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/fetch.js';
-import { md5OfEtag, verify } from '../../src/transport/verify.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import { md5OfEtag, verify } from '../../src/http/transport/verify-body.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 

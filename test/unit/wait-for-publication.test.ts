@@ -1,15 +1,15 @@
 /** --wait-for-publication, with the time of the test. */
 import { describe, expect, it } from 'vitest';
-import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../src/calendar.js';
-import { CryptodlError } from '../../src/errors.js';
-import { SILENT } from '../../src/observer.js';
+import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
+import { CryptodlError } from '../../src/model/errors.js';
+import { SILENT } from '../../src/model/observer.js';
 import { until } from '../../src/options/parsers.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { SeriesRequest } from '../../src/plan/plan-series.js';
-import { waitForPublication } from '../../src/run/wait-for-publication.js';
-import type { Waiting } from '../../src/run/wait-for-publication.js';
-import { objectKey, seriesPrefix } from '../../src/venue/keys.js';
-import { loadVenue } from '../../src/venue/venue.js';
+import { waitForPublication } from '../../src/download/wait-for-publication.js';
+import type { Waiting } from '../../src/download/wait-for-publication.js';
+import { objectKey, seriesPrefix } from '../../src/source/keys.js';
+import { loadVenue } from '../../src/source/venue.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const venue = loadVenue();

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Priority } from '../../src/fetch.js';
-import { WindowMeter } from '../../src/throttle/meter.js';
-import { OwnCount } from '../../src/throttle/window-count.js';
-import { QuotaBucket } from '../../src/throttle/quota-bucket.js';
+import type { Priority } from '../../src/http/fetch.js';
+import { OwnCount, WindowMeter } from '../../src/http/throttle/meter.js';
+import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const never = new AbortController().signal;

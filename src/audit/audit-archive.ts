@@ -1,0 +1,218 @@
+/** `cryptodl audit`: both cadences of a month into a spool, looked at, and thrown away. Nothing goes into the lake. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { DAY_MS, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { Engine } from '../convert/duckdb.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { MonthAudit } from './finding.js';
+import { mapOrdered } from '../queue/in-order.js';
+import { absenceReason, listSeries } from '../plan/series-listing.js';
+import type { SeriesListing } from '../plan/series-listing.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../model/task.js';
+import { cadencesOf } from '../source/keys.js';
+import { findDataset } from '../source/venue.js';
+import { AUDITED, auditMonth } from './audit-month.js';
+import type { DayLabels } from './inspect-objects.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import { makeFolder } from '../files/make-folder.js';
+import { downloadContext, downloadObject, forget } from '../download/download-object.js';
+import type { Session } from '../download/session.js';
+import type { AuditedSeries } from './select-audit.js';
+import { daysOfMonth } from './select-audit.js';
+
+/** An object that could not be looked at. */
+export interface AuditFailure {
+  readonly series: Series;
+  readonly month: string;
+  readonly key: string;
+  readonly error: CryptodlError;
+}
+
+export interface AuditedMonth {
+  readonly audit: MonthAudit;
+  readonly failures: readonly AuditFailure[];
+  /** Key of the monthly object. */
+  readonly monthlyKey: string | undefined;
+  /** Days with a daily object. */
+  readonly days: ReadonlySet<number>;
+}
+
+const ENGINE_MEMORY_BYTES = 600e6;
+/** One is compared while the next arrives. */
+const MONTHS_AT_ONCE = 2;
+
+/** Months in the order of the series, then of time. Rejects when the listing cannot be had, and when the disk is full. */
+export async function* auditArchive(
+  session: Session,
+  audited: readonly AuditedSeries[],
+): AsyncGenerator<AuditedMonth> {
+  const folder = spoolOf(session);
+  await makeFolder(folder);
+  const engine = createEngine({
+    threads: availableParallelism(),
+    memoryBytes: ENGINE_MEMORY_BYTES,
+    tempFolder: join(folder, 'spill'),
+  });
+  const onAbort = (): void => {
+    engine.interrupt();
+  };
+  session.stop.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for (const one of audited) yield* auditSeries(session, one, { engine, folder });
+  } finally {
+    session.stop.signal.removeEventListener('abort', onAbort);
+    engine.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Not that of a run, which clears its own: an audit takes no lock. */
+function spoolOf({ options, runFolder }: Session): string {
+  const root = options['temp-dir'] === undefined ? tmpdir() : dirname(runFolder);
+  return join(root, `cryptodl-audit-${process.pid}`);
+}
+
+interface Place {
+  readonly engine: Engine;
+  readonly folder: string;
+}
+
+async function* auditSeries(
+  session: Session,
+  one: AuditedSeries,
+  place: Place,
+): AsyncGenerator<AuditedMonth> {
+  const months = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
+    download(session, one.series, month, place.folder),
+  );
+  let labels: DayLabels | undefined;
+  for await (const month of months) {
+    try {
+      const done = await look(session, one.series, month, { ...place, labels });
+      ({ labels } = done);
+      yield done.month;
+    } finally {
+      await Promise.all(month.received.map(forget));
+    }
+  }
+}
+
+interface ListedMonth {
+  readonly month: number;
+  readonly monthly: ArchiveObject | undefined;
+  readonly daily: readonly ArchiveObject[];
+  /** Days without a daily object while the series has some before and behind. */
+  readonly holes: readonly number[];
+}
+
+/** Those of which the archive has anything. */
+async function monthsOf(session: Session, { series, from, to }: AuditedSeries): Promise<ListedMonth[]> {
+  const spec = findDataset(session.venue, series.market, series.dataset);
+  if (spec === undefined) return [];
+  const today = Math.floor(session.nowMs / DAY_MS);
+  const start = from === undefined ? {} : { from: monthStart(from) };
+  const want = { ...start, to: Math.min(monthStart(to), today), today };
+  const listings = new Map<Cadence, SeriesListing>();
+  for (const cadence of cadencesOf(spec, series.interval))
+    listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, want));
+  const daily = listings.get('daily');
+  const objects = [...listings.values()].flatMap((listing) => [...listing.objects.values()]);
+  const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
+  const months: ListedMonth[] = [];
+  for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
+    const days = daysOfMonth(session, month);
+    const isOfMonth = ({ period }: ArchiveObject): boolean =>
+      period.from >= days.from && period.from < days.to;
+    const listed = {
+      month,
+      monthly: listings.get('monthly')?.objects.get(days.from),
+      daily: [...(daily?.objects.values() ?? [])].filter(isOfMonth),
+      holes: daily === undefined ? [] : holesOf(daily, days, { today, span: spec.spans.daily }),
+    };
+    if (listed.monthly !== undefined || listed.daily.length > 0) months.push(listed);
+  }
+  return months;
+}
+
+function holesOf(
+  listing: SeriesListing,
+  { from, to }: { readonly from: number; readonly to: number },
+  where: Parameters<typeof absenceReason>[2],
+): number[] {
+  const days = Array.from({ length: to - from }, (_, index) => from + index);
+  return days.filter(
+    (day) => !listing.objects.has(day) && absenceReason(listing, dayPeriod(day), where) === 'hole',
+  );
+}
+
+interface DownloadedMonth extends ListedMonth {
+  readonly received: readonly ReceivedObject[];
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+}
+
+async function download(
+  session: Session,
+  series: Series,
+  listed: ListedMonth,
+  folder: string,
+): Promise<DownloadedMonth> {
+  const { monthly, daily } = listed;
+  const failed = new Map<string, CryptodlError>();
+  const received: ReceivedObject[] = [];
+  const plan: PartitionPlan = { series, settings: AUDITED, label: monthText(listed.month), tasks: [] };
+  const context = downloadContext(session, folder);
+  const arrivals = mapOrdered(
+    [...(monthly === undefined ? [] : [monthly]), ...daily],
+    session.concurrency.places,
+    async (object) => {
+      try {
+        const arrived = await downloadObject(context, plan, object);
+        return 'received' in arrived ? arrived.received : undefined;
+      } catch (error) {
+        const known = toCryptodlError(error);
+        if (known.fatal) throw known;
+        failed.set(object.key, known);
+        return undefined;
+      }
+    },
+  );
+  for await (const arrived of arrivals) if (arrived !== undefined) received.push(arrived);
+  return { ...listed, received, failed };
+}
+
+async function look(
+  session: Session,
+  series: Series,
+  { month, monthly, daily, holes, received, failed }: DownloadedMonth,
+  { engine, folder, labels }: Place & { readonly labels: DayLabels | undefined },
+): Promise<{ month: AuditedMonth; labels: DayLabels | undefined }> {
+  const spec = findDataset(session.venue, series.market, series.dataset);
+  if (spec === undefined) throw new CryptodlError('bug', `${series.dataset} is not declared`);
+  const looked = await auditMonth(engine, {
+    spec,
+    series,
+    month: monthText(month),
+    received,
+    holes,
+    labels,
+    scratchPath: join(folder, randomUUID()),
+  });
+  const failures = [...failed, ...looked.failed].map(([key, error]) => ({
+    series,
+    month: monthText(month),
+    key,
+    error,
+  }));
+  return {
+    labels: looked.labels,
+    month: {
+      audit: looked.audit,
+      failures,
+      monthlyKey: monthly?.key,
+      days: new Set(daily.map(({ period }) => period.from)),
+    },
+  };
+}

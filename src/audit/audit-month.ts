@@ -1,0 +1,130 @@
+/** The objects of one month of a series, in both cadences: what is wrong with them. */
+import { parsePeriod } from '../model/calendar.js';
+import type { Engine, Session } from '../convert/duckdb.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { Finding, MonthAudit } from './finding.js';
+import type { Series, Settings } from '../model/task.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { compareCadences, MONTHLY, rowsOfHoles, rowsWithoutDay } from './compare-cadences.js';
+import type { Compared } from './compare-cadences.js';
+import type { Conversion } from '../convert/conversion.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import { inspectColumns, inspectDays, inspectIds, inspectLabels } from './inspect-objects.js';
+import type { DayLabels } from './inspect-objects.js';
+import type { Input } from '../convert/load-rows.js';
+import { readObjects, removeScratch } from '../convert/read-objects.js';
+
+export interface MonthObjects {
+  readonly spec: DatasetSpec;
+  readonly series: Series;
+  /** `2024-01` */
+  readonly month: string;
+  /** The monthly object, when there is one, and daily ones. */
+  readonly received: readonly ReceivedObject[];
+  /** Days without a daily object while the series has some before and behind. */
+  readonly holes: readonly number[];
+  /** Of the last day before, when that was looked at. */
+  readonly labels: DayLabels | undefined;
+  /** Other names start with it. */
+  readonly scratchPath: string;
+}
+
+export interface LookedAt {
+  readonly audit: MonthAudit;
+  /** Objects that cannot be read, by key. */
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+  readonly labels: DayLabels | undefined;
+}
+
+/** How rows are held while they are compared: numbers by value, in their published order. */
+export const AUDITED: Settings = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: true,
+};
+
+/** Rejects on disk errors and bugs. */
+export async function auditMonth(engine: Engine, objects: MonthObjects): Promise<LookedAt> {
+  const failed = new Map<string, CryptodlError>();
+  const conversion = conversionOf(objects);
+  const session = await engine.session();
+  try {
+    const ordinalsOf = (inputs: readonly Input[]): number[] => inputs.map(ordinalOf);
+    const read = await readObjects(session, conversion, { failed, ordinalsOf });
+    if (read === undefined) return { audit: auditOf(objects), failed, labels: objects.labels };
+    return { ...(await lookAt(session, objects, read.inputs)), failed };
+  } finally {
+    session.close();
+    await removeScratch(conversion);
+  }
+}
+
+function ordinalOf({ received: { object } }: Pick<Input, 'received'>): number {
+  return object.period.cadence === 'monthly' ? MONTHLY : object.period.from;
+}
+
+function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Conversion {
+  return {
+    spec,
+    series,
+    received,
+    settings: AUDITED,
+    csvPath: `${scratchPath}.csv`,
+    targetPath: scratchPath,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
+    provenance: () => '{}',
+  };
+}
+
+/** About two months of 1m bars. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+async function lookAt(
+  session: Session,
+  objects: MonthObjects,
+  inputs: readonly Input[],
+): Promise<Omit<LookedAt, 'failed'>> {
+  const keys = new Map(inputs.map((input) => [ordinalOf(input), input.received.object.key]));
+  const keyOf = (ordinal: number): string => keys.get(ordinal) ?? '';
+  const days = [...keys.keys()].filter((ordinal) => ordinal !== MONTHLY).sort((a, b) => a - b);
+  const monthly = keys.get(MONTHLY);
+  const compared: Compared =
+    monthly === undefined || days.length === 0
+      ? { findings: [], rows: 0 }
+      : await compareCadences(session, objects, { days, key: monthly });
+  const holes = monthly === undefined ? [] : await inspectDays(session, objects, { days, key: monthly });
+  const extra = monthly === undefined ? [] : await rowsOfHoles(session, objects, monthly);
+  const labels = await inspectLabels(session, objects, { keyOf, before: objects.labels });
+  const own = [
+    ...(await inspectIds(session, objects, keyOf)),
+    ...(await inspectColumns(session, objects, keyOf)),
+  ];
+  const period = parsePeriod('monthly', objects.month) ?? { from: 0, to: 0 };
+  const month = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
+  const daysCompared = monthly === undefined ? 0 : days.length;
+  const findings = [...compared.findings, ...extra, ...holes, ...labels.findings, ...own];
+  return {
+    audit: {
+      ...auditOf(objects),
+      findings,
+      daysCompared,
+      rows: compared.rows,
+      isMonthlyWorse: isWorse(compared.findings),
+      rowsWithoutDay: monthly === undefined ? 0 : await rowsWithoutDay(session, objects, { days, month }),
+    },
+    labels: labels.last,
+  };
+}
+
+/** Only where the daily objects lack nothing that the monthly one has: else nobody can say which is right. */
+function isWorse(findings: readonly Finding[]): boolean {
+  const isAbout = (...kinds: Finding['kind'][]): boolean => findings.some(({ kind }) => kinds.includes(kind));
+  return isAbout('short-month', 'rows-missing', 'rows-differ') && !isAbout('rows-extra', 'labels-shift');
+}
+
+function auditOf({ series, month }: MonthObjects): MonthAudit {
+  return { series, month, findings: [], daysCompared: 0, rows: 0, isMonthlyWorse: false, rowsWithoutDay: 0 };
+}

@@ -1,0 +1,223 @@
+/** `cryptodl audit`: what is wrong in the archive, told as it is found; with --prefer daily also put right in the lake. */
+import { endLookUp, openLookUp, tellSoFar, withoutListing } from '../cli/look-up.js';
+import type { LookUp, Signals } from '../cli/look-up.js';
+import { correctedLine } from '../cli/print-error.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import { writeData } from '../cli/write-data.js';
+import { openLogOf, openReporter, tellRun } from '../download/download.js';
+import type { Session } from '../download/session.js';
+import { systemClock } from '../model/clock.js';
+import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { seriesName } from '../model/task.js';
+import { countText } from '../model/units.js';
+import { surroundingsOf } from '../options/environment.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { readLists } from '../select/read-lists.js';
+import { printLines } from '../text/printable.js';
+import { auditArchive } from './audit-archive.js';
+import type { AuditedMonth, AuditFailure } from './audit-archive.js';
+import type { Finding } from './finding.js';
+import { findingText } from './finding.js';
+import { rebuildsOf, wantRebuilds } from './rebuild-months.js';
+import { wantAudit } from './select-audit.js';
+
+export async function audit(run: LookUp): Promise<ExitCode> {
+  const signals = watchSignals(run.io);
+  const tally = new AuditTally();
+  try {
+    await auditAll(run, signals, tally);
+    const isWanted = run.resolved.options.prefer === 'daily' && tally.rebuilds.length > 0;
+    const rebuilt = isWanted ? await rebuild(run, signals, tally.rebuilds) : 0;
+    return await conclude(run, tally, rebuilt);
+  } catch (error) {
+    return endLookUp(withoutListing(error), run, signals);
+  } finally {
+    signals.release();
+  }
+}
+
+/** Findings about rows of a monthly object that its days have. Days that neither cadence has stay missing. */
+const MENDED_BY_DAYS: ReadonlySet<Finding['kind']> = new Set(['short-month', 'rows-missing', 'rows-differ']);
+
+/** What was looked at, and what came of it. */
+class AuditTally {
+  months = 0;
+  compared = 0;
+  rows = 0;
+  readonly series = new Set<string>();
+  readonly findings = new Map<Finding['kind'], number>();
+  readonly failures: AuditFailure[] = [];
+  readonly rebuilds: SeriesRequest[] = [];
+  /** What is right in a lake that has days in place of a monthly object; `rebuilt`: how much of it this run puts right. */
+  readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
+
+  add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
+    this.series.add(seriesName(series));
+    this.months += 1;
+    if (daysCompared > 0) this.compared += 1;
+    this.rows += rows;
+    this.failures.push(...failures);
+    for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
+  }
+
+  /** A month of which the lake has days in place of the monthly object. */
+  addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth, isRebuilt: boolean): void {
+    const mended = findings.filter(
+      ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),
+    );
+    const failed = failures.filter(({ key }) => key === monthlyKey);
+    this.mendable.findings += mended.length;
+    for (const failure of failed) this.mendable.failures.add(failure);
+    if (isRebuilt) this.mendable.rebuilt += mended.length + failed.length;
+  }
+
+  get found(): number {
+    return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
+  }
+
+  /** `isMended`: days have taken the place of the monthly objects that are worse. */
+  exitCode(isMended: boolean): ExitCode {
+    const failures = isMended
+      ? this.failures.filter((failure) => !this.mendable.failures.has(failure))
+      : this.failures;
+    const found = this.found - (isMended ? this.mendable.findings : 0);
+    const retryable = failures.filter(({ error }) => error.retryable).length;
+    return exitCode({
+      ended: undefined,
+      signal: undefined,
+      waitedTooLong: failures.filter(({ error }) => error.code === 'wait-too-long').length,
+      failedRetryable: retryable,
+      // What is wrong in the archive stays wrong until somebody publishes it again.
+      failedPermanent: failures.length - retryable + found,
+      holes: 0,
+      partial: 0,
+      strict: false,
+      written: 0,
+      nothingIsError: false,
+    });
+  }
+}
+
+async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promise<void> {
+  const { io, resolved } = run;
+  const session = openLookUp(run, signals);
+  try {
+    await session.refuseBanned('audit');
+    const soFar = tellSoFar(resolved.options, io);
+    const audited = await wantAudit(session, resolved, readLists(io));
+    for await (const month of auditArchive(session, audited)) {
+      tally.add(month);
+      await tellMonth(run, month);
+      await prefer(run, session, month, tally);
+      soFar(() => textOf(tally));
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+async function prefer(
+  { io, resolved }: LookUp,
+  session: Session,
+  month: AuditedMonth,
+  tally: AuditTally,
+): Promise<void> {
+  const { requests, notes, isFromDays } = await rebuildsOf(session, month);
+  tally.rebuilds.push(...requests);
+  if (isFromDays) tally.addFromDays(month, requests.length > 0);
+  if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
+}
+
+async function tellMonth(
+  { io, resolved }: LookUp,
+  { audit: { series, month, findings }, failures }: AuditedMonth,
+): Promise<void> {
+  const isJson = resolved.options.json === true;
+  for (const finding of findings) {
+    const text = findingText(finding);
+    const line = isJson
+      ? { event: 'finding', ...series, month, ...finding, text }
+      : `${seriesName(series)} ${month}  ${finding.kind}  ${text}`;
+    await writeData(io, [line]);
+  }
+  for (const { key, error } of failures) {
+    const { code, retryable, message } = error;
+    if (isJson) await writeData(io, [{ event: 'failed', ...series, month, key, code, retryable, message }]);
+    printLines(io.stderr, [`failed  ${key}: ${message}`]);
+  }
+}
+
+/** A run like any other: its plan, its outcomes, its closing block. */
+async function rebuild(
+  { io, resolved, typed }: LookUp,
+  signals: Signals,
+  requests: readonly SeriesRequest[],
+): Promise<ExitCode> {
+  const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options, io) });
+  try {
+    const told = await tellRun(
+      {
+        resolved,
+        surroundings: surroundingsOf(io.environment),
+        read: readLists(io),
+        observer: reporter,
+        clock: systemClock,
+        signal: signals.signal,
+        verb: 'vision',
+        wanted: wantRebuilds(requests),
+      },
+      { reporter, io, typed, signalled: signals.signalled },
+    );
+    return told.exitCode;
+  } finally {
+    reporter.close();
+  }
+}
+
+async function conclude(
+  { io, resolved, typed }: LookUp,
+  tally: AuditTally,
+  rebuilt: ExitCode,
+): Promise<ExitCode> {
+  const { options } = resolved;
+  const isPreferred = options.prefer === 'daily';
+  const isMended = isPreferred && rebuilt === 0;
+  const code = exitCodeOfJobs([tally.exitCode(isMended), rebuilt], undefined);
+  const right = isMended ? tally.mendable.findings + tally.mendable.failures.size : 0;
+  const mended = isMended ? tally.mendable.rebuilt : 0;
+  const summary = {
+    series: tally.series.size,
+    months: tally.months,
+    compared: tally.compared,
+    rows: tally.rows,
+    findings: Object.fromEntries(tally.findings),
+    failed: tally.failures.length,
+    [isPreferred ? 'rebuilt' : 'rebuildable']: tally.rebuilds.length,
+    ...(isPreferred ? { mended } : {}),
+    exitCode: code,
+  };
+  if (options.json === true) await writeData(io, [{ event: 'audit', ...summary }]);
+  if (options.quiet === true && code === 0) return code;
+  printLines(io.stderr, [`${textOf(tally)}${rightText(mended, right - mended)}`]);
+  if (tally.rebuilds.length > 0 && !isPreferred) {
+    const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
+    const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
+    printLines(io.stderr, [`${months} would be better from the days`, `next: ${line}`]);
+  }
+  return code;
+}
+
+function rightText(mended: number, before: number): string {
+  const parts = [
+    ...(mended > 0 ? [`${mended} put right in the lake`] : []),
+    ...(before > 0 ? [`${before} right ${mended > 0 ? 'there' : 'in the lake'} before`] : []),
+  ];
+  return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
+}
+
+function textOf(tally: AuditTally): string {
+  const failed =
+    tally.failures.length > 0 ? `, ${countText(tally.failures.length, 'object')} could not be read` : '';
+  return `${tally.series.size} series, ${countText(tally.months, 'month')}: ${tally.compared} with both cadences, ${countText(tally.rows, 'row')} compared; ${countText(tally.found, 'finding')}${failed}`;
+}

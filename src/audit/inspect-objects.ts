@@ -1,0 +1,206 @@
+/** What objects say of themselves, without others to compare them with: ids, columns that do not move, labels. */
+import { DAY_MS, dayText } from '../model/calendar.js';
+import type { Row, Session } from '../convert/duckdb.js';
+import type { Finding } from './finding.js';
+import { quoteName } from '../convert/sql.js';
+import type { ColumnSpec } from '../source/facts.js';
+import { archivedColumns, rowSeconds } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { MONTHLY } from './compare-cadences.js';
+import { instantOf } from '../convert/columns.js';
+import type { Conversion } from '../convert/conversion.js';
+import { conflictsQuery } from '../convert/statements.js';
+
+type Declared = Pick<Conversion, 'spec' | 'series'>;
+type KeyOf = (ordinal: number) => string;
+
+const ORDINAL = quoteName('.ordinal');
+const NUMBER = quoteName('.number');
+
+/** Ids of `trades` have gaps at the exchange itself (facts of the archive, #363 and #458). */
+const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
+
+/** The relation `rows` has the objects, told apart by their ordinals. */
+export async function inspectIds(session: Session, { spec }: Declared, keyOf: KeyOf): Promise<Finding[]> {
+  const column = spec.columns.find(({ name }) => name === spec.sort[0]);
+  if (column?.type !== 'integer') return [];
+  const id = quoteName(column.name);
+  const disordered = await session.rows(
+    `SELECT ord, count(*) AS n, arg_min(id, number) AS id, arg_min(previous, number) AS previous
+     FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${id} AS id, lag(${id}) OVER (PARTITION BY ${ORDINAL} ORDER BY ${NUMBER}) AS previous FROM rows)
+     WHERE id < previous GROUP BY ord ORDER BY ord`,
+  );
+  const findings = disordered.map((row): Finding => {
+    const example = { previous: row['previous'], [column.name]: row['id'] };
+    return { kind: 'ids-disordered', key: keyOf(Number(row['ord'])), rows: Number(row['n']), example };
+  });
+  const conflicting = await conflictingIds(session, spec, column.name, keyOf);
+  const missing = UNBROKEN_IDS.has(spec.name) ? await missingIds(session, id, keyOf) : [];
+  return [...findings, ...conflicting, ...missing];
+}
+
+/** Of one cadence: what the other says of them is compared elsewhere. */
+async function conflictingIds(
+  session: Session,
+  spec: DatasetSpec,
+  name: string,
+  keyOf: KeyOf,
+): Promise<Finding[]> {
+  const rows = await session.rows(conflictsQuery({ spec }));
+  return rows.map((row) => ({
+    kind: 'ids-conflicting',
+    key: keyOf(Number(row['ord'])),
+    rows: Number(row['ids']),
+    example: { [name]: row['id'] },
+  }));
+}
+
+/** Within objects, and from a day to the next one. */
+async function missingIds(session: Session, id: string, keyOf: KeyOf): Promise<Finding[]> {
+  const rows = await session.rows(
+    `SELECT ord, sum(next - id - 1) AS n, min(id) AS id, arg_min(next, id) AS next
+     FROM (SELECT ord, id, lead(id) OVER w AS next, lead(ord) OVER w AS next_ord
+           FROM (SELECT DISTINCT ${ORDINAL} AS ord, ${id} AS id, ${ORDINAL} = ${MONTHLY} AS is_month FROM rows)
+           WINDOW w AS (PARTITION BY is_month ORDER BY id))
+     WHERE next > id + 1 AND next_ord - ord BETWEEN 0 AND 1 GROUP BY ord ORDER BY ord`,
+  );
+  return rows.map((row) => {
+    const example = { before: row['id'], after: row['next'] };
+    return { kind: 'ids-missing', key: keyOf(Number(row['ord'])), rows: Number(row['n']), example };
+  });
+}
+
+/** Fewer instants say nothing about whether a column moves. */
+const LEAST_INSTANTS = 24;
+
+/**
+ * Columns that are the same at every instant of a day (per level, where a row has one) and move in most of the other
+ * days; and objects in which nothing moves at all.
+ */
+export async function inspectColumns(session: Session, declared: Declared, keyOf: KeyOf): Promise<Finding[]> {
+  const { spec } = declared;
+  const values = archivedColumns(spec).filter(
+    ({ name, type }) => (type === 'number' || type === 'integer') && !spec.sort.includes(name),
+  );
+  if (values.length === 0) return [];
+  const objects = (await session.rows(movesQuery(declared, values))).map((row) => objectOf(row, values));
+  const days = objects.filter(({ ordinal }) => ordinal !== MONTHLY);
+  const usual = values.filter(
+    ({ name }) => days.filter(({ moves }) => moves.has(name)).length * 2 > days.length,
+  );
+  return objects.flatMap(({ ordinal, rows, moves, still }): Finding[] => {
+    const isFrozen = moves.size === 0 && values.filter(isStillNumber(still)).length > 1;
+    const unusual = (isFrozen ? values : ordinal === MONTHLY ? [] : usual).filter(({ name }) =>
+      still.has(name),
+    );
+    if (unusual.length === 0) return [];
+    const columns = Object.fromEntries(unusual.map(({ name }) => [name, rows]));
+    const day = ordinal === MONTHLY ? {} : { days: [dayText(ordinal)] };
+    return [{ kind: 'columns-constant', key: keyOf(ordinal), rows, columns, ...day }];
+  });
+}
+
+function isStillNumber(still: ReadonlySet<string>): (column: ColumnSpec) => boolean {
+  return ({ name, type }) => type === 'number' && still.has(name);
+}
+
+interface Moves {
+  readonly ordinal: number;
+  readonly rows: number;
+  readonly moves: ReadonlySet<string>;
+  readonly still: ReadonlySet<string>;
+}
+
+function movesQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
+  const times = new Set(['time', 'datetime', 'date', 'hour']);
+  const levels = spec.sort.filter((name) => {
+    const type = spec.columns.find((column) => column.name === name)?.type ?? 'time';
+    return !times.has(type) && type !== 'integer';
+  });
+  const of = (act: (name: string) => string): string =>
+    values.map(({ name }) => act(quoteName(name))).join(', ');
+  const groups = [ORDINAL, ...levels.map(quoteName)].join(', ');
+  return `SELECT ${ORDINAL} AS ".ord", sum(".n") AS ".n", ${of((name) => `bool_or(${name}) AS ${name}`)}
+    FROM (SELECT ${groups}, count(*) AS ".n", count(DISTINCT ${instantOf(spec)}) AS ".instants",
+            ${of((name) => `CASE WHEN count(${name}) > 0 THEN min(${name}) <> max(${name}) END AS ${name}`)}
+          FROM rows GROUP BY ${groups})
+    GROUP BY ${ORDINAL} HAVING max(".instants") >= ${LEAST_INSTANTS} ORDER BY ${ORDINAL}`;
+}
+
+function objectOf(row: Row, values: readonly ColumnSpec[]): Moves {
+  const namesWith = (moves: boolean): Set<string> =>
+    new Set(values.flatMap(({ name }) => (row[name] === moves ? [name] : [])));
+  return {
+    ordinal: Number(row['.ord']),
+    rows: Number(row['.n']),
+    moves: namesWith(true),
+    still: namesWith(false),
+  };
+}
+
+/** Days between its first and its last row of which the monthly object has none, as far as no daily object tells more. */
+export async function inspectDays(
+  session: Session,
+  { spec, series }: Declared,
+  { days, key }: { readonly days: readonly number[]; readonly key: string },
+): Promise<Finding[]> {
+  if (rowSeconds(spec, series.interval) === undefined) return [];
+  const rows = await session.rows(
+    `SELECT DISTINCT epoch_ms(${instantOf(spec)}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
+  );
+  const there = rows.map((row) => Number(row['day']));
+  const known = new Set([...there, ...days]);
+  const missing: string[] = [];
+  for (let day = there[0] ?? 0; day < (there.at(-1) ?? 0); day += 1)
+    if (!known.has(day)) missing.push(dayText(day));
+  return missing.length === 0 ? [] : [{ kind: 'short-month', key, rows: 0, days: missing }];
+}
+
+/** What the labels of a day's rows stand for. */
+type Labels = 'starts' | 'ends';
+
+export interface DayLabels {
+  readonly day: number;
+  readonly labels: Labels;
+}
+
+/** Days whose labels change their meaning against the day before; `before` is the last one that was looked at. */
+export async function inspectLabels(
+  session: Session,
+  { spec, series }: Declared,
+  { keyOf, before }: { readonly keyOf: KeyOf; readonly before: DayLabels | undefined },
+): Promise<{ findings: Finding[]; last: DayLabels | undefined }> {
+  const seconds = rowSeconds(spec, series.interval);
+  if (seconds === undefined || seconds >= 86_400) return { findings: [], last: before };
+  const rows = await session.rows(
+    `SELECT ${ORDINAL} AS ord, count(*) AS n, epoch_ms(min(${instantOf(spec)})) AS first, epoch_ms(max(${instantOf(spec)})) AS last
+     FROM rows WHERE ${ORDINAL} <> ${MONTHLY} GROUP BY ord ORDER BY ord`,
+  );
+  const findings: Finding[] = [];
+  let last = before;
+  for (const row of rows) {
+    const day = Number(row['ord']);
+    const labels = labelsOf(row, day, seconds * 1000);
+    if (labels === undefined) continue;
+    if (last !== undefined && last.labels !== labels) {
+      findings.push({
+        kind: 'labels-shift',
+        key: keyOf(day),
+        rows: Number(row['n']),
+        days: [dayText(day)],
+        shiftMs: labels === 'starts' ? -seconds * 1000 : seconds * 1000,
+        example: { before: last.labels, after: labels },
+      });
+    }
+    last = { day, labels };
+  }
+  return { findings, last };
+}
+
+/** Undefined where the rows at both ends of the day are missing. */
+function labelsOf(row: Row, day: number, stepMs: number): Labels | undefined {
+  const startsAt = Number(row['first']) - day * DAY_MS;
+  const endsAt = Number(row['last']) - day * DAY_MS;
+  if (startsAt < stepMs / 2 && endsAt < DAY_MS - stepMs / 2) return 'starts';
+  return startsAt >= stepMs / 2 && endsAt >= DAY_MS - stepMs / 2 ? 'ends' : undefined;
+}

@@ -1,0 +1,87 @@
+/** `cryptodl audit`: the series that flags name, or that the lake holds, over whole months. */
+import { join } from 'node:path';
+import { DAY_MS, monthOf, monthStart, parseDay, parsePeriod } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import { seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
+import type { Resolved } from '../options/resolve.js';
+import { heldSeries } from '../select/held-series.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import type { ReadList } from '../select/symbol-patterns.js';
+import type { Series } from '../model/task.js';
+import { findDataset, isArchived } from '../source/venue.js';
+import { isChosen } from '../select/continue-lake.js';
+import { givenFlags } from '../select/describe-selection.js';
+import type { Session } from '../download/session.js';
+import { wantSeries } from '../select/select-series.js';
+
+export interface AuditedSeries {
+  readonly series: Series;
+  /** Months `[from, to)`; without `from` from the first object of the series. */
+  readonly from: number | undefined;
+  readonly to: number;
+}
+
+/** Throws usage errors, among them that of an empty lake. */
+export async function wantAudit(
+  session: Session,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<AuditedSeries[]> {
+  const isGiven = isRangeGiven(session.options);
+  if (session.options.symbols === undefined) return heldMonths(session, givenFlags(resolved));
+  // The running month has no monthly object yet.
+  const options = isGiven ? session.options : { ...session.options, months: 1 };
+  const { requests } = await wantSeries({ ...session, options }, { ...resolved, options }, read);
+  return requests.map(({ series, ranges }) => {
+    const from = ranges[0]?.from;
+    return {
+      series,
+      from: from === undefined ? undefined : monthOf(from),
+      to: monthOf((ranges.at(-1)?.to ?? 0) - 1) + 1,
+    };
+  });
+}
+
+async function heldMonths(session: Session, given: ReadonlySet<string>): Promise<AuditedSeries[]> {
+  const { options, paths, venue, observer } = session;
+  const warn = observer.warn.bind(observer);
+  const range = isRangeGiven(options)
+    ? resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0)
+    : undefined;
+  const audited: AuditedSeries[] = [];
+  for await (const series of heldSeries(paths.root, venue, warn)) {
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (spec === undefined || !isArchived(spec) || !isChosen(series, session, given)) continue;
+    const held = await extentOf(join(paths.root, seriesFolder(venue.name, series)));
+    if (held === undefined) continue;
+    const from = Math.max(monthOf(held.from), range?.from === undefined ? 0 : monthOf(range.from));
+    const to = Math.min(monthOf(held.to - 1), monthOf((range?.to ?? held.to) - 1)) + 1;
+    if (from < to) audited.push({ series, from, to });
+  }
+  if (audited.length > 0) return audited;
+  throw usage(
+    `no --symbols, and ${options.out} holds no series of the archive that fits the flags`,
+    "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
+    { flags: { symbols: 'BTCUSDT' } },
+  );
+}
+
+/** Days of the first and the last period, in any format. */
+async function extentOf(folder: string): Promise<{ from: number; to: number } | undefined> {
+  const { parquet, csv, zip } = await readManifest(folder);
+  const periods = [parquet, csv, zip].flatMap((held) =>
+    held.lines().flatMap((line) => parsePeriod(line.cadence, line.period) ?? []),
+  );
+  if (periods.length === 0) return undefined;
+  return {
+    from: Math.min(...periods.map(({ from }) => from)),
+    to: Math.max(...periods.map(({ to }) => to)),
+  };
+}
+
+/** Days of a month that are over. */
+export function daysOfMonth(session: Pick<Session, 'nowMs'>, month: number): { from: number; to: number } {
+  const today = Math.floor(session.nowMs / DAY_MS);
+  return { from: monthStart(month), to: Math.min(monthStart(month + 1), today) };
+}

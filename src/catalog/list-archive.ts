@@ -1,0 +1,133 @@
+/** What the archive has, by its listing: symbols and periods. */
+import type { Session } from '../download/session.js';
+import { periodText } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { ArchiveObject, Series } from '../model/task.js';
+import { listSeries } from '../plan/series-listing.js';
+import { mapOrdered } from '../queue/in-order.js';
+import type { Range } from '../select/date-range.js';
+import { datasetName, refuseEnded } from '../select/select-datasets.js';
+import type { ChosenDataset } from '../select/select-datasets.js';
+import { inKeyOrderOf, listedSymbols } from '../select/select-symbols.js';
+import type { SymbolPatterns } from '../select/symbol-patterns.js';
+import { selectSymbols } from '../select/symbol-patterns.js';
+
+export interface ListedPeriod {
+  readonly series: Series;
+  readonly object: ArchiveObject;
+}
+
+export interface ListedSymbol {
+  readonly symbol: string;
+  /** Only when every object was looked at. */
+  readonly extent?: Extent;
+}
+
+/** Of all objects of a symbol in the chosen dataset. */
+interface Extent {
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  readonly objects: number;
+  /** Of the zips. */
+  readonly bytes: number;
+}
+
+/** The whole time. */
+export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
+
+const SERIES_AT_ONCE = 16;
+
+/** Symbols of the datasets, in key order. Throws usage errors for names that are not there and for removed datasets. */
+export async function* listSymbols(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns | undefined,
+  withExtent: boolean,
+): AsyncGenerator<ListedSymbol> {
+  const symbols = await symbolsIn(session, datasets, patterns);
+  if (!withExtent) {
+    for (const symbol of symbols) yield { symbol };
+    return;
+  }
+  yield* mapOrdered(symbols, SERIES_AT_ONCE, async (symbol) => ({
+    symbol,
+    extent: await extentOf(session, datasets, symbol),
+  }));
+}
+
+async function symbolsIn(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns | undefined,
+): Promise<readonly string[]> {
+  const listed = await listedSymbols(session, datasets);
+  for (const dataset of datasets)
+    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
+  const found = inKeyOrderOf(listed);
+  const what = datasets.map(datasetName).join(', ');
+  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
+  const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
+  return selectSymbols(all, session.options.quote ?? [], found, what).symbols;
+}
+
+async function extentOf(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  symbol: string,
+): Promise<Extent> {
+  let first: ArchiveObject | undefined;
+  let last: ArchiveObject | undefined;
+  let objects = 0;
+  let bytes = 0;
+  for (const dataset of datasets) {
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) {
+      if (first === undefined || object.period.from < first.period.from) first = object;
+      if (last === undefined || object.period.to >= last.period.to) last = object;
+      objects += 1;
+      bytes += object.bytes ?? 0;
+    }
+  }
+  return {
+    first: first === undefined ? undefined : periodText(first.period),
+    last: last === undefined ? undefined : periodText(last.period),
+    objects,
+    bytes,
+  };
+}
+
+/** Objects by series, cadence and time. */
+export async function* listPeriods(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+  patterns: SymbolPatterns,
+  range: Pick<Range, 'from' | 'to'>,
+): AsyncGenerator<ListedPeriod> {
+  const symbols = await symbolsIn(session, datasets, patterns);
+  for (const dataset of datasets) {
+    const periods = mapOrdered(symbols, SERIES_AT_ONCE, (symbol) =>
+      periodsOf(session, dataset, symbol, range),
+    );
+    for await (const ofSymbol of periods) yield* ofSymbol;
+  }
+}
+
+async function periodsOf(
+  session: Session,
+  { market, spec, interval, cadences }: ChosenDataset,
+  symbol: string,
+  range: Pick<Range, 'from' | 'to'>,
+): Promise<ListedPeriod[]> {
+  const layer = interval === undefined ? {} : { interval };
+  const series: Series = { market, dataset: spec.name, ...layer, symbol };
+  const { from, to } = range;
+  const found: ListedPeriod[] = [];
+  for (const cadence of cadences) {
+    // The whole series: what is asked for here is what there is, not why something is absent.
+    const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
+    const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    for (const object of listing.objects.values()) {
+      if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
+    }
+  }
+  return found;
+}

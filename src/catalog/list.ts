@@ -1,0 +1,223 @@
+/** `cryptodl list markets|datasets|symbols|periods`: one per line, for people and for pipes. */
+import { dayText, parseDay, periodText } from '../model/calendar.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { systemClock } from '../model/clock.js';
+import { surroundingsOf } from '../options/environment.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { readPatterns } from '../select/symbol-patterns.js';
+import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
+import type { ChosenDataset } from '../select/select-datasets.js';
+import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
+import { publicationHours, publicationText } from '../source/publication-hours.js';
+import type { Session } from '../download/session.js';
+import { printLines, tabbed } from '../text/printable.js';
+import type { Market } from '../model/task.js';
+import { bytesText, numberText } from '../model/units.js';
+import { endedText } from '../source/dataset-ended.js';
+import { reachText } from '../source/describe.js';
+import { intervalsOf, isArchived, loadVenue } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+import { MARKETS } from '../source/names.js';
+import { endLookUp, openLookUp, withoutListing } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { readLists } from '../select/read-lists.js';
+import { LISTS } from '../cli/verbs.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import { writeData } from '../cli/write-data.js';
+
+/** One line of the answer: cells for a line of text, fields for `--json`. */
+interface Item {
+  readonly cells: readonly (string | number)[];
+  readonly fields: object;
+}
+
+export async function list(what: string | undefined, run: LookUp): Promise<ExitCode> {
+  const name = LISTS.find((candidate) => candidate === what);
+  if (name === undefined) throw refuseName(what);
+  const { options } = run.resolved;
+  if (name === 'markets') return print(run, [...markets()], 'markets');
+  if (name === 'datasets') return print(run, await datasets(run), 'datasets');
+  const chosen = chooseDatasets(loadVenue(), options);
+  if (name === 'periods' && options.symbols === undefined) {
+    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
+      flags: { symbols: 'BTCUSDT' },
+    });
+  }
+  return withSession(run, (session) =>
+    name === 'symbols' ? symbols(run, session, chosen) : periods(run, session, chosen),
+  );
+}
+
+function refuseName(what: string | undefined): Error {
+  const known = LISTS.join(', ');
+  if (what === undefined)
+    return usage(`list what? One of ${known}`, undefined, { command: ['list', 'datasets'] });
+  const near = nearest(what, LISTS);
+  return usage(`list: "${what}" is not one of ${known}`, didYouMean(what, LISTS), {
+    operand: near ?? 'datasets',
+  });
+}
+
+function* markets(): Generator<Item> {
+  const venue = loadVenue();
+  for (const market of MARKETS) {
+    const { title, datasets: has } = venue.markets[market];
+    const names = Object.keys(has);
+    yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
+  }
+}
+
+/** Of the markets that are named, else of all. */
+async function datasets({ resolved: { options, origins }, io }: LookUp): Promise<Item[]> {
+  const venue = loadVenue();
+  const items: Item[] = [];
+  const hoursOf = publicationHours({
+    options,
+    surroundings: surroundingsOf(io.environment),
+    venue,
+    clock: systemClock,
+    warn: (message) => {
+      printLines(io.stderr, [`warning: ${message}`]);
+    },
+  });
+  for (const market of origins.market === 'default' ? MARKETS : marketsOf(options)) {
+    for (const spec of Object.values(venue.markets[market].datasets)) {
+      const intervals = intervalsOf(spec) ?? ['-'];
+      const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
+      const span = spanText(venue, market, spec);
+      const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
+      const published = await hoursOf(market, spec);
+      if (published !== undefined) cells.push(publicationText(published));
+      const fields = { ...datasetFields(market, spec), ...(published === undefined ? {} : { published }) };
+      items.push({ cells, fields });
+    }
+  }
+  return items;
+}
+
+function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  if (!isArchived(spec)) return reachText(venue, market, spec);
+  const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
+  const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
+  return `${first === undefined ? '?' : periodText(first)}…${end}`;
+}
+
+function datasetFields(market: string, spec: DatasetSpec): object {
+  const spans = Object.fromEntries(
+    spec.cadences.map((cadence) => {
+      const { first, last } = spec.spans[cadence] ?? {};
+      return [
+        cadence,
+        {
+          first: first === undefined ? null : periodText(first),
+          last: last === undefined ? null : periodText(last),
+        },
+      ];
+    }),
+  );
+  return {
+    dataset: spec.name,
+    market,
+    title: spec.title,
+    cadences: spans,
+    rest: spec.rest !== undefined,
+    intervals: intervalsOf(spec) ?? [],
+    partition: spec.partition,
+    removed: spec.removed,
+  };
+}
+
+async function symbols(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+  const { options } = run.resolved;
+  const patterns =
+    options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(run.io));
+  const found = listSymbols(session, chosen, patterns, options.long === true);
+  const items = map(found, ({ symbol, extent }): Item => {
+    if (extent === undefined) return { cells: [symbol], fields: { symbol } };
+    const { first, last, objects, bytes } = extent;
+    return {
+      cells: [symbol, first ?? '-', last ?? '-', objects, bytes],
+      fields: { symbol, first: first ?? null, last: last ?? null, objects, bytes },
+    };
+  });
+  return print(run, items, 'symbols');
+}
+
+async function periods(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+  const { options } = run.resolved;
+  const patterns = await readPatterns(options.symbols ?? [], readLists(run.io));
+  const firstDay = parseDay(session.venue.firstDay) ?? 0;
+  const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, firstDay) : ALWAYS;
+  let bytes = 0;
+  let first = Number.POSITIVE_INFINITY;
+  let last = 0;
+  const items = map(listPeriods(session, chosen, patterns, range), ({ series, object }): Item => {
+    const { period, key } = object;
+    bytes += object.bytes ?? 0;
+    first = Math.min(first, period.from);
+    last = Math.max(last, period.to);
+    const text = periodText(period);
+    return {
+      cells: [text, period.cadence, object.bytes ?? 0, key],
+      fields: { ...series, cadence: period.cadence, ...object, period: text },
+    };
+  });
+  const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+  return print(run, items, 'objects', () => [
+    ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
+    ...new Set(ends),
+  ]);
+}
+
+/** Items to stdout (short lists aligned on a terminal), and how many there were, with further words, to stderr. */
+async function print(
+  run: LookUp,
+  items: Iterable<Item> | AsyncIterable<Item>,
+  what: string,
+  more: () => readonly string[] = () => [],
+): Promise<ExitCode> {
+  const { io, resolved } = run;
+  const isTable = io.stdout.isTTY === true && Array.isArray(items);
+  const widths = isTable ? widthsOf(items as Item[]) : [];
+  let number = 0;
+  for await (const { cells, fields } of items) {
+    number += 1;
+    const text = isTable
+      ? cells
+          .map((cell, at) => String(cell).padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()
+      : tabbed(cells);
+    if (!(await writeData(io, [resolved.options.json === true ? fields : text]))) return 0;
+  }
+  const count = `${numberText(number)} ${number === 1 ? what.slice(0, -1) : what}`;
+  if (resolved.options.quiet !== true) printLines(io.stderr, [[count, ...more()].join('; ')]);
+  return 0;
+}
+
+function widthsOf(items: readonly Item[]): number[] {
+  const columns = items[0]?.cells.length ?? 0;
+  return Array.from({ length: columns }, (_, at) =>
+    Math.max(...items.map(({ cells }) => String(cells[at] ?? '').length)),
+  );
+}
+
+async function* map<T>(items: AsyncIterable<T>, to: (item: T) => Item): AsyncGenerator<Item> {
+  for await (const item of items) yield to(item);
+}
+
+async function withSession(run: LookUp, act: (session: Session) => Promise<ExitCode>): Promise<ExitCode> {
+  const signals = watchSignals(run.io);
+  const session = openLookUp(run, signals);
+  try {
+    await session.refuseBanned('list');
+    return await act(session);
+  } catch (error) {
+    return endLookUp(withoutListing(error), run, signals);
+  } finally {
+    signals.release();
+    await session.close();
+  }
+}

@@ -1,0 +1,74 @@
+/** `cryptodl schema DATASET`: columns, types, units, meaning, and what to know of the files. */
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import type { Resolved } from '../options/resolve.js';
+import { describeDataset } from '../source/describe.js';
+import { datasetLike, oneMarket } from '../select/select-datasets.js';
+import type { Market } from '../model/task.js';
+import { findDataset, loadVenue } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+import { MARKETS } from '../source/names.js';
+import { writeData } from '../cli/write-data.js';
+
+export async function schema(word: string | undefined, resolved: Resolved, io: Io): Promise<ExitCode> {
+  const venue = loadVenue();
+  const { market, spec } = choose(venue, word, resolved);
+  const description = describeDataset(venue, market, spec);
+  await writeData(io, resolved.options.json === true ? [description] : textOf(description));
+  return 0;
+}
+
+/** In the market that was named, else in the default one, else in the first that has it. */
+function choose(
+  venue: Venue,
+  word: string | undefined,
+  { options, origins }: Resolved,
+): { market: Market; spec: DatasetSpec } {
+  const market = oneMarket(options, 'schema');
+  if (word === undefined) {
+    throw usage('schema of which dataset?', `${market} has ${namesIn(venue, market)}`, {
+      command: ['schema', Object.keys(venue.markets[market].datasets)[0] ?? 'klines', '--market', market],
+    });
+  }
+  const spec = findDataset(venue, market, word);
+  if (spec !== undefined) return { market, spec };
+  const elsewhere = MARKETS.find((other) => findDataset(venue, other, word) !== undefined);
+  const found = elsewhere === undefined ? undefined : findDataset(venue, elsewhere, word);
+  if (elsewhere !== undefined && found !== undefined) {
+    if (origins.market === 'default') return { market: elsewhere, spec: found };
+    throw usage(`${market} has no ${word}; it has ${namesIn(venue, market)}`, undefined, {
+      flags: { market: elsewhere },
+    });
+  }
+  const near = datasetLike(venue, MARKETS, word);
+  if (near === undefined)
+    throw usage(`no market has a dataset "${word}"`, undefined, { command: ['list', 'datasets'] });
+  throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`, {
+    operand: near,
+    ...(findDataset(venue, market, near) === undefined ? { flags: { market: null } } : {}),
+  });
+}
+
+function namesIn(venue: Venue, market: Market): string {
+  return Object.keys(venue.markets[market].datasets).join(', ');
+}
+
+function textOf(description: ReturnType<typeof describeDataset>): string[] {
+  const { columns } = description;
+  const width = (of: (column: (typeof columns)[number]) => string): number =>
+    Math.max(...columns.map((column) => of(column).length));
+  const names = width(({ name }) => name);
+  const types = width(({ type }) => type);
+  const units = width(({ unit }) => unit);
+  return [
+    `${description.market} ${description.dataset}: ${description.title}`,
+    '',
+    ...columns.map(({ name, type, unit, doc }) =>
+      `  ${name.padEnd(names)}  ${type.padEnd(types)}  ${unit.padEnd(units)}  ${doc}`.trimEnd(),
+    ),
+    '',
+    ...description.facts.map(([what, text]) => `  ${what.padEnd(12)}${text}`),
+    ...(description.notes.length === 0 ? [] : ['', ...description.notes.map((note) => `  - ${note}`)]),
+  ];
+}

@@ -1,0 +1,217 @@
+/** Command lines that are not understood, in our form: what was wrong, and a line that works. */
+import type { CommanderError } from 'commander';
+import { nearest } from '../text/did-you-mean.js';
+import { usage } from '../model/errors.js';
+import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
+import type { FlagName, Verb } from '../options/flags.js';
+import { MARKETS } from '../source/names.js';
+import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
+import type { Word } from './command-words.js';
+import { VERB_TEXTS } from './verbs.js';
+
+/** A line that does something useful for somebody who does not know more yet. */
+const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
+
+/** No verb, or an unknown one. */
+export function refuseWord(argv: readonly string[]): never {
+  const [word, ...rest] = argv;
+  if (word === undefined)
+    throw usage('no command given', 'cryptodl --help shows what there is', { command: FIRST_LINE });
+  const verb = VERBS.find((name) => VERB_TEXTS[name].aka.includes(word)) ?? nearest(word, VERBS);
+  const known = VERBS.find((name) => name === verb);
+  if (known !== undefined)
+    throw usage(`"${word}" is no command`, `did you mean ${known}?`, {
+      argv: folded([known, ...rest], known),
+    });
+  if (/^[\p{Lu}\d]{5,}(_\w+)?$/u.test(word))
+    throw usage(`"${word}" is no command`, 'symbols are given with --symbols', {
+      argv: folded(['vision', ...argv], 'vision'),
+    });
+  throw usage(`"${word}" is no command`, `commands are ${VERBS.join(', ')}`, { command: FIRST_LINE });
+}
+
+/** Refuses a flag that stands where another one's value should be. */
+export function refuseMissingValues(argv: readonly string[]): void {
+  const verb = verbOf(argv);
+  if (verb === undefined) return;
+  const words = wordsOf(argv, verb);
+  for (const [at, { kind, flag, text }] of words.entries()) {
+    if (kind !== 'flag' || flag === undefined || isSwitch(flag) || text !== `--${flag}`) continue;
+    if (words[at + 1]?.kind === 'value') continue;
+    const value = flagSpec(flag).default ?? flagSpec(flag).example;
+    // A negative number looks like a flag.
+    const rest = words.slice(/^-\d/.test(words[at + 1]?.text ?? '') ? at + 2 : at + 1);
+    const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(rest)];
+    throw usage(`--${flag} needs a value`, undefined, value === undefined ? undefined : { argv: filled });
+  }
+}
+
+export function refuseArguments(error: CommanderError, argv: readonly string[]): Error {
+  const [first = ''] = error.message.replace(/^error: /, '').split('\n');
+  const verb = verbOf(argv);
+  if (verb === undefined) {
+    if (argv[0]?.startsWith('-') === false) refuseWord(argv);
+    const isOfVision = flagsOf('vision').some((name) => argv[0]?.split('=')[0] === `--${name}`);
+    const line = isOfVision ? { argv: ['vision', ...argv] } : { command: FIRST_LINE };
+    return usage(isOfVision ? 'no command given' : first, 'a command comes first, for example vision', line);
+  }
+  const words = wordsOf(argv, verb);
+  if (words[0]?.kind !== 'verb') {
+    const rest = textsOf(words.filter(({ kind }) => kind !== 'verb'));
+    return usage(`the command ${verb} comes first`, undefined, { argv: [verb, ...rest] });
+  }
+  const inner = words.find(({ kind, text }) => kind === 'operand' && isVerb(text));
+  if (VERB_TEXTS[verb].behind !== undefined && inner !== undefined && !argv.includes('--')) {
+    const at = words.indexOf(inner);
+    const line = [...textsOf(words.slice(0, at)), '--', ...textsOf(words.slice(at))];
+    return usage(`${verb}: the command stands behind --`, undefined, { argv: line });
+  }
+  const unknown = words.find(({ kind }) => kind === 'unknown-flag');
+  const valued = words.find(
+    ({ kind, flag, text }) => kind === 'flag' && flag !== undefined && isSwitch(flag) && text.includes('='),
+  );
+  if (unknown !== undefined) {
+    const { says, hint, argv: line } = withoutUnknown(verb, words, unknown);
+    return usage(says, hint, { argv: allKnown(line) });
+  }
+  if (valued?.flag !== undefined)
+    return usage(`--${valued.flag} takes no value`, undefined, {
+      argv: textsOf(words).map((text) => (text === valued.text ? `--${valued.flag ?? ''}` : text)),
+    });
+  if (error.code === 'commander.excessArguments') return excessWords(verb, words);
+  return usage(first, VERB_TEXTS[verb].examples[0]);
+}
+
+interface KnownLine {
+  readonly says: string;
+  readonly hint?: string;
+  readonly argv: readonly string[];
+}
+
+/** The line without any flag that its command does not have. */
+function allKnown(argv: readonly string[]): readonly string[] {
+  const verb = verbOf(argv);
+  const words = verb === undefined ? [] : wordsOf(argv, verb);
+  const unknown = words.find(({ kind }) => kind === 'unknown-flag');
+  if (verb === undefined || unknown === undefined) return argv;
+  return allKnown(withoutUnknown(verb, words, unknown).argv);
+}
+
+/** What is wrong with one flag, and the line without it. */
+function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): KnownLine {
+  const [typed = '', carried] = unknown.text.split(/=(.*)/s);
+  const at = words.indexOf(unknown);
+  const next = words[at + 1];
+  const plain = typed.replace(/^-+/, '');
+  const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
+  const foreign = other === undefined ? undefined : flagsOf(other).find((name) => name === plain);
+  // The word behind a switch is not its value.
+  const hasValue = next?.kind === 'value' && (foreign === undefined || !isSwitch(foreign));
+  const value = carried ?? (hasValue ? next.text : undefined);
+  const before = textsOf(words.slice(0, at));
+  const after = textsOf(words.slice(at + (hasValue ? 2 : 1)));
+  const names = flagsOf(verb);
+  const near = nearest(plain, names);
+  const known =
+    names.find((name) => flagSpec(name).aka?.includes(plain) === true) ?? names.find((name) => name === near);
+  if (known !== undefined) {
+    const given = isSwitch(known)
+      ? [`--${known}`, ...(value === undefined || carried !== undefined ? [] : [value])]
+      : [`--${known}`, rightValue(known, plain, value)];
+    const shown = carried === undefined ? given : [given.join('=')];
+    return {
+      says: `${verb} has no flag ${typed}`,
+      hint: `did you mean --${known}?`,
+      argv: folded([...before, ...shown, ...after], verb),
+    };
+  }
+  if (verb === 'run' && foreign !== undefined && (other === 'vision' || other === 'metrics')) {
+    const argv = [...before, ...after];
+    const file = wordsOf(argv, verb).find(({ kind }) => kind === 'operand')?.text;
+    if (file !== undefined) {
+      const entry = `${plain}: ${valueInFile(foreign, value)}`;
+      return {
+        says: `run has no flag ${typed}: write it as "${entry}" in the job or under defaults of ${file}`,
+        argv,
+      };
+    }
+    const flags = textsOf(words.filter(({ kind }) => kind !== 'verb' && kind !== 'operand'));
+    return {
+      says: `run has no flag ${typed}: what a job downloads stands in its file`,
+      argv: [other, ...flags],
+    };
+  }
+  const hint =
+    other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
+  return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
+}
+
+/** As YAML, also between braces. */
+function valueInFile(flag: FlagName, typed: string | undefined): string {
+  const { default: usual, example } = flagSpec(flag);
+  const value = isSwitch(flag) ? 'true' : (typed ?? usual ?? example ?? '');
+  return /^[\w./][\w./=+-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
+}
+
+/** What was typed when the flag takes it, else what its name says (`--csv`), else what it takes. */
+function rightValue(name: FlagName, typed: string, value: string | undefined): string {
+  const spec = flagSpec(name);
+  for (const candidate of [value, typed]) {
+    if (candidate === undefined || (candidate === typed && spec.choices === undefined)) continue;
+    try {
+      spec.parse(candidate, '');
+      if (spec.choices === undefined || spec.list !== undefined || spec.choices.includes(candidate))
+        return candidate;
+    } catch {
+      // Not a value of this flag.
+    }
+  }
+  return value !== undefined && spec.choices === undefined ? value : (spec.default ?? spec.example ?? '');
+}
+
+function excessWords(verb: Verb, words: readonly Word[]): Error {
+  const operands = words.filter(({ kind }) => kind === 'operand');
+  if (FOLDING.includes(verb))
+    return usage(`${verb} takes no operand, "${operands[0]?.text ?? ''}" is one too many`, undefined, {
+      argv: folded(textsOf(words), verb),
+    });
+  const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
+  const extra = operands.slice(allowed);
+  return usage(
+    `${verb} takes ${allowed === 0 ? 'no' : 'one'} operand, "${extra[0]?.text ?? ''}" is one too many`,
+    undefined,
+    {
+      argv: textsOf(words.filter((word) => !extra.includes(word))),
+    },
+  );
+}
+
+/** Their words without a flag are what others give flags for. */
+const FOLDING: readonly Verb[] = ['vision', 'coverage'];
+
+/** They find theirs: markets, datasets, intervals, of a lake its folder; the rest are symbols. */
+function folded(argv: readonly string[], verb: Verb): string[] {
+  const words = wordsOf(argv, verb);
+  const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
+  if (loose.length === 0) return [...argv];
+  const flagOf = (text: string): FlagName => {
+    if (verb === 'coverage' && /[./]/.test(text)) return 'out';
+    if (MARKETS.some((market) => market === text)) return 'market';
+    if (flagSpec('dataset').choices?.includes(text) === true) return 'dataset';
+    return flagSpec('interval').choices?.includes(text) === true ? 'interval' : 'symbols';
+  };
+  let line = textsOf(words.filter((word) => !loose.includes(word)));
+  for (const { text } of loose) line = withItem(line, verb, flagOf(text), text);
+  return line;
+}
+
+/** Behind the values that the flag has already. */
+function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: string): string[] {
+  const words = wordsOf(argv, verb);
+  const at = words.findIndex(({ kind, flag: of }) => kind === 'value' && of === flag);
+  if (at < 0) return [...argv, `--${flag}`, item];
+  return textsOf(words).map((text, index) => {
+    if (index !== at || text === item) return text;
+    return flagSpec(flag).list === undefined ? item : `${text},${item}`;
+  });
+}

@@ -1,0 +1,110 @@
+/** An error as a person gets to see it. */
+import type { Correction, CryptodlError } from '../model/errors.js';
+import { codeOfRefusal } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
+import { printLines, shellWord, withoutPassword } from '../text/printable.js';
+import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
+import type { Word } from './command-words.js';
+import { isUnderstood } from './program.js';
+
+export interface Typed {
+  readonly argv: readonly string[];
+  readonly io: Io;
+  /** What stands before these words: `schedule --`. */
+  readonly before?: readonly string[];
+}
+
+/** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
+export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
+  const { hint, correction, cause } = error;
+  const line =
+    correction === undefined || !mayBeTyped(argv, correction)
+      ? undefined
+      : correctedLine(argv, correction, io.environment, before);
+  const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
+  printLines(io.stderr, [
+    `cryptodl: ${error.message}`,
+    ...[hint, line].flatMap((text) => (text === undefined ? [] : `  ${text}`.split('\n'))),
+    ...(stack ?? []),
+  ]);
+  return codeOfRefusal(error.code);
+}
+
+/** A correction may name a flag that this verb does not have. Of two mistakes in a line, one is corrected at a time. */
+function mayBeTyped(argv: readonly string[], correction: Correction): boolean {
+  return isUnderstood(correctedWords(argv, correction)) || !isUnderstood(argv);
+}
+
+// The command line that was typed, with a correction: a line that can be typed as it is.
+
+/** Flags that say where things are: another command is typed with them too. */
+const PLACES: readonly FlagName[] = [
+  'out',
+  'archive-url',
+  'listing-url',
+  'fapi-url',
+  'dapi-url',
+  'spot-url',
+  'now',
+  'config',
+];
+
+/** Words behind `cryptodl`. */
+function correctedWords(argv: readonly string[], correction: Correction): string[] {
+  const { flags = {}, operand, command } = correction;
+  let words =
+    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
+  if (operand !== undefined) words = withOperand(words, operand);
+  for (const [name, value] of Object.entries(flags)) words = withFlag(words, name, value);
+  return words;
+}
+
+export function correctedLine(
+  argv: readonly string[],
+  correction: Correction,
+  environment: Readonly<Record<string, string | undefined>> = {},
+  before: readonly string[] = [],
+): string {
+  const line = correctedWords(argv, correction);
+  const verb = verbOf(line);
+  const wrapped = verb === undefined || !isSchedulable(verb) ? line : [...before, ...line];
+  const typed = ['cryptodl', ...wrapped].map((word) => shellWord(withoutPassword(word))).join(' ');
+  // A flag that is left out does not undo its twin.
+  const twins = Object.entries(correction.flags ?? {})
+    .filter(([, value]) => value === null)
+    .flatMap(([name]) => FLAG_NAMES.find((flag) => flag === name) ?? [])
+    .map(environmentName)
+    .filter((name) => environment[name] !== undefined);
+  return twins.length === 0 ? typed : `env ${twins.map((name) => `-u ${name}`).join(' ')} ${typed}`;
+}
+
+function withOperand(line: readonly string[], operand: string): string[] {
+  const verb = verbOf(line);
+  if (verb === undefined) return [...line];
+  const words = wordsOf(line, verb);
+  const at = words.findIndex(({ kind }) => kind === 'operand');
+  return at < 0 ? [...line, operand] : textsOf(words).map((text, index) => (index === at ? operand : text));
+}
+
+/** In place of its first occurrence, or at the end. */
+function withFlag(line: readonly string[], name: string, value: string | null): string[] {
+  const flag = FLAG_NAMES.find((known) => known === name);
+  const verb = verbOf(line);
+  if (flag === undefined || verb === undefined) return [...line];
+  const given = value === null ? [] : isSwitch(flag) ? [`--${name}`] : [`--${name}`, value];
+  const words = wordsOf(line, verb);
+  const at = words.findIndex((word) => word.flag === flag);
+  const others = (part: readonly Word[]): string[] => textsOf(part.filter((word) => word.flag !== flag));
+  return at < 0 ? [...line, ...given] : [...others(words.slice(0, at)), ...given, ...others(words.slice(at))];
+}
+
+function placesOf(argv: readonly string[], command: readonly string[]): string[] {
+  const typed = verbOf(argv);
+  const next = verbOf(command);
+  if (typed === undefined || next === undefined) return [];
+  const taken = flagsOf(next).filter((name) => PLACES.includes(name));
+  return textsOf(wordsOf(argv, typed).filter(({ flag }) => flag !== undefined && taken.includes(flag)));
+}

@@ -1,0 +1,114 @@
+/**
+ * The slow, exact reader: finds the first wrong line of a CSV. It is asked only when the fast path refuses a partition
+ * or when a file holds characters that the fast path would take too lightly.
+ */
+import { CryptodlError } from '../model/errors.js';
+import type { ColumnSpec } from '../source/facts.js';
+import { MS_RANGE, US_RANGE } from './columns.js';
+
+const NUMBER = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *$/;
+const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
+const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
+const FLAG = /^ *(?:true|false) *$/i;
+const LAST_HOUR = 23;
+/** What DuckDB reads at most, in bytes. */
+export const LONGEST_LINE = 2 * 1024 * 1024;
+/** The last one is what bytes that are no UTF-8 are decoded to. */
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const NOT_IN_TEXT = /[\u0000-\u001f\u007f"\uFFFD]/;
+
+export interface CheckedFile {
+  /** Name of the CSV, for messages. */
+  readonly name: string;
+  readonly symbol: string;
+  /** Lines before the first row. */
+  readonly headerLines: number;
+}
+
+/** The error of the first wrong line; undefined when every line is right. */
+export async function firstWrongLine(
+  columns: readonly ColumnSpec[],
+  file: CheckedFile,
+  lines: AsyncIterable<string>,
+): Promise<CryptodlError | undefined> {
+  let number = file.headerLines;
+  for await (const line of lines) {
+    number += 1;
+    const wrong = wrongIn(columns, file.symbol, line);
+    if (wrong === undefined) continue;
+    const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
+    return new CryptodlError(code, `${file.name} line ${number}: ${wrong.text}`);
+  }
+  return undefined;
+}
+
+/** What is wrong with one line; undefined when it is right. */
+export function wrongIn(
+  columns: readonly ColumnSpec[],
+  symbol: string,
+  line: string,
+): { text: string; symbol?: true } | undefined {
+  if (line === '') return { text: 'the line is blank' };
+  if (line.length > LONGEST_LINE) return { text: `the line is longer than ${LONGEST_LINE} characters` };
+  const cells = line.split(',').map(unquoted);
+  if (cells.length !== columns.length) return { text: `${cells.length} columns, expected ${columns.length}` };
+  for (const [index, column] of columns.entries()) {
+    const cell = cells[index] ?? '';
+    if (cell === '' && column.nullable) continue;
+    const shown = `${column.name} is ${JSON.stringify(cell.slice(0, 40))}`;
+    if (column.type === 'symbol') {
+      if (cell !== symbol) return { text: `${shown}, expected ${symbol}`, symbol: true };
+      continue;
+    }
+    if (isUnderflow(column.type, cell)) return { text: `${shown}, which a double rounds to 0` };
+    if (!isLegalCell(column.type, cell)) return { text: `${shown}, not ${EXPECTED[column.type]}` };
+  }
+  return undefined;
+}
+
+function unquoted(cell: string): string {
+  const isQuoted = cell.length >= 2 && cell.startsWith('"') && cell.endsWith('"');
+  return isQuoted ? cell.slice(1, -1) : cell;
+}
+
+const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
+  time: 'an epoch time in ms or us',
+  datetime: 'a UTC date and time',
+  date: 'a date',
+  hour: 'an hour from 0 to 23',
+  flag: 'true or false',
+  text: 'a text without quotes and control characters',
+  integer: 'a whole number',
+  number: 'a finite number',
+  symbol: 'the symbol',
+};
+
+function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string): boolean {
+  if (type === 'text') return cell !== '' && !NOT_IN_TEXT.test(cell);
+  if (type === 'flag') return FLAG.test(cell);
+  if (type === 'date') return DATE.test(cell) && isDatetime(cell);
+  if (type === 'datetime') return isDatetime(cell);
+  const value = Number(cell);
+  if (!NUMBER.test(cell) || !Number.isFinite(value)) return false;
+  if (type === 'number') return true;
+  if (!Number.isInteger(value)) return false;
+  if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  if (type === 'hour') return value >= 0 && value <= LAST_HOUR;
+  // 1.7e12 is 1,700,000,000,000, but no clock writes times like this.
+  if (/e/i.test(cell)) return false;
+  return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
+}
+
+function isUnderflow(type: ColumnSpec['type'], cell: string): boolean {
+  const isNumeric = type === 'number' || type === 'integer';
+  return isNumeric && NUMBER.test(cell) && Number(cell) === 0 && /^[^eE]*[1-9]/.test(cell);
+}
+
+function isDatetime(cell: string): boolean {
+  const match = DATETIME.exec(cell);
+  if (match === null) return false;
+  const [, date = '', hour = '00', minute = '00', second = '00'] = match;
+  const epochMs = Date.parse(`${date}T00:00:00Z`);
+  if (Number.isNaN(epochMs) || new Date(epochMs).toISOString().slice(0, 10) !== date) return false;
+  return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+}

@@ -1,0 +1,165 @@
+/** How each declared column is read, checked, converted and written. */
+import { DAY_MS } from '../model/calendar.js';
+import type { Period, Settings } from '../model/task.js';
+import type { ColumnSpec } from '../source/facts.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { quoteName, quoteText } from './sql.js';
+
+/** Epoch values that can be told apart: 13 digits are milliseconds, 16 are microseconds. */
+export const MS_RANGE = [1e12, 1e13] as const;
+export const US_RANGE = [1e15, 1e16] as const;
+/** Integers up to here survive a double. */
+const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+/** DuckDB's own cast also takes `2024/01/15`, short years and zones. */
+const DATE = '2\\d{3}-\\d{2}-\\d{2}';
+const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
+
+/** Quotes and commas come out of quoted cells; with the others no published text was ever written. */
+const NOT_IN_TEXT = '[[:cntrl:]",\\x{FFFD}]';
+
+/** Whether numbers keep their published text. */
+function keepsText(settings: Settings): boolean {
+  return settings.format === 'csv' || settings.numbers === 'string';
+}
+
+/** Columns that reach the file: the symbol is said by the path. */
+export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
+  return spec.columns.filter((column) => column.type !== 'symbol');
+}
+
+/** SQL type in which the CSV reader takes a cell. Integers come as doubles: its own integers round `1.5` to 2. */
+export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
+  switch (column.type) {
+    case 'time':
+      return 'DOUBLE';
+    case 'number':
+    case 'integer':
+    case 'hour':
+      return keepsText(settings) ? 'VARCHAR' : 'DOUBLE';
+    case 'datetime':
+    case 'date':
+    case 'flag':
+    case 'text':
+    case 'symbol':
+      return 'VARCHAR';
+  }
+}
+
+/** Expression of the value as it is held and, for Parquet, written. */
+export function converted(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  switch (column.type) {
+    case 'time':
+      return `make_timestamp(CAST(CASE WHEN ${name} >= ${US_RANGE[0]} THEN ${name} ELSE ${name} * 1000 END AS BIGINT))`;
+    case 'datetime':
+      return `TRY_CAST(${trimmed(name)} AS TIMESTAMP)`;
+    case 'date':
+      return `TRY_CAST(${trimmed(name)} AS DATE)`;
+    case 'integer':
+    case 'hour':
+      if (settings.format === 'csv') return trimmed(name);
+      return `CAST(TRY_CAST(${name} AS DOUBLE) AS BIGINT)`;
+    case 'number':
+      return keepsText(settings) ? trimmed(name) : name;
+    case 'flag':
+      return `CASE ${name} WHEN 'true' THEN true WHEN 'false' THEN false ELSE lower(trim(${name}, ' ')) = 'true' END`;
+    case 'text':
+    case 'symbol':
+      return name;
+  }
+}
+
+/** Few cells have spaces around them, and to look for them is cheaper than to copy each cell. */
+function trimmed(name: string): string {
+  return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}, ' ') ELSE ${name} END`;
+}
+
+/** Expression that is true for a legal cell; never NULL. */
+export function isLegal(column: ColumnSpec, symbol: string): string {
+  const name = quoteName(column.name);
+  const number = `TRY_CAST(${name} AS DOUBLE)`;
+  const whole = `${number} = floor(${number})`;
+  const whenPresent = {
+    time: `((${name} >= ${MS_RANGE[0]} AND ${name} < ${MS_RANGE[1]}) OR (${name} >= ${US_RANGE[0]} AND ${name} < ${US_RANGE[1]})) AND ${name} = floor(${name})`,
+    datetime: `TRY_CAST(${trimmed(name)} AS TIMESTAMP) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATETIME)})`,
+    date: `TRY_CAST(${trimmed(name)} AS DATE) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATE)})`,
+    hour: `${number} BETWEEN 0 AND 23 AND ${whole}`,
+    // Infinity and NaN are larger than every number.
+    integer: `abs(${number}) <= ${MAX_INTEGER} AND ${whole}`,
+    number: `isfinite(${number})`,
+    flag: `CASE WHEN ${name} IN ('true', 'false') THEN true ELSE lower(trim(${name}, ' ')) IN ('true', 'false') END`,
+    text: `NOT regexp_matches(${name}, ${quoteText(NOT_IN_TEXT)})`,
+    symbol: `${name} = ${quoteText(symbol)}`,
+  }[column.type];
+  return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;
+}
+
+/** Expression by which rows are ordered: by value, also where text is kept. */
+export function sortable(column: ColumnSpec): string {
+  const name = quoteName(column.name);
+  if (column.type === 'integer' || column.type === 'hour') return `CAST(${name} AS BIGINT)`;
+  return column.type === 'number' ? `CAST(${name} AS DOUBLE)` : name;
+}
+
+/** Expression of a row's instant, made of the converted columns. */
+export function instantOf(spec: DatasetSpec): string {
+  const of = (...types: ColumnSpec['type'][]): string | undefined => {
+    const column = spec.columns.find(({ type }) => types.includes(type));
+    return column === undefined ? undefined : quoteName(column.name);
+  };
+  const instant = of('time', 'datetime');
+  if (instant !== undefined) return instant;
+  const date = of('date');
+  if (date === undefined) throw new RangeError(`${spec.name} has no column that says when`);
+  const hour = of('hour');
+  return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
+}
+
+/** Expression of the written value: only CSV renders times. */
+export function rendered(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  const isTime = column.type === 'time' || column.type === 'datetime';
+  if (settings.format !== 'csv' || !isTime) return name;
+  if (settings.timestamps === 'us') return `epoch_us(${name}) AS ${name}`;
+  if (settings.timestamps === 'ms') return `epoch_ms(${name}) AS ${name}`;
+  return `strftime(${name}, '%Y-%m-%dT%H:%M:%S.%fZ') AS ${name}`;
+}
+
+/** The inverse, for merging: a value of a file of ours back into a held one. */
+export function reread(column: ColumnSpec, settings: Settings): string {
+  const name = quoteName(column.name);
+  if (settings.format !== 'csv') return name;
+  if (column.type === 'date') return `CAST(${name} AS DATE) AS ${name}`;
+  if (column.type === 'flag') return `CAST(${name} AS BOOLEAN) AS ${name}`;
+  if (column.type !== 'time' && column.type !== 'datetime') return name;
+  if (settings.timestamps === 'us') return `make_timestamp(CAST(${name} AS BIGINT)) AS ${name}`;
+  if (settings.timestamps === 'ms') return `make_timestamp(CAST(${name} AS BIGINT) * 1000) AS ${name}`;
+  return `CAST(rtrim(${name}, 'Z') AS TIMESTAMP) AS ${name}`;
+}
+
+// Which times the rows of a period may have: one rule for the writer and for `verify --deep`.
+
+/** The archive publishes bars that are longer than a day beside the period in which they open. */
+const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
+
+/** The first and the last legal time in epoch milliseconds, both included. */
+export function legalTimes(
+  { edgeSeconds }: Pick<DatasetSpec, 'edgeSeconds'>,
+  interval: string | undefined,
+  { from, to }: Pick<Period, 'from' | 'to'>,
+): { readonly first: number; readonly last: number } {
+  const edgeMs = edgeSeconds * 1000;
+  const earlier = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
+  return { first: from * DAY_MS - earlier - edgeMs, last: to * DAY_MS + edgeMs };
+}
+
+/** Instants in ISO 8601, as manifest lines have them. */
+export function isWithinPeriod(
+  spec: Pick<DatasetSpec, 'edgeSeconds'>,
+  interval: string | undefined,
+  period: Pick<Period, 'from' | 'to'>,
+  rows: { readonly first: string; readonly last: string },
+): boolean {
+  const legal = legalTimes(spec, interval, period);
+  return Date.parse(rows.first) >= legal.first && Date.parse(rows.last) <= legal.last;
+}

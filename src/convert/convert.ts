@@ -1,0 +1,194 @@
+/** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
+import { CryptodlError } from '../model/errors.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import type { Conversion } from './conversion.js';
+import type { Row, Session } from './duckdb.js';
+import { countText } from '../model/units.js';
+import { crowdedBars, expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
+import type { Sought } from './gaps.js';
+import type { Input } from './load-rows.js';
+import { compareOverlap, countLackedRows, rowsChanged } from './overlap.js';
+import type { Overlap } from './overlap.js';
+import { readObjects, removeScratch } from './read-objects.js';
+import type { ReadObjects } from './read-objects.js';
+import { createKept, keptCount } from './statements.js';
+import { writeTarget } from './write-target.js';
+
+export interface ObjectFacts {
+  /** Rows in the file. */
+  readonly rows: number;
+  readonly first: string;
+  readonly last: string;
+  /** Exact duplicates within the object that were dropped. */
+  readonly duplicates: number;
+  /** Rows with the id or the bar of another row and other values; absent: none. */
+  readonly idConflicts?: number;
+  readonly gaps?: NonNullable<ObjectLine['gaps']>;
+}
+
+export interface ConversionResult {
+  readonly written: ReadonlyMap<string, ObjectFacts>;
+  readonly failed: ReadonlyMap<string, CryptodlError>;
+  /** Rows of the whole file. */
+  readonly rows: number;
+  /** Exact duplicates across objects, which are kept. */
+  readonly duplicatesAcross: number;
+  readonly overlap?: Overlap;
+  /** Held rows that a revision lacks, by its key. */
+  readonly lacked: ReadonlyMap<string, number>;
+}
+
+/**
+ * Writes `targetPath` from every object that is right; a wrong one is left out and named in `failed` with its line.
+ * When nothing is right there is no file and `rows` is 0. Rejects on disk errors and bugs.
+ */
+export async function convert(session: Session, conversion: Conversion): Promise<ConversionResult> {
+  try {
+    return await convertRight(session, conversion);
+  } finally {
+    await removeScratch(conversion);
+  }
+}
+
+async function convertRight(session: Session, conversion: Conversion): Promise<ConversionResult> {
+  const failed = new Map<string, CryptodlError>();
+  const kept = conversion.kept?.lines ?? [];
+  const read = await readObjects(session, conversion, {
+    failed,
+    ordinalsOf: (inputs) => ordinalsOf(inputs, kept).received,
+  });
+  if (read === undefined)
+    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  const worse =
+    conversion.days === undefined ? undefined : await whyWorse(session, conversion, conversion.days);
+  if (worse !== undefined) {
+    for (const { received } of read.inputs) failed.set(received.object.key, worse);
+    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  }
+  const ordinals = ordinalsOf(read.inputs, kept).kept;
+  return { ...(await writeRows(session, conversion, read, ordinals)), failed };
+}
+
+/** Undefined where the month has every row of the days, and more. */
+async function whyWorse(
+  session: Session,
+  conversion: Conversion,
+  days: NonNullable<Conversion['days']>,
+): Promise<CryptodlError | undefined> {
+  const { lost, gained } = await rowsChanged(session, conversion, days);
+  if (lost === 0 && gained > 0) return undefined;
+  const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of days that are held` : 'it has no other rows';
+  return new CryptodlError('month-incomplete', `${why}: the held days stay as they are`);
+}
+
+async function writeRows(
+  session: Session,
+  conversion: Conversion,
+  { inputs, stats, staged }: ReadObjects,
+  keptOrdinals: readonly number[],
+): Promise<Omit<ConversionResult, 'failed'>> {
+  const { kept, revised } = conversion;
+  const overlap =
+    conversion.overlap === undefined
+      ? {}
+      : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
+  const lacked = new Map<string, number>();
+  if (revised !== undefined)
+    for (const line of revised.lines)
+      lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
+  if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
+  const { gaps, crowded } = await irregularities(session, conversion, inputs, stats);
+  const counts = await writeTarget(session, conversion, {
+    staged,
+    isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
+    provenance: conversion.provenance(inputs.map(({ received }) => received)),
+  });
+  const written = new Map<string, ObjectFacts>();
+  for (const [index, { received }] of inputs.entries()) {
+    const row = stats[index] ?? {};
+    const ordinal = Number(row['ord']);
+    const rows = counts.rowsOf(ordinal) ?? Number(row['rows']);
+    const idConflicts = crowded.get(ordinal) ?? counts.conflictsOf(ordinal);
+    written.set(received.object.key, {
+      rows,
+      first: isoInstant(row, 'first'),
+      last: isoInstant(row, 'last'),
+      duplicates: Number(row['rows']) - rows,
+      ...(idConflicts === 0 ? {} : { idConflicts }),
+      ...gapsFact(gaps.get(ordinal) ?? []),
+    });
+  }
+  const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
+  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
+}
+
+function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'gaps'> {
+  return gaps.length === 0 ? {} : { gaps };
+}
+
+interface Irregularities {
+  readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
+  /** Rows beyond the first of their bar. */
+  readonly crowded: ReadonlyMap<number, number>;
+}
+
+/** By ordinal; only what has another number of rows than its period, or rows out of order or off the grid, is looked through. */
+async function irregularities(
+  session: Session,
+  conversion: Conversion,
+  inputs: readonly Input[],
+  stats: readonly Row[],
+): Promise<Irregularities> {
+  const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
+  const suspects = isUnordered ? await offGrid(session, conversion) : new Set<number>();
+  const few: Sought[] = [];
+  const odd: Sought[] = [];
+  for (const [index, { received }] of inputs.entries()) {
+    const row = stats[index] ?? {};
+    const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
+    const { object } = received;
+    const expected = expectedRows(conversion.spec, conversion.series, object);
+    const isOdd = suspects.has(ordinal) || Number(row['off_grid']) > 0;
+    if (rows < (expected ?? 0) || isOdd) few.push({ ordinal, period: object.period });
+    if (rows > (expected ?? rows) || isOdd) odd.push({ ordinal, period: object.period });
+  }
+  return {
+    gaps: await findGaps(session, conversion, few),
+    crowded: await crowdedBars(session, conversion, odd),
+  };
+}
+
+/** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */
+async function takeIn(
+  session: Session,
+  conversion: Conversion,
+  kept: NonNullable<Conversion['kept']>,
+  ordinals: readonly number[],
+): Promise<void> {
+  await session.run(createKept(conversion, kept, ordinals));
+  if (kept.replaced.length === 0) return;
+  const [counted] = await session.rows(keptCount());
+  const expected = kept.lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  if (Number(counted?.['rows']) === expected) return;
+  throw new CryptodlError(
+    'partition-incomplete',
+    `${kept.file} has ${String(counted?.['rows'])} rows of other periods, its manifest says ${expected}`,
+  );
+}
+
+/** Positions of all objects of the file in period order. */
+function ordinalsOf(
+  inputs: readonly Input[],
+  lines: readonly ObjectLine[],
+): { received: number[]; kept: number[] } {
+  const starts = [
+    ...inputs.map(({ received }) =>
+      new Date(received.object.period.from * 86_400_000).toISOString().slice(0, 10),
+    ),
+    ...lines.map((line) => (line.cadence === 'daily' ? line.period : `${line.period}-01`)),
+  ];
+  const order = starts.map((start, index) => ({ start, index })).sort((a, b) => (a.start < b.start ? -1 : 1));
+  const ordinals: number[] = [];
+  for (const [position, { index }] of order.entries()) ordinals[index] = position;
+  return { received: ordinals.slice(0, inputs.length), kept: ordinals.slice(inputs.length) };
+}

@@ -1,0 +1,137 @@
+/** Where rows of a regular grain are missing within an object, and where there are more than one for a bar. */
+import { dayText } from '../model/calendar.js';
+import { MOST_GAPS } from '../lake/manifest.js';
+import type { ArchiveObject, Series } from '../model/task.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { rowSeconds } from '../source/venue.js';
+import { instantOf, writtenColumns } from './columns.js';
+import type { Conversion } from './conversion.js';
+import type { Row, Session } from './duckdb.js';
+import { quoteName } from './sql.js';
+
+/** Rows that a period must have; undefined where that is not fixed, and for what is not over yet. */
+export function expectedRows(
+  spec: DatasetSpec,
+  { interval }: Series,
+  { period, rest }: ArchiveObject,
+): number | undefined {
+  const seconds = rowSeconds(spec, interval);
+  if (seconds === undefined || rest?.open === true) return undefined;
+  return ((period.to - period.from) * 86_400) / seconds;
+}
+
+/** Seconds of a bar; undefined for what has no bars, and for bars that are longer than a day, which open beside their period. */
+function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
+  const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
+  return seconds === undefined || seconds > 86_400 ? undefined : seconds;
+}
+
+/** Expression that is true for a row that is not on the grid of its interval. */
+export function isOffGrid(spec: DatasetSpec, series: Series): string {
+  const seconds = barSeconds(spec, series);
+  return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
+}
+
+/** Whether an object has so many bars that they must be of a shorter interval; bars that open off the grid are published. */
+export function hasShorterBars(
+  spec: DatasetSpec,
+  series: Series,
+  object: ArchiveObject,
+  rows: number,
+): boolean {
+  const expected = barSeconds(spec, series) === undefined ? undefined : expectedRows(spec, series, object);
+  return expected !== undefined && rows > 2 * expected;
+}
+
+/** By ordinal, 0 left out: rows beyond the first of each bar of the period, exact duplicates not counted. */
+export async function crowdedBars(
+  session: Session,
+  { spec, series }: Conversion,
+  sought: readonly Sought[],
+): Promise<ReadonlyMap<number, number>> {
+  const seconds = barSeconds(spec, series);
+  if (seconds === undefined || sought.length === 0) return new Map();
+  const [ordinal, instant] = [quoteName('.ordinal'), instantOf(spec)];
+  const cells = writtenColumns(spec).map(({ name }) => quoteName(name));
+  const rows = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)})
+    SELECT ord, count(*) - count(DISTINCT epoch_us(instant) // ${seconds * 1e6})
+        FILTER (instant >= from_at AND instant < to_at) AS crowded
+    FROM (SELECT DISTINCT ${cells.join(', ')}, ${instant} AS instant, ${ordinal} AS ord FROM rows) JOIN periods USING (ord)
+    GROUP BY ord HAVING crowded > 0`);
+  return new Map(rows.map((row) => [Number(row['ord']), Number(row['crowded'])]));
+}
+
+/** Objects of the relation `rows`, told by their ordinals. */
+export interface Sought {
+  readonly ordinal: number;
+  readonly period: ArchiveObject['period'];
+}
+
+/** The missing rows of some objects by ordinal: ISO instants `[from, to)`, ascending, the first hundred of each. */
+export async function findGaps(
+  session: Session,
+  { spec, series }: Conversion,
+  sought: readonly Sought[],
+): Promise<Map<number, (readonly [string, string])[]>> {
+  const seconds = rowSeconds(spec, series.interval);
+  const gaps = new Map<number, (readonly [string, string])[]>();
+  if (seconds === undefined || sought.length === 0) return gaps;
+  for (const row of await session.rows(gapsQuery(spec, sought, seconds))) {
+    const ordinal = Number(row['ord']);
+    const gap = [isoInstant(row, 'gap_from'), isoInstant(row, 'gap_to')] as const;
+    gaps.set(ordinal, [...(gaps.get(ordinal) ?? []), gap]);
+  }
+  return gaps;
+}
+
+/**
+ * The objects whose rows are not, each once, on every point of the grain from the first to the last: the others, with as many
+ * rows as their period must have, have no gap, in whatever order they come.
+ */
+export async function offGrid(session: Session, { spec, series }: Conversion): Promise<ReadonlySet<number>> {
+  const seconds = rowSeconds(spec, series.interval);
+  if (seconds === undefined) return new Set();
+  const instant = instantOf(spec);
+  const rows = await session.rows(`SELECT ${quoteName('.ordinal')} AS ord FROM rows GROUP BY ord
+    HAVING count(DISTINCT ${instant}) < count(*) OR count_if(epoch_us(${instant}) % ${seconds * 1e6} <> 0) > 0
+      OR epoch_us(max(${instant})) - epoch_us(min(${instant})) <> (count(*) - 1) * ${seconds * 1e6}`);
+  return new Set(rows.map((row) => Number(row['ord'])));
+}
+
+/**
+ * Labels at the end of their interval (metrics) lie one grain later than the period. Times jitter: half a grain more than
+ * expected is a missing row.
+ */
+function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number): string {
+  const grain = `INTERVAL ${seconds} SECOND`;
+  const half = `INTERVAL ${seconds * 500} MILLISECOND`;
+  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)}
+    ), own AS (
+      SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantOf(spec)} AS instant FROM rows
+    ), bounds AS (
+      SELECT ord, from_at, to_at, CASE WHEN max(instant) >= to_at THEN ${grain} ELSE INTERVAL 0 SECOND END AS shift
+      FROM own JOIN periods USING (ord) GROUP BY ord, from_at, to_at
+    ), points AS (
+      SELECT ord, instant, instant + ${grain} AS covered FROM own SEMI JOIN periods USING (ord)
+      UNION ALL SELECT ord, from_at + shift - ${grain}, from_at + shift FROM bounds
+      UNION ALL SELECT ord, to_at + shift, NULL FROM bounds
+    )
+    SELECT ord, gap_from, gap_to
+    FROM (SELECT ord, instant AS gap_to, lag(covered) OVER (PARTITION BY ord ORDER BY instant) AS gap_from FROM points)
+    WHERE gap_to >= gap_from + ${half}
+    QUALIFY row_number() OVER (PARTITION BY ord ORDER BY gap_from) <= ${MOST_GAPS}
+    ORDER BY ord, gap_from`;
+}
+
+function periodsOf(sought: readonly Sought[]): string {
+  return sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`).join(', ');
+}
+
+function instants({ from, to }: ArchiveObject['period']): string[] {
+  return [from, to].map((day) => `TIMESTAMP '${dayText(day)} 00:00:00'`);
+}
+
+/** `2024-01-01 00:00:00` as DuckDB prints it → ISO. */
+export function isoInstant(row: Row, name: string): string {
+  return `${String(row[name]).replace(' ', 'T')}Z`;
+}

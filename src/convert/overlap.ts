@@ -1,0 +1,150 @@
+/** REST's rows beside those of the archive of the same periods, of which one replaces the other: do they say the same? */
+import { dayText, parsePeriod } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { rowSeconds } from '../source/venue.js';
+import { instantOf, writtenColumns } from './columns.js';
+import type { Conversion } from './conversion.js';
+import type { Session } from './duckdb.js';
+import { quoteName, quoteText } from './sql.js';
+import { readHeld } from './statements.js';
+
+/** Numbers that differ by less say the same: REST rounds ratios to four digits (facts of the REST interface, section 6). */
+const TOLERANCE = 0.001;
+
+export interface Overlap {
+  /** Rows of the same time in both. */
+  readonly compared: number;
+  /** Those of them that say something else. */
+  readonly differing: number;
+  readonly onlyRest: number;
+  readonly onlyArchive: number;
+  /** The archive's labels are so much later (earlier, when negative): then more rows agree. */
+  readonly labelsShiftMs?: number;
+}
+
+/** The relation `rows` has what is new; the file still has what is replaced, of one source. */
+export async function compareOverlap(
+  session: Session,
+  conversion: Conversion,
+  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+): Promise<Overlap> {
+  const isRestHeld = replaced.some(isFromRest);
+  const counts = async (shiftMs: number): Promise<Overlap> => {
+    const [row] = await session.rows(overlapQuery(conversion, file, replaced, shiftMs));
+    if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
+    const { compared, differing, onlyheld, onlynew } = row;
+    const [onlyRest, onlyArchive] = isRestHeld ? [onlyheld, onlynew] : [onlynew, onlyheld];
+    return {
+      compared: Number(compared),
+      differing: Number(differing),
+      onlyRest: Number(onlyRest),
+      onlyArchive: Number(onlyArchive),
+    };
+  };
+  const plain = await counts(0);
+  const stepMs = stepOf(conversion.spec, conversion.series.interval);
+  if (stepMs === undefined || plain.differing * 2 <= plain.compared) return plain;
+  for (const labelsShiftMs of [-stepMs, stepMs]) {
+    const shifted = await counts(labelsShiftMs);
+    if (shifted.differing * 2 < shifted.compared)
+      return { ...shifted, labelsShiftMs: isRestHeld ? labelsShiftMs : -labelsShiftMs };
+  }
+  return plain;
+}
+
+/** How many held rows of one object the relation `rows` lacks. */
+export async function countLackedRows(
+  session: Session,
+  conversion: Conversion,
+  { file, line }: { readonly file: string; readonly line: ObjectLine },
+): Promise<number> {
+  const { spec } = conversion;
+  const id = keyOf(spec);
+  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const select = (relation: string): string =>
+    `SELECT ${key} AS key, ${instantOf(spec)} AS instant FROM ${relation}`;
+  const { first = '', last = '' } = line;
+  const [row] = await session.rows(
+    `SELECT count(*) AS lacked FROM (
+       SELECT key FROM (${select(readHeld(conversion, file))}) WHERE ${within([[first, last]])}
+       EXCEPT SELECT key FROM (${select('rows')}))`,
+  );
+  return Number(row?.['lacked']);
+}
+
+function stepOf(spec: DatasetSpec, interval: string | undefined): number | undefined {
+  const seconds = rowSeconds(spec, interval);
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/** Trades have an id; everything else is told by its time. */
+function keyOf(spec: DatasetSpec): string | undefined {
+  const [first] = spec.sort;
+  const column = spec.columns.find(({ name }) => name === first);
+  return column?.type === 'integer' ? column.name : undefined;
+}
+
+/** Rows that these objects have in the file and the relation `rows` has not, and the other way round; by id, or by time. */
+export async function rowsChanged(
+  session: Session,
+  { spec, ...conversion }: Conversion,
+  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+): Promise<{ readonly lost: number; readonly gained: number }> {
+  const id = keyOf(spec);
+  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const spans = replaced.map(({ first = '', last = '' }) => [first, last] as const);
+  const held = `SELECT ${instantOf(spec)} AS instant, ${key} AS key FROM ${readHeld({ spec, ...conversion }, file)}`;
+  const [row] = await session.rows(
+    `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
+     FROM (SELECT key FROM (${held}) WHERE ${within(spans)}) h
+     FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,
+  );
+  return { lost: Number(row?.['lost']), gained: Number(row?.['gained']) };
+}
+
+function overlapQuery(
+  conversion: Conversion,
+  file: string,
+  replaced: readonly ObjectLine[],
+  shiftMs: number,
+): string {
+  const { spec } = conversion;
+  const id = keyOf(spec);
+  const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
+  const select = (relation: string, shift: string): string =>
+    `SELECT *, ${id === undefined ? 'instant' : quoteName(id)} AS key
+     FROM (SELECT ${instantOf(spec)} ${shift} AS instant, ${[
+       ...(id === undefined ? [] : [quoteName(id)]),
+       ...numbers.map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`),
+     ].join(', ')} FROM ${relation})`;
+  const differs = numbers.map(({ name }) => {
+    const a = `n.${quoteName(name)}`;
+    const b = `h.${quoteName(name)}`;
+    return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
+  });
+  const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
+  // `rows` may hold more periods than were replaced.
+  return `WITH h AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within(held)}),
+      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
+    SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
+      count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
+      count(*) FILTER (WHERE n.key IS NULL) AS onlyheld,
+      count(*) FILTER (WHERE h.key IS NULL) AS onlynew
+    FROM h FULL JOIN n ON h.key = n.key`;
+}
+
+function within(spans: readonly (readonly [from: string, to: string])[]): string {
+  return spans
+    .map(([from, to]) => `instant BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
+    .join(' OR ');
+}
+
+/** All of the period: the archive may have rows after the last one of REST. */
+function periodOf(line: ObjectLine): readonly [string, string] {
+  const period = parsePeriod(line.cadence, line.period);
+  if (period === undefined) return [line.first ?? '', line.last ?? ''];
+  return [dayText(period.from), `${dayText(period.to - 1)} 23:59:59.999999`];
+}

@@ -1,0 +1,299 @@
+/** The SQL of a conversion. Relations: `rows` (new), `kept` (from the file that is added to). */
+import type { Format } from '../model/task.js';
+import type { DatasetSpec } from '../source/venue.js';
+import type { Conversion } from './conversion.js';
+import {
+  converted,
+  instantOf,
+  isLegal,
+  readType,
+  rendered,
+  reread,
+  sortable,
+  writtenColumns,
+} from './columns.js';
+import { isOffGrid } from './gaps.js';
+import { quoteName, quoteText } from './sql.js';
+
+const ORDINAL = quoteName('.ordinal');
+const NUMBER = quoteName('.number');
+const LEGAL = quoteName('.legal');
+const DOUBLE = quoteName('.double');
+
+type Declared = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
+
+/** A CSV as the fast reader gets it. */
+export interface CsvFile {
+  readonly path: string;
+  readonly headerLines: number;
+}
+
+/** Which object a row belongs to, told by its number. */
+export interface Origin {
+  /** Rows of each object, in the order in which they come. */
+  readonly rowCounts: readonly number[];
+  /** Position of each object in period order. */
+  readonly ordinals: readonly number[];
+}
+
+/** By halves: every row is asked once for each of the arms of a flat CASE. */
+function ordinalCase({ rowCounts, ordinals }: Origin): string {
+  let last = 0;
+  const ends = rowCounts.map((rows) => (last += rows));
+  const within = (from: number, to: number): string => {
+    if (to - from <= 1) return String(ordinals[from] ?? 0);
+    const middle = Math.floor((from + to) / 2);
+    return `CASE WHEN ${NUMBER} <= ${ends[middle - 1] ?? 0} THEN ${within(from, middle)} ELSE ${within(middle, to)} END`;
+  };
+  return within(0, rowCounts.length);
+}
+
+/** The reader's own is about eight times as much, which is asked for at once, however short the file is. */
+const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
+
+function readPublished(
+  { spec, settings }: Declared,
+  { path, headerLines }: CsvFile,
+  bufferBytes?: number,
+): string {
+  const types = spec.columns
+    .map((column) => `${quoteText(column.name)}: '${readType(column, settings)}'`)
+    .join(', ');
+  const buffer = bufferBytes === undefined ? '' : `, buffer_size = ${bufferBytes}`;
+  return `read_csv(${quoteText(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
+}
+
+function convertedList({ spec, settings }: Declared): string {
+  return writtenColumns(spec)
+    .map((column) => `${converted(column, settings)} AS ${quoteName(column.name)}`)
+    .join(', ');
+}
+
+function legality({ spec, series }: Declared): string {
+  return spec.columns.map((column) => isLegal(column, series.symbol)).join(' AND ');
+}
+
+/** Parses one CSV into memory. The CSV reader and `row_number` without a window order keep the order of the file. */
+export function createRows(declared: Declared, csv: CsvFile, origin: Origin): string {
+  return `CREATE OR REPLACE TEMP TABLE rows AS
+    SELECT ${convertedList(declared)}, ${legality(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(declared, csv, SMALL_BUFFER_BYTES)})`;
+}
+
+/** Parses CSVs of any size straight into a Parquet file, which stops at the first wrong cell. */
+export function stageRows(
+  declared: Declared,
+  csvs: readonly CsvFile[],
+  staged: { path: string; provenance: string },
+): string {
+  const parts = csvs.map(
+    (csv) =>
+      `SELECT ${convertedList(declared)} FROM ${readPublished(declared, csv)}
+       WHERE CASE WHEN ${legality(declared)} THEN true ELSE error('a cell is not what its column declares') END`,
+  );
+  return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
+}
+
+/** What `stageRows` wrote, as `rows`. */
+export function viewStaged(path: string, origin: Origin): string {
+  return `CREATE OR REPLACE TEMP VIEW rows AS
+    SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
+    FROM (SELECT * EXCLUDE file_row_number, file_row_number + 1 AS ${NUMBER}
+          FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
+}
+
+export function createKept(
+  declared: Declared,
+  kept: NonNullable<Conversion['kept']>,
+  ordinals: readonly number[],
+): string {
+  const { spec } = declared;
+  const rowCounts = kept.lines.map((line) => line.rows ?? 0);
+  const gone = kept.replaced.map(
+    ({ first = '', last = '' }) =>
+      `${instantOf(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
+  );
+  const stays = gone.length === 0 ? '' : `WHERE NOT (${gone.join(' OR ')})`;
+  return `CREATE OR REPLACE TEMP VIEW kept AS
+    SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER}
+          FROM ${readHeld(declared, kept.file)} ${stays})`;
+}
+
+/** A file of ours, with the values in which rows are held. */
+export function readHeld({ spec, settings }: Pick<Declared, 'spec' | 'settings'>, file: string): string {
+  const values = writtenColumns(spec).map((column) => reread(column, settings));
+  return `(SELECT ${values.join(', ')} FROM ${readOurs(file, settings.format, spec)})`;
+}
+
+export function keptCount(): string {
+  return 'SELECT count(*) AS rows FROM kept';
+}
+
+/** A file of ours as it is; the values of a CSV are texts. */
+function readOurs(file: string, format: Format, spec: DatasetSpec): string {
+  if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
+  const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
+  return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
+}
+
+/** Per object: rows, first and last time, wrong rows, rows off the grid, and rows that do not come strictly after the row before. */
+export function statsQuery({ spec, series }: Declared): string {
+  const key = sortKey(spec);
+  return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
+      count_if(NOT legal) AS wrong, count_if(${isOffGrid(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
+    FROM (SELECT *, lag(key) OVER () AS previous
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantOf(spec)} AS instant, ${key} AS key FROM rows))
+    GROUP BY ord ORDER BY min(number)`;
+}
+
+/** Rows of the file, and how many sort keys they have: as many mean that no row is another's duplicate. */
+export function keysQuery({ spec, kept }: Declared): string {
+  const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
+  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${all})`;
+}
+
+function sortKey(spec: DatasetSpec): string {
+  const keys = sortColumns(spec).map(sortable);
+  return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
+}
+
+function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
+  return spec.sort.map((name) => {
+    const column = spec.columns.find((candidate) => candidate.name === name);
+    if (column === undefined) throw new RangeError(`sort column ${name} is not declared`);
+    return column;
+  });
+}
+
+/** Whether a row is named by an id of the exchange: two rows with one id should be the same. */
+export function hasIds({ columns, sort }: DatasetSpec): boolean {
+  return columns.find(({ name }) => name === sort[0])?.type === 'integer';
+}
+
+/** Rows of each new object that have the id of another one and other values, beyond the first of each id. */
+export function conflictsQuery({ spec }: Pick<Declared, 'spec'>): string {
+  return `SELECT ord, sum(n - 1) AS ids, min(id) AS id FROM (
+      SELECT ord, id, count(*) AS n FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord, ${sortKey(spec)} AS id FROM rows)
+      GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
+}
+
+/** Rows of each new object after exact duplicates are dropped. */
+export function distinctQuery({ spec }: Declared): string {
+  return `SELECT ord, count(*) AS rows FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord FROM rows) GROUP BY ord`;
+}
+
+/** Rows of the file, and how many of them are exact duplicates across objects. */
+export function totalsQuery(declared: Declared): string {
+  const all = allRows(declared);
+  const distinct = declared.settings.asPublished
+    ? '0'
+    : `count(*) - (SELECT count(*) FROM (SELECT DISTINCT ${names(declared.spec)} FROM (${all})))`;
+  return `SELECT count(*) AS rows, ${distinct} AS across FROM (${all})`;
+}
+
+function names(spec: DatasetSpec): string {
+  return writtenColumns(spec)
+    .map((column) => quoteName(column.name))
+    .join(', ');
+}
+
+function allRows({ spec, settings, kept }: Declared): string {
+  const columns = names(spec);
+  const own = settings.asPublished
+    ? `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM rows`
+    : `SELECT DISTINCT ${columns}, ${ORDINAL}, 0 AS ${NUMBER} FROM rows`;
+  return kept === undefined ? own : `${own} UNION ALL SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM kept`;
+}
+
+/** A total order: the sort columns by value, then every column as it is. */
+function totalOrder({ spec, settings }: Declared): string {
+  if (settings.asPublished) return `${ORDINAL}, ${NUMBER}`;
+  const leading = sortColumns(spec).map(sortable);
+  const others = writtenColumns(spec)
+    .map((column) => quoteName(column.name))
+    .filter((name) => !leading.includes(name));
+  return [...leading, ...others].map((expression) => `${expression} NULLS FIRST`).join(', ');
+}
+
+/**
+ * Rows of any number, sorted in bounded memory: into a file with their ordinals and with whether each is an exact
+ * duplicate within its object.
+ */
+export function sortIntoFile(declared: Declared, path: string): string {
+  const { spec, settings, kept } = declared;
+  const columns = names(spec);
+  const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
+  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  const order = settings.asPublished
+    ? totalOrder(declared)
+    : `${totalOrder(declared)}, ${ORDINAL}, ${NUMBER}`;
+  const isDouble = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
+  return `COPY (SELECT ${columns}, ${ORDINAL}, coalesce(${isDouble}, false) AS ${DOUBLE}
+      FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order})))
+    TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
+}
+
+/** Whether a row equals the one before it; blanks equal blanks. */
+function sameAsBefore(columns: string): string {
+  return `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
+}
+
+/**
+ * What `sortIntoFile` wrote: rows of each object, how many equal the row before them, and how many have its sort key, but
+ * other values.
+ */
+export function sortedCounts({ spec }: Declared, path: string): string {
+  const key = `row(${sortKey(spec)}, ${ORDINAL})`;
+  return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
+    FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
+            ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_id
+          FROM ${sortedFile(path)} WHERE NOT ${DOUBLE})
+    GROUP BY ord`;
+}
+
+export function copySorted(declared: Declared, path: string, provenance: string): string {
+  return copyTo(declared, `${sortedFile(path)} WHERE NOT ${DOUBLE}`, provenance);
+}
+
+function sortedFile(path: string): string {
+  return `read_parquet(${quoteText(path)}, hive_partitioning = false)`;
+}
+
+/**
+ * `as-is`: `rows` come in their order, and nothing is kept. `by-key`: no two rows have the same sort key. `total`: they may,
+ * and exact duplicates within an object are dropped.
+ */
+export type RowOrder = 'as-is' | 'by-key' | 'total';
+
+export function copyStatement(declared: Declared, how: { order: RowOrder; provenance: string }): string {
+  return copyTo(declared, orderedRows(declared, how.order), how.provenance);
+}
+
+function orderedRows(declared: Declared, order: RowOrder): string {
+  if (order === 'as-is') return 'rows';
+  if (order === 'total') return `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
+  const { spec, kept } = declared;
+  const all = ['rows', ...(kept === undefined ? [] : ['kept'])].map(
+    (relation) => `SELECT ${names(spec)} FROM ${relation}`,
+  );
+  const keys = sortColumns(spec).map((column) => `${sortable(column)} NULLS FIRST`);
+  return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
+}
+
+function copyTo({ spec, settings, targetPath }: Declared, source: string, provenance: string): string {
+  const columns = writtenColumns(spec)
+    .map((column) => rendered(column, settings))
+    .join(', ');
+  const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(provenance);
+  return `COPY (SELECT ${columns} FROM ${source}) TO ${quoteText(targetPath)} (${format})`;
+}
+
+function parquetFormat(provenance: string): string {
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
+}
+
+export function rowsInParquet(file: string): string {
+  return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quoteText(file)})`;
+}

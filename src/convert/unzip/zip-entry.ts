@@ -1,0 +1,123 @@
+import { CryptodlError } from '../../model/errors.js';
+import type { ByteSource } from './byte-source.js';
+
+/** One member as the central directory describes it (APPNOTE.TXT 4.3.12), ZIP64 fields resolved. */
+export interface ZipEntry {
+  /** As stored; never used as a path. */
+  readonly name: Buffer;
+  readonly flags: number;
+  readonly method: number;
+  readonly crc32: number;
+  readonly compressedSize: number;
+  readonly size: number;
+  /** Where the local header starts. */
+  readonly offset: number;
+}
+
+export const METHOD_STORED = 0;
+const METHOD_DEFLATE = 8;
+export const MAX_UINT32 = 0xffffffff;
+
+const FLAG_ENCRYPTED = 0x0001;
+const FLAG_DESCRIPTOR = 0x0008;
+const FLAG_PATCHED = 0x0020;
+const FLAG_STRONG_ENCRYPTION = 0x0040;
+const ZIP64_EXTRA_ID = 0x0001;
+const LOCAL_HEADER_BYTES = 30;
+/** 258 bytes out of two bits: no deflate stream expands more. */
+export const MAX_DEFLATE_RATIO = 1032;
+
+/** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before a byte is inflated or allocated. */
+export function checkEntry(entry: ZipEntry, maxBytes: number): void {
+  if ((entry.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
+    throw new CryptodlError('zip-unsupported', 'the member is encrypted');
+  }
+  const plain = entry.method === METHOD_STORED || entry.method === METHOD_DEFLATE;
+  if (!plain || (entry.flags & FLAG_PATCHED) !== 0) {
+    throw new CryptodlError('zip-unsupported', `compression method ${entry.method}; 0 and 8 are supported`);
+  }
+  if (entry.method === METHOD_STORED && entry.compressedSize !== entry.size) {
+    throw broken(`stored, but ${entry.compressedSize} bytes packed and ${entry.size} unpacked`);
+  }
+  if (entry.size > maxBytes) {
+    throw new CryptodlError(
+      'zip-bomb',
+      `the member unpacks to ${entry.size} bytes, the limit is ${maxBytes}`,
+    );
+  }
+  if (entry.method === METHOD_DEFLATE && entry.size > entry.compressedSize * MAX_DEFLATE_RATIO) {
+    const sizes = `${entry.size} bytes out of ${entry.compressedSize}`;
+    throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, which no deflate stream can be`);
+  }
+}
+
+/** Throws `zip-bomb` for a member that would unpack to more than so many times its packed size. */
+export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
+  if (size <= compressedSize * maxRatio) return;
+  const sizes = `${size} bytes out of ${compressedSize}`;
+  throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, more than ${maxRatio} to 1`);
+}
+
+/**
+ * Position of the member's first packed byte. Rejects with `zip-broken` unless the local header says the
+ * same as the central directory: two readers would otherwise see two different files.
+ */
+export async function locateData(source: ByteSource, entry: ZipEntry): Promise<number> {
+  const header = await source.read(entry.offset, LOCAL_HEADER_BYTES);
+  if (header.readUInt32LE(0) !== 0x04034b50) throw broken(`no local header at ${entry.offset}`);
+  const flags = header.readUInt16LE(6);
+  const nameLength = header.readUInt16LE(26);
+  const extraLength = header.readUInt16LE(28);
+  const tail = await source.read(entry.offset + LOCAL_HEADER_BYTES, nameLength + extraLength);
+  if (!tail.subarray(0, nameLength).equals(entry.name)) throw disagree('name');
+  if (header.readUInt16LE(8) !== entry.method) throw disagree('method');
+  if (((flags ^ entry.flags) & FLAG_ENCRYPTED) !== 0) throw disagree('encryption flag');
+  const streamed = (flags & FLAG_DESCRIPTOR) !== 0;
+  const sizes = localSizes(header, tail.subarray(nameLength));
+  assertSame('CRC-32', header.readUInt32LE(14), entry.crc32, streamed);
+  assertSame('packed size', sizes.compressedSize, entry.compressedSize, streamed);
+  assertSame('size', sizes.size, entry.size, streamed);
+  const dataOffset = entry.offset + LOCAL_HEADER_BYTES + nameLength + extraLength;
+  const missing = dataOffset + entry.compressedSize - source.size;
+  if (missing > 0) throw broken(`the zip is cut: the last ${missing} packed bytes are missing`);
+  return dataOffset;
+}
+
+export function broken(message: string, cause?: unknown): CryptodlError {
+  return new CryptodlError('zip-broken', message, cause === undefined ? {} : { cause });
+}
+
+export function isStronglyEncrypted(flags: number): boolean {
+  return (flags & FLAG_STRONG_ENCRYPTION) !== 0;
+}
+
+function disagree(field: string): CryptodlError {
+  return broken(`local header and central directory disagree about the ${field}`);
+}
+
+/** A writer that streams does not know sizes and CRC yet: zeros (or the ZIP64 mark) stand for "see below". */
+function assertSame(field: string, local: number, central: number, streamed: boolean): void {
+  if (local === central) return;
+  if (streamed && (local === 0 || local === MAX_UINT32)) return;
+  throw disagree(field);
+}
+
+function localSizes(header: Buffer, extra: Buffer): { compressedSize: number; size: number } {
+  const compressedSize = header.readUInt32LE(18);
+  const size = header.readUInt32LE(22);
+  if (size !== MAX_UINT32 && compressedSize !== MAX_UINT32) return { compressedSize, size };
+  const zip64 = zip64Extra(extra);
+  // The local record always holds both sizes (APPNOTE.TXT 4.5.3).
+  if (zip64 === undefined || zip64.length < 16) return { compressedSize, size };
+  return { size: Number(zip64.readBigUInt64LE(0)), compressedSize: Number(zip64.readBigUInt64LE(8)) };
+}
+
+function zip64Extra(extra: Buffer): Buffer | undefined {
+  let at = 0;
+  while (at + 4 <= extra.length) {
+    const end = at + 4 + extra.readUInt16LE(at + 2);
+    if (extra.readUInt16LE(at) === ZIP64_EXTRA_ID) return extra.subarray(at + 4, end);
+    at = end;
+  }
+  return undefined;
+}

@@ -1,0 +1,142 @@
+import { callbackify } from 'node:util';
+import yauzl, { type Entry, type ZipFile } from 'yauzl';
+import { CryptodlError } from '../../model/errors.js';
+import type { ByteSource } from './byte-source.js';
+import { broken, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
+
+const MAX_MEMBERS = 65_535;
+const SHOWN_NAMES = 3;
+const SHOWN_CHARACTERS = 80;
+const FLAG_UTF8 = 0x0800;
+
+/**
+ * The entry of the root member `memberName` in a zip of any shape that yauzl reads: several members, ZIP64, data
+ * descriptors, comments. Rejects with `zip-broken` or `zip-unsupported`; Node's disk errors pass through.
+ */
+export async function findEntry(source: ByteSource, memberName: string): Promise<ZipEntry> {
+  const zip = await openZip(source);
+  try {
+    const found = await searchMembers(zip, memberName);
+    await assertNoMoreMembers(zip, source);
+    return found;
+  } catch (error) {
+    if (!isReaderError(error)) throw error;
+    if (await nextIsEncrypted(zip, source)) throw unsupported('a member has strong encryption');
+    throw broken(error.message, error);
+  } finally {
+    zip.close();
+  }
+}
+
+async function openZip(source: ByteSource): Promise<ZipFile> {
+  // Raw names: with decoding on, one unwanted name such as `../x` makes yauzl refuse the whole zip.
+  const options = { decodeStrings: false, autoClose: false };
+  try {
+    return await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
+  } catch (error) {
+    throw isReaderError(error) ? broken(error.message, error) : error;
+  }
+}
+
+class SourceReader extends yauzl.RandomAccessReader {
+  readonly #source: ByteSource;
+
+  constructor(source: ByteSource) {
+    super();
+    this.#source = source;
+  }
+
+  override read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+    callback: (error: Error | null) => void,
+  ): void {
+    const copy = async (): Promise<void> => {
+      (await this.#source.read(position, length)).copy(buffer, offset);
+    };
+    callbackify(copy)(callback);
+  }
+}
+
+async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
+  let found: ZipEntry | undefined;
+  const others: string[] = [];
+  for await (const entry of zip.eachEntry()) {
+    if (zip.entriesRead > MAX_MEMBERS) throw unsupported(`more than ${MAX_MEMBERS} members`);
+    const name = nameOf(entry);
+    if (name !== memberName) {
+      others.push(name);
+    } else if (found === undefined) {
+      found = entryOf(entry);
+    } else {
+      throw broken(`two members are named ${show(memberName)}`);
+    }
+  }
+  if (found === undefined) throw broken(`no member ${show(memberName)} in the zip; ${describe(others)}`);
+  return found;
+}
+
+/** UTF-8 whatever the flag says (many writers forget it), or Info-ZIP's Unicode path field (0x7075). */
+function nameOf(entry: Entry): string {
+  const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
+  return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
+}
+
+function entryOf(entry: Entry): ZipEntry {
+  return {
+    name: entry.fileNameRaw,
+    flags: entry.generalPurposeBitFlag,
+    method: entry.compressionMethod,
+    crc32: entry.crc32,
+    compressedSize: entry.compressedSize,
+    size: entry.uncompressedSize,
+    offset: entry.relativeOffsetOfLocalHeader,
+  };
+}
+
+function describe(names: readonly string[]): string {
+  if (names.length === 0) return 'it is empty';
+  const shown = names.toSorted((a, b) => likelihood(b) - likelihood(a)).slice(0, SHOWN_NAMES);
+  const more = names.length - shown.length;
+  return `it holds ${shown.map(show).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** A CSV at the root under another name (case, un-padded month) explains most. */
+function likelihood(name: string): number {
+  return !name.includes('/') && /\.csv$/i.test(name) ? 1 : 0;
+}
+
+function show(name: string): string {
+  const cut = name.length > SHOWN_CHARACTERS ? `${name.slice(0, SHOWN_CHARACTERS)}…` : name;
+  return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
+}
+
+/** A directory longer than its count hides members from readers that believe the count. */
+async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
+  if ((await nextHeader(zip, source)) === undefined) return;
+  throw broken(`the end record counts ${zip.entryCount} members, the directory holds more`);
+}
+
+async function nextIsEncrypted(zip: ZipFile, source: ByteSource): Promise<boolean> {
+  const header = await nextHeader(zip, source);
+  return header !== undefined && isStronglyEncrypted(header.readUInt16LE(8));
+}
+
+async function nextHeader(zip: ZipFile, source: ByteSource): Promise<Buffer | undefined> {
+  // yauzl keeps the position as a number here, whatever the type of the property says.
+  const cursor = Number(zip.readEntryCursor);
+  if (cursor + 46 > source.size) return undefined;
+  const header = await source.read(cursor, 46);
+  return header.readUInt32LE(0) === 0x02014b50 ? header : undefined;
+}
+
+function unsupported(message: string): CryptodlError {
+  return new CryptodlError('zip-unsupported', message);
+}
+
+/** yauzl throws bare errors without a code; Node's and ours have one, and a bug of ours is of another class. */
+function isReaderError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'Error' && !('code' in error);
+}

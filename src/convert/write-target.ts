@@ -1,0 +1,115 @@
+/** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
+import { rename, rm } from 'node:fs/promises';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import type { Conversion } from './conversion.js';
+import type { Row, Session } from './duckdb.js';
+import {
+  conflictsQuery,
+  copySorted,
+  copyStatement,
+  distinctQuery,
+  hasIds,
+  keysQuery,
+  sortedCounts,
+  sortIntoFile,
+  totalsQuery,
+} from './statements.js';
+
+export interface Target {
+  /** Where `rows` lies, when it is not in memory. */
+  readonly staged: string | undefined;
+  /** Every row comes strictly after the one before it, and nothing is kept. */
+  readonly isOrdered: boolean;
+  readonly provenance: string;
+}
+
+export interface Counts {
+  /** Rows of an object by its ordinal, after duplicates are dropped; undefined: all of them. */
+  readonly rowsOf: (ordinal: number) => number | undefined;
+  /** Rows of an object, by its ordinal, with the id of another row and other values; 0 for datasets without ids. */
+  readonly conflictsOf: (ordinal: number) => number;
+  /** Of the file; undefined: those of the new objects. */
+  readonly rows: number | undefined;
+  /** Exact duplicates across objects, which are kept. */
+  readonly across: number;
+}
+
+const ALL_ROWS: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
+
+/** A file that is added to, above which everything is sorted on disk. */
+const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
+
+/** `kept`: what stays in it. */
+export function isLargeFile(kept: readonly ObjectLine[]): boolean {
+  return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
+}
+
+export async function writeTarget(session: Session, conversion: Conversion, target: Target): Promise<Counts> {
+  const { staged, isOrdered, provenance } = target;
+  const isParquet = conversion.settings.format === 'parquet';
+  if (isOrdered) {
+    if (staged !== undefined && isParquet) await rename(staged, conversion.targetPath);
+    else await session.run(copyStatement(conversion, { order: 'as-is', provenance }));
+    return ALL_ROWS;
+  }
+  return staged !== undefined || isLargeFile(conversion.kept?.lines ?? [])
+    ? sortOnDisk(session, conversion, provenance)
+    : sortInMemory(session, conversion, provenance);
+}
+
+async function sortInMemory(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+  const { settings, kept } = conversion;
+  if (!settings.asPublished) {
+    const [counted] = await session.rows(keysQuery(conversion));
+    const rows = Number(counted?.['rows']);
+    // Nearly always: rows out of their order, or more days for a file, and no duplicate among them.
+    if (Number(counted?.['keys']) === rows) {
+      await session.run(copyStatement(conversion, { order: 'by-key', provenance }));
+      return { ...ALL_ROWS, rows };
+    }
+  }
+  const unique = settings.asPublished ? [] : await session.rows(distinctQuery(conversion));
+  await session.run(copyStatement(conversion, { order: 'total', provenance }));
+  const rows = byOrdinal(unique, 'rows');
+  const conflicts = hasIds(conversion.spec)
+    ? byOrdinal(await session.rows(conflictsQuery(conversion)), 'ids')
+    : new Map<number, number>();
+  const rowsOf = (ordinal: number): number | undefined => rows.get(ordinal);
+  const conflictsOf = (ordinal: number): number => conflicts.get(ordinal) ?? 0;
+  if (kept === undefined && conversion.received.length === 1) return { ...ALL_ROWS, rowsOf, conflictsOf };
+  const [totals] = await session.rows(totalsQuery(conversion));
+  return { rowsOf, conflictsOf, rows: Number(totals?.['rows']), across: Number(totals?.['across']) };
+}
+
+function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, number> {
+  return new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
+}
+
+/** One sort that spills, then only passes from file to file. */
+async function sortOnDisk(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+  const path = `${conversion.csvPath}.sorted`;
+  try {
+    return await sortThrough(path, session, conversion, provenance);
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function sortThrough(
+  path: string,
+  session: Session,
+  conversion: Conversion,
+  provenance: string,
+): Promise<Counts> {
+  await session.run(sortIntoFile(conversion, path));
+  await session.run(copySorted(conversion, path, provenance));
+  const counts = await session.rows(sortedCounts(conversion, path));
+  const [rows, conflicts] = [byOrdinal(counts, 'rows'), byOrdinal(counts, 'ids')];
+  const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
+  return {
+    rowsOf: (ordinal) => rows.get(ordinal),
+    conflictsOf: (ordinal) => (hasIds(conversion.spec) ? (conflicts.get(ordinal) ?? 0) : 0),
+    rows: sum('rows'),
+    across: conversion.settings.asPublished ? 0 : sum('across'),
+  };
+}

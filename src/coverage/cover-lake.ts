@@ -1,0 +1,143 @@
+/** What a lake holds of what it must hold, series by series, from its manifests alone. */
+import { join } from 'node:path';
+import { amountsOf, gapsOf } from './gaps.js';
+import type { Amounts, Gap } from './gaps.js';
+import { HaltFinder } from './halts.js';
+import { coverSeries } from './series-coverage.js';
+import type { DayRange, SeriesCoverage } from './series-coverage.js';
+import { NO_SPANS, union } from './spans.js';
+import type { Spans } from './spans.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import { seriesFolder } from '../lake/layout.js';
+import { emptyManifest, manifestLines, remember } from '../lake/manifest.js';
+import type { ManifestLine } from '../lake/manifest-line.js';
+import type { Format, Market, Series } from '../model/task.js';
+import type { HaltFacts } from '../source/facts.js';
+import { findDataset } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
+
+export interface CoverRequest {
+  readonly root: string;
+  readonly venue: Venue;
+  /** Everything that the lake holds, in its order: what is not chosen still tells of halts. */
+  readonly held: readonly Series[];
+  readonly chosen: readonly Series[];
+  readonly formats: readonly Format[];
+  readonly range: DayRange;
+  readonly today: number;
+  readonly halts: readonly HaltFacts[];
+  /** A line of a manifest, or a whole manifest, that cannot be read; all others are. */
+  readonly onRefused: (error: CryptodlError) => void;
+  readonly onHalt: (halt: FoundHalt) => void;
+}
+
+/** Seconds `[from, to)` of which no symbol of a dataset has rows. */
+export interface FoundHalt {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly interval?: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** One series in one format. */
+export interface CoveredSeries extends Amounts {
+  readonly coverage: SeriesCoverage;
+  /** In order of time; with what cannot be there (`isMissing` false). */
+  readonly gaps: readonly Gap[];
+}
+
+const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
+
+/** In the lake's order; a series held in several formats comes once for each. */
+export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {
+  const chosen = new Set(request.chosen);
+  for (const group of groupsOf(request.held)) {
+    const wanted = group.filter((series) => chosen.has(series));
+    if (wanted.length > 0) yield* coverGroup(request, group, wanted);
+  }
+}
+
+/** Series that stand still together: those of one market, dataset and interval. */
+function groupsOf(held: readonly Series[]): Series[][] {
+  const groups = new Map<string, Series[]>();
+  for (const series of held) {
+    const name = JSON.stringify([series.market, series.dataset, series.interval]);
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [series]);
+    else group.push(series);
+  }
+  return [...groups.values()];
+}
+
+async function* coverGroup(
+  request: CoverRequest,
+  group: readonly Series[],
+  wanted: readonly Series[],
+): AsyncGenerator<CoveredSeries> {
+  const finder = new HaltFinder();
+  const covered: SeriesCoverage[] = [];
+  let grain: number | undefined;
+  for (const series of wanted) {
+    const found = await read(request, series, finder);
+    for (const coverage of found) {
+      const isAsked = coverage.format === undefined || request.formats.includes(coverage.format);
+      if (!isAsked || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
+      covered.push(coverage);
+      if (coverage.gaps.length > 0) grain = coverage.rowSeconds;
+    }
+  }
+  if (grain !== undefined) {
+    const known = new Set(wanted);
+    for (const series of group) if (!known.has(series)) await read(request, series, finder);
+  }
+  const derived = grain === undefined ? NO_SPANS : finder.halts(grain);
+  tellHalts(request, wanted[0], derived);
+  const known = knownHalts(request.halts, wanted[0]);
+  for (const coverage of covered) {
+    const gaps = gapsOf(coverage, { known, derived });
+    yield { coverage, gaps, ...amountsOf(coverage, gaps) };
+  }
+}
+
+function tellHalts({ onHalt }: CoverRequest, series: Series | undefined, halts: Spans): void {
+  if (series === undefined) return;
+  const { symbol: _, ...of } = series;
+  for (let i = 0; i < halts.length; i += 2) onHalt({ ...of, from: halts[i] ?? 0, to: halts[i + 1] ?? 0 });
+}
+
+function knownHalts(halts: readonly HaltFacts[], series: Series | undefined): Spans {
+  return union(
+    halts
+      .filter(({ market }) => market === series?.market)
+      .flatMap(({ from, to }) => [Date.parse(from) / 1000, Date.parse(to) / 1000]),
+  );
+}
+
+/** Line by line: what stays of a series is small. Nothing of one whose manifest cannot be read at all. */
+async function read(request: CoverRequest, series: Series, finder: HaltFinder): Promise<SeriesCoverage[]> {
+  const { root, venue, range, today, onRefused } = request;
+  const manifest = emptyManifest();
+  const revisions: Partial<Record<Format, number>> = {};
+  const count = (line: ManifestLine): void => {
+    if (line.kind !== 'object' || line.replaces === undefined) return;
+    revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
+  };
+  try {
+    for await (const lines of manifestLines(join(root, seriesFolder(venue.name, series)))) {
+      for (const line of lines) {
+        const refused = line instanceof CryptodlError ? line : remember(manifest, line);
+        if (refused !== undefined) onRefused(refused);
+        else if (!(line instanceof CryptodlError)) count(line.line);
+      }
+    }
+  } catch (error) {
+    onRefused(toCryptodlError(error));
+    return [];
+  }
+  const spec = findDataset(venue, series.market, series.dataset);
+  const covered = coverSeries(series, manifest, FORMATS, { range, today, spec, revisions });
+  const rows = covered.find(({ knownDays }) => knownDays.length > 0);
+  if (rows !== undefined) finder.add(rows.knownDays, rows.gaps);
+  return covered;
+}

@@ -1,0 +1,214 @@
+/** `cryptodl coverage`: what a lake holds of what it must hold. Asks nobody and opens no data file. */
+import { correctedLine } from '../cli/print-error.js';
+import { writeData, writeText } from '../cli/write-data.js';
+import { DAY_MS, parseDay } from '../model/calendar.js';
+import { systemClock } from '../model/clock.js';
+import { usage } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import { codeOfCoverage } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { seriesName } from '../model/task.js';
+import type { Format, Series } from '../model/task.js';
+import { surroundingsOf } from '../options/environment.js';
+import { flagsOf, flagSpec } from '../options/flags.js';
+import type { Verb } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import type { Range } from '../select/date-range.js';
+import { heldSeries, narrowHeld } from '../select/held-series.js';
+import { readLists } from '../select/read-lists.js';
+import { readPatterns } from '../select/symbol-patterns.js';
+import { readHalts } from '../source/facts.js';
+import { findDataset, isArchived, loadVenue } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
+import { absolutePath } from '../text/paths.js';
+import { printLines } from '../text/printable.js';
+import { coverLake } from './cover-lake.js';
+import type { CoveredSeries, FoundHalt } from './cover-lake.js';
+import { createCoverageText } from './coverage-text.js';
+import { percentOf } from './gaps.js';
+import type { Grain } from './gaps.js';
+import { CSV_HEAD, csvLines, instant, seriesRecord } from './records.js';
+import { percentText } from './series-table.js';
+
+export interface CoverageRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+}
+
+/** What was found beside the series themselves. */
+interface Findings {
+  /** Why folders that look like series are left out. */
+  readonly skipped: readonly string[];
+  readonly refused: CryptodlError[];
+  readonly halts: FoundHalt[];
+  /** Names with their percentage. */
+  readonly below: string[];
+  series: number;
+  incomplete: number;
+  /** Of those, what lacks something between its first and its last day: the others only have to be continued. */
+  broken: number;
+  /** The verb that continues those. */
+  continuing: Verb;
+  least: number | null;
+}
+
+/** Longer ranges are shown by month. */
+const MOST_DAYS = 60;
+const MOST_NAMED = 5;
+const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
+
+export async function coverage(run: CoverageRun): Promise<ExitCode> {
+  const { io, resolved } = run;
+  const { options, origins } = resolved;
+  if (options.json === true && options.csv === true)
+    throw usage('--json and --csv are two kinds of output', undefined, { flags: { csv: null } });
+  const venue = loadVenue();
+  const nowMs = options.now ?? systemClock.now();
+  const range = isRangeGiven(options)
+    ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)
+    : undefined;
+  const root = absolutePath(options.out, surroundingsOf(io.environment).home);
+  const held: Series[] = [];
+  const skipped: string[] = [];
+  const skip = (message: string): void => {
+    skipped.push(message);
+    printLines(io.stderr, [`warning: ${message}`]);
+  };
+  for await (const series of heldSeries(root, venue, skip)) held.push(series);
+  const patterns =
+    options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
+  const found: Findings = {
+    skipped,
+    refused: [],
+    halts: [],
+    below: [],
+    series: 0,
+    incomplete: 0,
+    broken: 0,
+    continuing: 'vision',
+    least: null,
+  };
+  const covered = coverLake({
+    root,
+    venue,
+    held,
+    chosen: narrowHeld(held, resolved, patterns),
+    formats: origins.format === 'default' ? FORMATS : [options.format],
+    range: range ?? {},
+    today: Math.floor(nowMs / DAY_MS),
+    halts: readHalts(),
+    onRefused: (error) => found.refused.push(error),
+    onHalt: (halt) => found.halts.push(halt),
+  });
+  await write(run, counted(covered, found, { min: options.min, venue }), found, range);
+  return conclude(run, found);
+}
+
+async function* counted(
+  covered: AsyncIterable<CoveredSeries>,
+  found: Findings,
+  { min, venue }: { readonly min: number | undefined; readonly venue: Venue },
+): AsyncGenerator<CoveredSeries> {
+  for await (const series of covered) {
+    const percent = percentOf(series);
+    found.series += 1;
+    if (series.missing > 0) found.incomplete += 1;
+    const { market, dataset } = series.coverage.series;
+    const spec = findDataset(venue, market, dataset);
+    if (series.missing > 0 && spec !== undefined && !isArchived(spec)) found.continuing = 'metrics';
+    if (series.gaps.some(({ isMissing, reason }) => isMissing && reason !== 'not-fetched')) found.broken += 1;
+    if (percent !== undefined) {
+      found.least = Math.min(found.least ?? 100, percent);
+      if (min !== undefined && percent < min)
+        found.below.push(`${seriesName(series.coverage.series)} (${percentText(series)})`);
+    }
+    yield series;
+  }
+}
+
+async function write(
+  { io, resolved }: CoverageRun,
+  covered: AsyncIterable<CoveredSeries>,
+  found: Findings,
+  range: Range | undefined,
+): Promise<void> {
+  const { options } = resolved;
+  const grainOf = ({ coverage: { from, to } }: CoveredSeries): Grain =>
+    options.by ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
+  if (options.json === true) {
+    for await (const one of covered) {
+      const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
+      if (!(await writeData(io, [record]))) return;
+    }
+    await writeData(io, [summaryOf(found)]);
+  } else if (options.csv === true) {
+    if (!(await writeData(io, [CSV_HEAD]))) return;
+    for await (const one of covered)
+      if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
+  } else {
+    const text = createCoverageText(io, options.by, MOST_DAYS);
+    for await (const one of covered) if (!(await writeText(io, text.add(one)))) return;
+    await writeText(io, text.end(found.halts));
+  }
+}
+
+function summaryOf({ skipped, refused, halts, below, series, incomplete, least }: Findings): object {
+  return {
+    event: 'summary',
+    series,
+    incomplete,
+    below: below.length,
+    leastPercent: least === null ? null : Math.floor(least * 10_000) / 10_000,
+    halts: halts.map(({ from, to, ...of }) => ({ ...of, from: instant(from), to: instant(to) })),
+    refused: refused.map(({ message }) => message),
+    ...(skipped.length === 0 ? {} : { skipped }),
+  };
+}
+
+/** What is wrong and what to do about it, on stderr. */
+function conclude(
+  { io, resolved }: CoverageRun,
+  { refused, below, incomplete, broken, continuing }: Findings,
+): ExitCode {
+  const say = (line: string): void => {
+    printLines(io.stderr, [line]);
+  };
+  const { options } = resolved;
+  for (const { message, hint } of refused.slice(0, MOST_NAMED * 2)) {
+    say(`cryptodl: ${message}`);
+    if (hint !== undefined) say(`  ${hint}`);
+  }
+  if (refused.length > MOST_NAMED * 2)
+    say(`cryptodl: and ${refused.length - MOST_NAMED * 2} more lines that cannot be read`);
+  if (below.length > 0) {
+    const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
+    say(`below --min ${options.min ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
+  }
+  if (incomplete > 0 && options.json !== true && options.csv !== true) {
+    // What lies before or behind all that is held is no gap to repair.
+    const selection = selectionOf(resolved).filter((_, i, words) => broken > 0 || !isSymbols(words, i));
+    say(`next: ${correctedLine([broken > 0 ? 'repair' : continuing, ...selection], {})}`);
+  }
+  return codeOfCoverage({ below: below.length, refused: refused.length });
+}
+
+/** What is continued is not chosen by symbols. */
+function isSymbols(words: readonly string[], index: number): boolean {
+  return words[index] === '--symbols' || words[index - 1] === '--symbols';
+}
+
+/** The flags that were given to choose, as far as `repair` knows them. */
+function selectionOf({ texts }: Resolved): string[] {
+  const names = ['out', 'market', 'dataset', 'interval', 'symbols', 'quote', 'format'] as const;
+  const range = ['days', 'months', 'from', 'to', 'now'] as const;
+  const known = flagsOf('repair');
+  return [...names, ...range].flatMap((name) => {
+    const values = texts[name];
+    if (values === undefined || !known.includes(name)) return [];
+    // Of what can be given only once the last one counts.
+    const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
+    return [`--${name}`, given.join(',')];
+  });
+}

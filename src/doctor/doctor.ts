@@ -1,0 +1,76 @@
+/** `cryptodl doctor`: a line for each thing that was looked at. */
+import { systemClock } from '../model/clock.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { Finding, Status } from './finding.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/environment.js';
+import { printLines } from '../text/printable.js';
+import { examine, forgetBans } from './run-checks.js';
+import type { ExamineRequest } from './check-hosts.js';
+import { complain } from '../cli/print-error.js';
+import type { Typed } from '../cli/print-error.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import { writeData } from '../cli/write-data.js';
+
+export interface DoctorRun {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+/** 1 when a line says fail. */
+export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCode> {
+  const { options } = resolved;
+  const signals = watchSignals(io);
+  const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
+  let isRead = true;
+  try {
+    const request: ExamineRequest = {
+      options,
+      surroundings: surroundingsOf(io.environment),
+      clock: systemClock,
+      signal: signals.signal,
+      limits: io.limits,
+      warn: (message) => {
+        printLines(io.stderr, [`warning: ${message}`]);
+      },
+    };
+    const host = options['clear-bans'];
+    const findings = host === undefined ? examine(request) : forgetBans(request, host);
+    for await (const found of findings) {
+      counts[found.status] += 1;
+      if (!isRead || (options.quiet === true && found.status === 'ok')) continue;
+      const line = options.json === true ? fieldsOf(found) : lineOf(found);
+      // The exit code counts also for those who have seen enough.
+      isRead = await writeData(io, [line]);
+    }
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+  }
+  const { ok, warn, fail } = counts;
+  if (options.quiet !== true) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
+  return fail > 0 ? 1 : 0;
+}
+
+function lineOf({ status, check, of, found, next }: Finding): string {
+  const what = of === '' ? check : `${check} ${of}`;
+  const text = next === '' ? found : `${found}; next: ${next}`;
+  return `${status.padEnd(4)}  ${what}  ${text}`;
+}
+
+function fieldsOf({ check, of, status, found, next, figures }: Finding): object {
+  return {
+    check,
+    ...(of === '' ? {} : { of }),
+    status,
+    found,
+    ...(next === '' ? {} : { next }),
+    ...(Object.keys(figures).length === 0 ? {} : { figures }),
+  };
+}

@@ -1,0 +1,145 @@
+/** What a run came to. */
+import type { CryptodlError } from '../model/errors.js';
+import { exitCode } from '../model/exit-code.js';
+import type { ExitCode, RunStatus } from '../model/exit-code.js';
+import type { TimeFigures } from '../report/stage-times.js';
+import type { Tally } from '../report/tally.js';
+import { shownPath } from '../text/paths.js';
+import type { PlanTotals } from '../model/task.js';
+import type { NetworkFigures, Session } from './session.js';
+
+export interface RunEnd {
+  readonly status: RunStatus;
+  readonly tally: Tally;
+  readonly network: NetworkFigures;
+  readonly times: TimeFigures;
+  /** What ended the run before its end, if anything did. */
+  readonly ended: CryptodlError | undefined;
+  /** Tasks that nobody got to. */
+  readonly undone: number;
+  readonly dataPath: string;
+  readonly reportPath: string | undefined;
+  readonly quarantinePath: string | undefined;
+  /** How to read the result. */
+  readonly query: string | undefined;
+}
+
+export interface Ending {
+  readonly totals: PlanTotals;
+  readonly dataPath: string;
+  readonly query: string | undefined;
+  readonly ended: CryptodlError | undefined;
+  readonly reportPath: string | undefined;
+  readonly isCut: boolean;
+}
+
+export function concludeRun(session: Session, ending: Ending): RunEnd {
+  const { tally, options } = session;
+  const { totals, ended, dataPath, query } = ending;
+  const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
+  const hasFailed = tally.outcomes.failed > 0;
+  return {
+    status: {
+      ended: ended?.code,
+      signal: undefined,
+      waitedTooLong: tally.waitedTooLong,
+      failedRetryable: tally.failedRetryable + (ending.isCut ? 1 : 0),
+      failedPermanent: tally.failedPermanent + tally.unreadable,
+      holes: tally.absentBy.hole ?? 0,
+      partial: tally.outcomes.partial,
+      strict: options.strict === true,
+      written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
+      nothingIsError: options['error-on-nothing'] === true,
+    },
+    tally,
+    network: session.network(),
+    times: session.times.figures,
+    ended,
+    undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
+    dataPath: shownPath(dataPath),
+    reportPath: ending.reportPath === undefined || !hasFailed ? undefined : ending.reportPath,
+    quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
+    query: tally.files > 0 ? query : undefined,
+  };
+}
+
+/** The numbers of a run as plain data. */
+export interface RunSummary {
+  readonly outcomes: Readonly<Tally['outcomes']>;
+  readonly absent: Readonly<Tally['absentBy']>;
+  readonly failed: Readonly<Tally['failedBy']>;
+  readonly undone: number;
+  /** Of the zips that became part of the lake. */
+  readonly bytes: number;
+  readonly rows: number;
+  readonly files: number;
+  readonly requests: number;
+  readonly retries: number;
+  /** All that there is to know of the wire. */
+  readonly network: NetworkFigures;
+  readonly unverified: number;
+  readonly staleSidecars: number;
+  /** Objects for which no checksum is published: the listing's ETag vouches for them. */
+  readonly noSidecars: number;
+  /** Held objects that had changed upstream. */
+  readonly changed: number;
+  /** Held objects that the archive has no more. */
+  readonly withdrawn: number;
+  /** Objects that REST stood in for because the archive did not answer: rows that came now, and rows that were held. */
+  readonly archiveFailed: { readonly fromRest: number; readonly held: number };
+  /** Revisions that were not taken, because they lack rows that are held. */
+  readonly shorter: number;
+  readonly duplicatesDropped: number;
+  readonly duplicatesKept: number;
+  /** Rows with the id of another row of their object and other values. */
+  readonly idConflicts: number;
+  /** From the start of the command, planning and pauses included. */
+  readonly elapsedMs: number;
+  /** Milliseconds of that, by phase, and the time of the objects by stage. */
+  readonly times: Omit<TimeFigures, 'elapsedMs'>;
+  /** Most memory that this process has held. */
+  readonly peakMemoryBytes: number;
+  /** Failures that this process remembers the texts of, and those that only the report has. */
+  readonly failureRecords: { readonly kept: number; readonly dropped: number };
+  /** Path of the failure report. */
+  readonly failures: string | null;
+  readonly exitCode: ExitCode;
+}
+
+/** Most memory that this process has held; Node counts it in KiB on every platform. */
+export function peakMemoryBytes(): number {
+  return process.resourceUsage().maxRSS * 1024;
+}
+
+export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
+  const { tally, network } = end;
+  const { elapsedMs, ...times } = end.times;
+  return {
+    outcomes: { ...tally.outcomes },
+    absent: { ...tally.absentBy },
+    failed: { ...tally.failedBy },
+    undone: end.undone,
+    bytes: tally.bytes,
+    rows: tally.rows,
+    files: tally.files,
+    requests: network.requests,
+    retries: network.retries.total,
+    network,
+    unverified: tally.unverified,
+    staleSidecars: tally.staleSidecars,
+    noSidecars: tally.noSidecars,
+    changed: tally.changed,
+    withdrawn: tally.withdrawn,
+    archiveFailed: { ...tally.archiveFailed },
+    shorter: tally.shorter,
+    duplicatesDropped: tally.duplicates,
+    duplicatesKept: tally.duplicatesAcross,
+    idConflicts: tally.idConflicts,
+    elapsedMs,
+    times,
+    peakMemoryBytes: peakMemoryBytes(),
+    failureRecords: { kept: tally.records.size, dropped: tally.records.dropped },
+    failures: end.reportPath ?? null,
+    exitCode: exitCode({ ...end.status, signal }),
+  };
+}

@@ -1,0 +1,109 @@
+/** Days of ticks that may be cut: they are told once the days around them are held. */
+import { DAY_MS, dayPeriod } from '../model/calendar.js';
+import { hasTicks, longStretches } from '../coverage/cut-days.js';
+import type { EmptyStretch } from '../coverage/cut-days.js';
+import { coverSeries } from '../coverage/series-coverage.js';
+import { seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import type { WrittenOutcome } from '../model/outcome.js';
+import type { ArchiveObject, Format, PartitionPlan, Series } from '../model/task.js';
+import { findDataset } from '../source/venue.js';
+import type { AbsenceNotes } from './remember-absences.js';
+import type { Session } from './session.js';
+
+interface DoubtfulDay {
+  readonly plan: PartitionPlan;
+  readonly object: ArchiveObject;
+  readonly outcome: WrittenOutcome;
+}
+
+/** So many are kept; more are judged by what is held so far. */
+const MOST_DAYS = 1000;
+
+type Places = Pick<Session, 'paths' | 'venue' | 'tell' | 'nowMs'>;
+
+export class CutDays {
+  readonly #session: Places;
+  readonly #absences: Pick<AbsenceNotes, 'note'>;
+  #doubtful: DoubtfulDay[] = [];
+
+  constructor(session: Places, absences: Pick<AbsenceNotes, 'note'>) {
+    this.#session = session;
+    this.#absences = absences;
+  }
+
+  /** False: the day is not cut, and its end is told at once. */
+  async doubt(day: DoubtfulDay): Promise<boolean> {
+    const { plan, object, outcome } = day;
+    const { period, behind } = object;
+    if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
+    const stretches = longStretches({ ...outcome, day: period.from });
+    const isEnd = ({ at }: { at: string }): boolean => behind !== undefined && at === 'end';
+    // Coverage sees no listing: it knows by this that the series ends here.
+    if (behind !== undefined && stretches.some(isEnd))
+      this.#absences.note(plan.series, dayPeriod(period.to), behind);
+    if (stretches.every(isEnd)) return false;
+    this.#doubtful.push(day);
+    if (this.#doubtful.length >= MOST_DAYS) await this.tell();
+    return true;
+  }
+
+  /** Tells the end of every day that was in doubt. */
+  async tell(): Promise<void> {
+    const groups = new Map<string, DoubtfulDay[]>();
+    for (const day of this.#doubtful.splice(0)) {
+      const { series, settings } = day.plan;
+      const id = JSON.stringify([series, settings.format]);
+      const group = groups.get(id);
+      if (group === undefined) groups.set(id, [day]);
+      else group.push(day);
+    }
+    for (const group of groups.values()) await this.#tellSeries(group);
+  }
+
+  async #tellSeries(days: readonly DoubtfulDay[]): Promise<void> {
+    const [first] = days;
+    if (first === undefined) return;
+    const gapsOf = await this.#cutsOf(first.plan);
+    for (const { plan, object, outcome } of days) {
+      const gaps = gapsOf(object.period.from);
+      await this.#session.tell(
+        plan,
+        object,
+        gaps.length === 0 ? outcome : { ...outcome, kind: 'partial', gaps },
+      );
+    }
+  }
+
+  async #cutsOf({
+    series,
+    settings,
+  }: PartitionPlan): Promise<(day: number) => (readonly [string, string])[]> {
+    const { paths, venue } = this.#session;
+    const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
+    const cuts = heldCuts(this.#session, series, manifest, settings.format);
+    return (day) =>
+      cuts.filter((cut) => cut.day === day).map(({ from, to }) => [instant(from), instant(to)] as const);
+  }
+}
+
+/** Where held days of ticks are cut. */
+export function heldCuts(
+  { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
+  series: Series,
+  manifest: Manifest,
+  format: Format,
+): readonly EmptyStretch[] {
+  const [coverage] = coverSeries(series, manifest, [format], {
+    range: {},
+    today: Math.floor(nowMs / DAY_MS),
+    spec: findDataset(venue, series.market, series.dataset),
+    revisions: {},
+  });
+  return coverage?.cuts ?? [];
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,174 @@
+/** One period of REST's rows, from the wire to its CSV: what an archive object is otherwise. */
+import { createHash } from 'node:crypto';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import type { Body } from '../http/fetch.js';
+import { DAY_MS, parseDay } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import { seriesName } from '../model/task.js';
+import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
+import type { Download } from '../queue/deferrals.js';
+import type { RestClient } from '../source/rest-client.js';
+import type { Row, Span } from '../source/rest-page.js';
+import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
+import type { PeriodRows } from '../source/rest-rows.js';
+import { routesOf } from '../source/routes.js';
+import { seriesPages } from '../source/series-pages.js';
+import { findDataset, intervalMs } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+
+interface Taker {
+  take(span: Span): Promise<PeriodRows>;
+}
+
+/** A span whose pages are being asked for, and the periods that have not had their rows yet. */
+interface Running {
+  readonly taker: Taker;
+  readonly span: Pick<Period, 'from' | 'to'>;
+  /** First day that was not given out. */
+  next: number;
+}
+
+/** Refusals that say that REST has no such rows, and what that makes of a period. */
+const NONE: Readonly<Record<string, AbsenceReason>> = {
+  'before-history': 'before-history',
+  'symbol-closed': 'delisted',
+  'contract-unknown': 'not-listed-yet',
+};
+
+/** Besides, where a gap of the archive is filled: REST forgets symbols, and does not serve every place. */
+const NONE_TO_FILL: ReadonlySet<string> = new Set(['symbol-unknown', 'location-restricted']);
+
+/** Trades of a busy day are held until they are written. */
+const TRADES_BYTES = 256 * 1024 * 1024;
+const ROWS_BYTES = 256 * 1024;
+
+/** Memory that a period may take until it is written. */
+export function memoryOfRest(venue: Venue, series: Series, { cadence, from, to }: Period): number {
+  if (routesOf(venue, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
+  return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
+}
+
+export class RestDownloads {
+  readonly #venue: Venue;
+  readonly #client: RestClient;
+  readonly #warn: (message: string) => void;
+  /** By series. */
+  readonly #running = new Map<string, Running>();
+  #hasWarned = false;
+
+  constructor(venue: Venue, client: RestClient, warn: (message: string) => void) {
+    this.#venue = venue;
+    this.#client = client;
+    this.#warn = warn;
+  }
+
+  /** Rejects with a typed error; a period that REST does not keep any more, or has no row of, is absent. */
+  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
+    const spec = findDataset(this.#venue, series.market, series.dataset);
+    if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
+    try {
+      const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
+      if (rest.keepsHeld === true && !standsIn(rows, rest.insteadOf)) return { isHeld: true };
+      if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst) };
+      const microseconds = hasMicroseconds(spec, object.period);
+      const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
+      return { received: receivedOf(object, csv) };
+    } catch (error) {
+      const absent = this.#absenceAfter(error, rest);
+      return rest.keepsHeld === true ? { isHeld: true } : { absent };
+    }
+  }
+
+  async #rowsOf(series: Series, spec: DatasetSpec, period: Period, rest: RestPeriod): Promise<PeriodRows> {
+    const name = seriesName(series);
+    const known = this.#running.get(name);
+    const isNext = known !== undefined && period.from >= known.next && period.to <= known.span.to;
+    const running = isNext ? known : this.#begin(series, spec, { from: period.from, to: rest.to });
+    this.#running.set(name, running);
+    running.next = Math.max(running.next, period.to);
+    let isOver = true;
+    try {
+      const taken = await running.taker.take(spanOf(spec, period));
+      isOver = running.next >= running.span.to;
+      return taken;
+    } catch (error) {
+      // The days before were refused: what is kept has moved on since the plan was made, and this one may still be there.
+      if (running.span.from < period.from && isBeforeHistory(error))
+        return await this.#rowsOf(series, spec, period, rest);
+      throw error;
+    } finally {
+      if (isOver && this.#running.get(name) === running) this.#running.delete(name);
+    }
+  }
+
+  #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
+    const asked = spanOf(spec, span);
+    const parts = routesOf(this.#venue, series).map(
+      ({ route, series: part }) => [part.dataset, seriesPages(this.#client, route, part, asked)] as const,
+    );
+    const [first] = parts;
+    if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);
+    const taker =
+      spec.rest !== undefined && 'joins' in spec.rest
+        ? new JoinedRows(parts, asked.from)
+        : new SpanRows(first[1], asked.from);
+    return { taker, span, next: span.from };
+  }
+
+  /** Where REST only fills gaps, what it cannot give stays the gap that it was. Throws what is a failure. */
+  #absenceAfter(error: unknown, { otherwise, fills }: RestPeriod): AbsenceReason {
+    if (!(error instanceof CryptodlError)) throw error;
+    const none = NONE[error.code];
+    if (fills !== true && none !== undefined) return none;
+    if (fills !== true || (none === undefined && !NONE_TO_FILL.has(error.code))) throw error;
+    if (error.code === 'location-restricted' && !this.#hasWarned) this.#warn(error.message);
+    this.#hasWarned ||= error.code === 'location-restricted';
+    return otherwise;
+  }
+}
+
+/** Every row that the short object has, and more: those are outside of its gaps. */
+function standsIn(rows: readonly Row[], short: ShortObject | undefined): boolean {
+  if (short === undefined) return true;
+  const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
+  const instants = [...new Set(rows.map(({ at }) => at))];
+  const outside = instants.filter((at) => !gaps.some(([from, to]) => at >= from && at < to));
+  return outside.length >= short.rows && instants.length > outside.length;
+}
+
+function isBeforeHistory(error: unknown): boolean {
+  return error instanceof CryptodlError && error.code === 'before-history';
+}
+
+function absenceOf({ otherwise, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
+  return fills === true || isBeforeFirst ? otherwise : 'hole';
+}
+
+/** In which the rows of these days have their labels. */
+function spanOf({ rest }: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+  return { from: startOf(rest, from), to: startOf(rest, to) };
+}
+
+function startOf(rest: DatasetSpec['rest'], day: number): number {
+  if (rest === undefined || !('joins' in rest)) return day * DAY_MS;
+  const shift = rest.endLabelsBefore === undefined ? undefined : parseDay(rest.endLabelsBefore);
+  return day * DAY_MS + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
+}
+
+function hasMicroseconds({ rest }: DatasetSpec, { from }: Period): boolean {
+  if (rest === undefined || 'joins' in rest || rest.microsecondsFrom === undefined) return false;
+  return from * DAY_MS >= Date.parse(rest.microsecondsFrom);
+}
+
+function receivedOf(object: ArchiveObject, csv: Buffer): ReceivedObject {
+  const body: Body = { kind: 'memory', bytes: csv };
+  return {
+    object,
+    zip: body,
+    csv: body,
+    name: object.key,
+    zipBytes: csv.length,
+    sha256: createHash('sha256').update(csv).digest('hex'),
+    verified: 'rest',
+  };
+}

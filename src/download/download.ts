@@ -1,0 +1,204 @@
+/** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
+import { systemClock } from '../model/clock.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import { codeOfRefusal } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { surroundingsOf } from '../options/environment.js';
+import { printLines } from '../text/printable.js';
+import { closingBlock, troubleBlock } from '../report/closing-block.js';
+import { openLog } from '../report/log.js';
+import type { Log } from '../report/log.js';
+import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
+import { nextStep } from '../report/next-step.js';
+import { Reporter } from '../report/reporter.js';
+import type { RunEnd, RunSummary } from './conclude-run.js';
+import { summaryOf } from './conclude-run.js';
+import { Pings } from './pings.js';
+import { planOnly, startRun } from './run.js';
+import type { RunRequest } from './run.js';
+import type { PastFailures } from '../select/select-failures.js';
+import { shownPath } from '../text/paths.js';
+import { complain } from '../cli/print-error.js';
+import type { Typed } from '../cli/print-error.js';
+import { printPlan } from './print-plan.js';
+import { readLists } from '../select/read-lists.js';
+import type { Job } from './jobs.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import type { Signalled } from '../cli/watch-signals.js';
+
+export interface Download {
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+  readonly verb: RunRequest['verb'];
+  readonly failures?: PastFailures;
+  /** An error in the words of the command. */
+  readonly blame?: Job['blame'];
+}
+
+export async function download({ resolved, io, typed, verb, failures, blame }: Download): Promise<ExitCode> {
+  const { options } = resolved;
+  const log = openLogOf(options, io);
+  const reporter = openReporter(options, { io, log });
+  const signals = watchSignals(io);
+  const request: RunRequest = {
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    read: readLists(io),
+    observer: reporter,
+    clock: systemClock,
+    startedAt: io.startedAt,
+    signal: signals.signal,
+    verb,
+    ...(failures === undefined ? {} : { failures }),
+  };
+  try {
+    const telling = { reporter, io, typed, signalled: signals.signalled };
+    const told = await tellRun(request, blame === undefined ? telling : { ...telling, blame });
+    return told.exitCode;
+  } finally {
+    signals.release();
+    reporter.close();
+  }
+}
+
+export interface Telling {
+  readonly reporter: Reporter;
+  readonly io: Io;
+  readonly typed: Typed;
+  readonly signalled: () => Signalled;
+  /** Of a run of several jobs: one that ends says nothing of what only the whole knows. */
+  readonly job?: Pick<Job, 'name'>;
+  readonly blame?: Job['blame'];
+}
+
+/** What a run came to, when it is told. */
+export interface Told {
+  readonly exitCode: ExitCode;
+  /** Undefined when nothing was begun, or was to be. */
+  readonly end?: RunEnd;
+  /** Why nothing was begun. */
+  readonly error?: CryptodlError;
+}
+
+/** One run from its first line to its last; what goes wrong is told, not thrown. */
+export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
+  const { reporter, io, signalled, job, blame } = telling;
+  const { options } = request.resolved;
+  let pings: Pings | undefined;
+  try {
+    if (options['dry-run'] === true) {
+      await printPlan(planOnly(request), io, { isJson: options.json === true, job: job?.name });
+      return { exitCode: 0 };
+    }
+    pings = openPings(request);
+    const run = startRun(request);
+    for await (const outcome of run) reporter.outcome(outcome);
+    const end = await run.end();
+    const summary = summaryOf(end, signalled());
+    await pings?.end(summary.exitCode);
+    conclude(request, telling, { end, summary });
+    return { exitCode: summary.exitCode, end };
+  } catch (thrown) {
+    const known = toCryptodlError(thrown);
+    const error = blame === undefined ? known : blame(known);
+    const signal = signalled();
+    await pings?.end(codeOf(error, signal));
+    return { exitCode: refuse(reporter, error, telling.typed, signal), error };
+  }
+}
+
+interface Concluded {
+  readonly end: RunEnd;
+  readonly summary: RunSummary;
+}
+
+function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, summary }: Concluded): void {
+  const { exitCode } = summary;
+  const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
+  const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
+  const next =
+    reportPath === undefined ? (trouble.nothingNew ? LATER : end.query) : nextStep(end.tally, reportPath);
+  const warning = firstAttemptWarning(end.network);
+  if (warning !== undefined) reporter.warn(warning);
+  const { network, times } = end;
+  const elapsedMs = times.elapsedMs - times.pausedMs;
+  const diagnosis = diagnosisLines({ network, knobs: resolved.options, elapsedMs });
+  const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
+  const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
+  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
+  reporter.event('summary', summary);
+}
+
+/** Nothing that was asked for is there, or all of it was held. */
+const LATER = 'the same command later; --wait-for-publication waits for what the archive publishes today';
+
+/** Nothing was begun. */
+function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
+  reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
+  const code = codeOf(known, signal);
+  if (signal === undefined) complain(known, typed);
+  reporter.event('summary', {
+    outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
+    error: { code: known.code, message: known.message },
+    exitCode: code,
+  });
+  return code;
+}
+
+function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
+  if (signal === undefined) return codeOfRefusal(code);
+  return signal === 'SIGINT' ? 130 : 143;
+}
+
+function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pings | undefined {
+  const { options } = resolved;
+  if (options.ping === undefined) return undefined;
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  return new Pings({ url: options.ping, options, surroundings, clock, warn });
+}
+
+export function openLogOf(options: Options, io: Io): Log {
+  return openLog({
+    file: options['log-file'],
+    level: options['log-level'],
+    toStderr: options['log-level'] !== 'info',
+    warn: (message) => {
+      printLines(io.stderr, [`warning: ${message}`]);
+    },
+  });
+}
+
+interface OpenReporter {
+  readonly io: Io;
+  readonly log: Log;
+  readonly job?: string;
+  /** Other jobs print meanwhile. */
+  readonly isBeside?: boolean;
+}
+
+export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
+  const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
+  // A bar is drawn over and over; nothing else may write to its line.
+  const isAlone =
+    options.json !== true && (options['log-file'] !== undefined || options['log-level'] === 'info');
+  const wanted = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
+  return new Reporter({
+    stdout: io.stdout,
+    stderr: io.stderr,
+    clock: systemClock,
+    json: options.json === true,
+    quiet: options.quiet === true,
+    // Several bars would draw over each other.
+    progress: wanted === 'bar' && (!isTerminal || isBeside) ? 'plain' : wanted,
+    log,
+    isBeside,
+    ...(job === undefined ? {} : { job }),
+  });
+}

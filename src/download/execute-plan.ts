@@ -1,0 +1,276 @@
+/** From a plan to its end: queue, downloads, writes, outcomes, report. */
+import { randomUUID } from 'node:crypto';
+import { rm, statfs } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { Engine } from '../convert/duckdb.js';
+import { makeFolder } from '../files/make-folder.js';
+import { backoffOf } from '../http/stack.js';
+import type { Timer } from '../model/clock.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { PartitionPlan, PlanTotals } from '../model/task.js';
+import { bytesText } from '../model/units.js';
+import { TOOL_VERSION } from '../model/version.js';
+import { PlanSpool } from '../plan/plan-spool.js';
+import { substitutedPlan } from '../plan/rest-periods.js';
+import { createSerializer } from '../queue/in-order.js';
+import { FURTHER_ROUNDS, RunQueue } from '../queue/run-queue.js';
+import type { FailureReport } from '../report/failure-report.js';
+import { createPartitionWriter } from '../write/partition-writer.js';
+import type { PartitionWriter, WriterContext } from '../write/writer.js';
+import { createZipWriter } from '../write/zip-writer.js';
+import { concludeRun } from './conclude-run.js';
+import type { RunEnd } from './conclude-run.js';
+import { CutDays } from './cut-days.js';
+import { downloadContext, downloadObject, memoryOf, rowsOfZip } from './download-object.js';
+import { memoryOfRest, RestDownloads } from './download-rest.js';
+import { MonthsFromDays } from './months-from-days.js';
+import { writable } from './open-lake.js';
+import { recordFailure, recordSettled, tellFailure } from './record-ends.js';
+import { AbsenceNotes } from './remember-absences.js';
+import type { Session } from './session.js';
+import { writeObjects } from './write-objects.js';
+
+export interface PlannedRun {
+  readonly plans: AsyncIterable<PartitionPlan>;
+  readonly totals: PlanTotals;
+  readonly report: FailureReport;
+  /** The report that is run again has a failure that cannot be read. */
+  readonly isCut: boolean;
+  /** Path under which the lake's data of this run lies, for the closing block. */
+  readonly dataPath: string;
+  /** How to read the result. */
+  readonly query: string | undefined;
+}
+
+/** A write also waits, for the disk and for its turn on the event loop: others work meanwhile. */
+const WRITERS_PER_CORE = 2;
+/** Their tables share the memory of the engine, and all of them one event loop. */
+const MOST_WRITERS = 8;
+
+/** What DuckDB may hold before it spills; its buffers come on top. */
+const ENGINE_MEMORY_BYTES = 300e6;
+
+export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
+  let ended: CryptodlError | undefined;
+  try {
+    await refuseFullDisk(session, run.totals);
+    await runAll(session, run);
+  } catch (error) {
+    ended = toCryptodlError(error);
+  }
+  let reportPath: string | undefined;
+  try {
+    reportPath = await run.report.close(ended === undefined);
+  } catch (error) {
+    ended ??= toCryptodlError(error);
+  }
+  return concludeRun(session, { ...run, ended, reportPath });
+}
+
+async function runAll(session: Session, run: PlannedRun): Promise<void> {
+  const folder = session.runFolder;
+  const cores = availableParallelism();
+  const engine = createEngine({
+    threads: cores,
+    memoryBytes: ENGINE_MEMORY_BYTES,
+    tempFolder: join(folder, 'spill'),
+  });
+  const writers = createWriters(session, engine, folder);
+  const download = downloadContext(session, folder);
+  const absences = new AbsenceNotes({
+    root: session.paths.root,
+    venue: session.venue.name,
+    nowMs: session.nowMs,
+  });
+  const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
+    session.observer.warn(message);
+  });
+  const months = new MonthsFromDays(session, (plan, object, error) =>
+    tellFailure(session, { report: run.report, absences }, plan, object, error),
+  );
+  const cutDays = new CutDays(session, absences);
+  const notes = { report: run.report, absences, months };
+  const queue = new RunQueue<ReceivedObject>(
+    {
+      prepare: (plan) => writers.of(plan).prepare(plan),
+      download: async (plan, { object }) => {
+        const arrived =
+          object.rest === undefined
+            ? await downloadObject(download, plan, object)
+            : await fromRest.download(plan.series, object, object.rest);
+        if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
+        return arrived;
+      },
+      together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
+      bytesOf: ({ series, object }) =>
+        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
+      write: (plan, received, missing) =>
+        writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
+      onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
+      onSettled: (plan, task) => recordSettled(session, notes, plan, task),
+      substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
+    },
+    {
+      downloads: session.concurrency.places,
+      writers: Math.min(WRITERS_PER_CORE * cores, MOST_WRITERS),
+      stop: session.stop,
+      refusal: session.deadline.refusal,
+      createSpool: () => new PlanSpool(join(folder, `deferred-${randomUUID()}.jsonl`)),
+      beforeRound: (round) => beforeRound(session, round),
+    },
+  );
+  session.concurrency.onChange = (places) => {
+    queue.setDownloads(places);
+  };
+  session.observer.start(run.totals, () => queue.inFlight);
+  const release = drain(session, engine);
+  const figures = tellFigures(session);
+  try {
+    try {
+      await queue.run(run.plans);
+      await takeDays(months, run.totals, (plans) => queue.run(plans));
+    } finally {
+      await months.tell();
+      await cutDays.tell();
+    }
+    await session.lock?.confirm();
+    await absences.write();
+  } finally {
+    figures.cancel();
+    release();
+    engine.close();
+    await writers.close();
+    // The run that has the lake now has a spool of this name.
+    if (session.lock?.isLost !== true) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The days of months whose monthly objects are broken or short. */
+async function takeDays(
+  months: MonthsFromDays,
+  totals: PlanTotals,
+  run: (plans: AsyncIterable<PartitionPlan>) => Promise<void>,
+): Promise<void> {
+  const plan = await months.plan();
+  if (plan === undefined) return;
+  for (const name of ['partitions', 'fetch', 'skip', 'absent', 'fetchBytes'] as const)
+    totals[name] += plan.totals[name];
+  try {
+    await run(months.begin(plan.spool.plans()));
+  } finally {
+    await plan.spool.close();
+  }
+}
+
+/** What an ended run may still take for the writes that are under way (mechanism B7). */
+const DRAIN_MS = 10_000;
+
+function drain({ stop, clock }: Session, engine: Engine): () => void {
+  let timer: Timer | undefined;
+  const begin = (): void => {
+    timer = clock.timer(DRAIN_MS, () => {
+      engine.interrupt();
+    });
+  };
+  stop.signal.addEventListener('abort', begin, { once: true });
+  return () => {
+    timer?.cancel();
+    stop.signal.removeEventListener('abort', begin);
+  };
+}
+
+const FIGURES_EVERY_MS = 10_000;
+
+/** How it goes on the wire, now and then, for programs. */
+function tellFigures({ clock, observer, network }: Session): Timer {
+  const timer = clock.timer(FIGURES_EVERY_MS, () => {
+    observer.event('network', network());
+    timer.restart();
+  });
+  return timer;
+}
+
+function createWriters(
+  session: Session,
+  engine: Engine,
+  tempFolder: string,
+): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
+  const { venue, paths, clock, lock } = session;
+  const context: WriterContext = {
+    venue,
+    paths,
+    tempFolder,
+    engine,
+    clock,
+    tool: TOOL_VERSION,
+    serialize: createSerializer(),
+    ...(lock === undefined ? {} : { lock }),
+    timed: session.times.timed,
+    takesShorter: session.options.revisions === 'take',
+    rowsOf: (zip, key) => rowsOfZip(zip, key, { tempFolder, signal: session.stop.signal }),
+  };
+  const converting = createPartitionWriter(context);
+  const keeping = createZipWriter(context);
+  return {
+    of: (plan) => (plan.settings.format === 'zip' ? keeping : converting),
+    close: async () => {
+      await Promise.all([keeping.close(), converting.close()]);
+    },
+  };
+}
+
+/** Longer each time: a host that was down for a moment gets it. */
+async function beforeRound(session: Session, round: number): Promise<void> {
+  const { baseDelayMs } = backoffOf(session.options);
+  session.observer.event('round', { round, of: FURTHER_ROUNDS });
+  // What is left, no other source has given: from now on it is waited for.
+  session.failover.isAhead = false;
+  const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
+  await session.times.pause(() => session.deadline.sleep(delayMs));
+}
+
+/** REST is asked only while the archive does not answer, and after the last round in any case. */
+async function substituted(
+  { failover, archiveAnswers }: Session,
+  plan: PartitionPlan,
+  hasRounds: boolean,
+): Promise<PartitionPlan | undefined> {
+  failover.isAhead = true;
+  const [task] = plan.tasks;
+  const isBack = hasRounds && task !== undefined && (await archiveAnswers(task.object.key));
+  return isBack ? undefined : substitutedPlan(plan);
+}
+
+// What is to come must fit, in the lake and in the spool.
+
+/** Parquet is about as large as the zips, CSV a few times larger. */
+const CSV_GROWTH = 4;
+/** A partition under way is in the spool as zip and as CSV. */
+const SPOOL_GROWTH = 8;
+
+/** Rejects with `disk-full`. */
+async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
+  if (totals.fetch === 0) return;
+  await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
+  const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);
+  const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * availableParallelism()) * SPOOL_GROWTH;
+  await refuseFull(session.paths.root, lakeBytes, '--out');
+  await refuseFull(session.runFolder, spoolBytes, '--temp-dir');
+}
+
+async function refuseFull(folder: string, neededBytes: number, flag: string): Promise<void> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  // Some network file systems do not tell: blocks is 0 there.
+  if (blocks === 0 || free >= neededBytes) return;
+  throw new CryptodlError(
+    'disk-full',
+    `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
+    {
+      hint: `make room, or choose another ${flag}`,
+    },
+  );
+}

@@ -1,0 +1,97 @@
+/** `cryptodl run FILE`: the jobs of a file, with their options, all of them looked at before the first begins. */
+import { typedLayer } from '../cli/option-layers.js';
+import type { Invocation } from '../cli/program.js';
+import { systemClock } from '../model/clock.js';
+import type { Clock } from '../model/clock.js';
+import { toCryptodlError, usage } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { Io } from '../model/io.js';
+import { readConfigFile } from '../options/config-file.js';
+import { jobsFile } from '../options/jobs-file.js';
+import type { JobEntry } from '../options/jobs-file.js';
+import { environmentLayer, resolveOptions } from '../options/resolve.js';
+import type { RawLayer, Resolved } from '../options/resolve.js';
+import { readSymbolFile } from '../select/read-lists.js';
+import type { PastFailures } from '../select/select-failures.js';
+import { askMetrics } from '../select/select-metrics.js';
+import { askSeries } from '../select/select-series.js';
+import { readPatterns } from '../select/symbol-patterns.js';
+import type { ReadList } from '../select/symbol-patterns.js';
+import { loadVenue } from '../source/venue.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+
+export interface Jobs {
+  /** Of the run as a whole. */
+  readonly resolved: Resolved;
+  readonly jobs: readonly Job[];
+}
+
+/** Throws usage errors for the file, and for every job that could not be understood when its turn comes. */
+export async function readJobs(invocation: Invocation, io: Io): Promise<Jobs> {
+  const path = invocation.operand ?? '';
+  if (path === '') throw usage('run needs a file with jobs', 'cryptodl run config/jobs.example.yaml');
+  const { jobs: entries, defaults } = jobsFile(
+    path,
+    await readConfigFile(path, 'run', 'config/jobs.example.yaml shows what a file of jobs looks like'),
+  );
+  const flags = typedLayer(invocation);
+  const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults]);
+  const jobs: Job[] = [];
+  for (const entry of chosen(entries, resolved.options.only, path)) {
+    const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
+    jobs.push({ ...entry, resolved: await checked(entry, layers) });
+  }
+  return { resolved, jobs };
+}
+
+async function checked({ verb, blame }: JobEntry, layers: readonly RawLayer[]): Promise<Resolved> {
+  try {
+    const resolved = resolveOptions(verb, layers);
+    await checkRequest(verb, resolved, { clock: systemClock, read: readSymbolFile });
+    return resolved;
+  } catch (error) {
+    throw blame(toCryptodlError(error));
+  }
+}
+
+function chosen(
+  entries: readonly JobEntry[],
+  only: readonly string[] | undefined,
+  path: string,
+): readonly JobEntry[] {
+  if (only === undefined) return entries;
+  const names = entries.map(({ name }) => name);
+  for (const name of only) {
+    if (names.includes(name)) continue;
+    const near = nearest(name, names) ?? names[0] ?? '';
+    throw usage(`--only: ${path} has no job "${name}", but ${names.join(', ')}`, didYouMean(name, names), {
+      flags: { only: [...new Set(only.map((one) => (one === name ? near : one)))].join(',') },
+    });
+  }
+  return entries.filter(({ name }) => only.includes(name));
+}
+
+/** One of the runs of `cryptodl run`, or of its report. */
+export interface Job {
+  readonly name: string;
+  readonly verb: 'vision' | 'metrics';
+  readonly resolved: Resolved;
+  /** Run exactly these once more. */
+  readonly failures?: PastFailures;
+  /** An error as one of this job. */
+  readonly blame: (error: CryptodlError) => CryptodlError;
+}
+
+// Whether a run can be understood: found out before anything is begun, by its options alone.
+
+/** Throws the usage error that the run would end with. What only archive, exchange or lake know is not looked at. */
+export async function checkRequest(
+  verb: 'vision' | 'metrics',
+  { options }: Resolved,
+  { clock, read }: { readonly clock: Clock; readonly read: ReadList },
+): Promise<void> {
+  const asking = { options, venue: loadVenue(), nowMs: options.now ?? clock.now() };
+  if (verb === 'metrics') askMetrics(asking);
+  else askSeries(asking);
+  if (options.symbols !== undefined) await readPatterns(options.symbols, read);
+}

@@ -1,0 +1,201 @@
+/** Months whose monthly object is broken or short, from their daily objects in the same run. */
+import { daysWithin, monthOf } from '../model/calendar.js';
+import type { CryptodlError, ErrorCode } from '../model/errors.js';
+import { seriesFolder } from '../lake/layout.js';
+import { appendManifest, readManifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import type { Outcome } from '../model/outcome.js';
+import type { Plan } from '../plan/plan.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { seriesName } from '../model/task.js';
+import type { AbsenceReason, ArchiveObject, PartitionPlan, Period } from '../model/task.js';
+import { countText } from '../model/units.js';
+import { hasDays } from '../source/keys.js';
+import { findDataset } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { lineAgain } from '../write/shorter.js';
+import { planRun } from './plan-run.js';
+import type { Session } from './session.js';
+
+/** What is wrong with an object itself. */
+const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'length-mismatch',
+  'body-damaged',
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+  'zip-broken',
+  'zip-unsupported',
+  'zip-bomb',
+  'header-unknown',
+  'row-malformed',
+  'rows-outside-period',
+  'symbol-mismatch',
+  'file-empty',
+]);
+
+/** No later request gets the object whole. */
+export function isBroken({ code }: CryptodlError): boolean {
+  return BROKEN.has(code);
+}
+
+/** The end of a monthly object that is not told yet, because its days may be better. */
+export interface DoubtfulMonth {
+  readonly plan: PartitionPlan;
+  readonly object: ArchiveObject;
+  /** Why it failed; undefined: it is written. */
+  readonly error?: CryptodlError;
+  /** Where a written one has no rows. */
+  readonly gaps?: ObjectLine['gaps'];
+  /** Tells its end as it is. */
+  readonly tell: () => Promise<void>;
+}
+
+interface Attempt extends DoubtfulMonth {
+  readonly emptyDays: readonly number[];
+  /** What the lake holds before and after the month cannot be the end of the series. */
+  readonly goesOn: { readonly before: boolean; readonly after: boolean };
+  /** Its days are asked for, and none of them is missing so far. */
+  isWhole: boolean;
+}
+
+type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
+
+type Places = Pick<Session, 'paths' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'>;
+
+export class MonthsFromDays {
+  readonly #session: Session;
+  readonly #onRefused: Refused;
+  #doubtful: DoubtfulMonth[] = [];
+  readonly #attempts = new Map<string, Attempt>();
+
+  /** `onRefused`: told of short months whose days were not asked for any more. */
+  constructor(session: Session, onRefused: Refused) {
+    this.#session = session;
+    this.#onRefused = onRefused;
+  }
+
+  /** False: the days cannot help, and its end is told at once. */
+  doubt(month: DoubtfulMonth): boolean {
+    const { plan, object, error, gaps } = month;
+    const mayHelp = error === undefined ? daysWithin(object.period, gaps).length > 0 : isBroken(error);
+    if (!mayHelp || !hasDays(specOf(this.#session, plan), plan, object)) return false;
+    this.#doubtful.push(month);
+    return true;
+  }
+
+  /** Undefined when no month is in doubt, and when nothing new may begin. */
+  async plan(): Promise<Plan | undefined> {
+    if (this.#session.deadline.refusal() !== undefined) return undefined;
+    const requests: SeriesRequest[] = [];
+    for (const month of this.#doubtful) {
+      const attempt = await attemptOf(this.#session, month);
+      if (attempt === undefined) continue;
+      this.#attempts.set(idOf(month.plan), attempt);
+      requests.push(requestOf(attempt));
+    }
+    if (requests.length === 0) return undefined;
+    return planRun(this.#session, { hasListing: true, requests });
+  }
+
+  /** The same plans; from each of them on its month counts as made good until something of it is missing. */
+  async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+    for await (const plan of plans) {
+      const attempt = this.#attempts.get(idOf(plan));
+      if (attempt !== undefined) attempt.isWhole = true;
+      yield plan;
+    }
+  }
+
+  failed(plan: PartitionPlan): void {
+    const attempt = this.#attempts.get(idOf(plan));
+    if (attempt !== undefined) attempt.isWhole = false;
+  }
+
+  absent(plan: PartitionPlan, { from }: Period, reason: AbsenceReason): void {
+    const attempt = this.#attempts.get(idOf(plan));
+    if (attempt === undefined || attempt.emptyDays.includes(from)) return;
+    const isOutside =
+      (reason === 'not-listed-yet' && !attempt.goesOn.before) ||
+      (reason === 'delisted' && !attempt.goesOn.after);
+    if (!isOutside) attempt.isWhole = false;
+  }
+
+  /** Tells the end of every month that was in doubt. */
+  async tell(): Promise<void> {
+    const doubtful = this.#doubtful;
+    this.#doubtful = [];
+    // What was cut short is not made good, and is asked for again by the next run.
+    const isOver = !this.#session.stop.signal.aborted;
+    const refusal = this.#session.deadline.refusal();
+    for (const month of doubtful) {
+      const attempt = this.#attempts.get(idOf(month.plan));
+      if (isOver && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
+      else if (isOver && refusal !== undefined && month.error === undefined)
+        await this.#onRefused(month.plan, month.object, refusal);
+      else {
+        if (isOver && month.error === undefined) await settle(this.#session, month);
+        await month.tell();
+      }
+    }
+    this.#attempts.clear();
+  }
+}
+
+function specOf({ venue }: Places, { series }: PartitionPlan): DatasetSpec | undefined {
+  return findDataset(venue, series.market, series.dataset);
+}
+
+/** Of one series, format and month: a day file has the day in its label. */
+function idOf({ series, settings, label }: PartitionPlan): string {
+  return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
+}
+
+/** Undefined where what is held is better than days: its new revision is broken. Whether a short month has better days is for their listing to say. */
+async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promise<Attempt | undefined> {
+  const { plan, object, error, gaps } = month;
+  const { period } = object;
+  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
+  const held = (await readManifest(folder))[plan.settings.format];
+  const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
+  const empty = error === undefined ? daysWithin(period, gaps) : [];
+  if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
+  const before = (held.first() ?? period.from) < period.from;
+  const after = (held.end() ?? period.to) > period.to;
+  return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
+}
+
+function requestOf({ plan, object, error, emptyDays: empty }: Attempt): SeriesRequest {
+  const { from, to } = object.period;
+  return {
+    series: plan.series,
+    settings: plan.settings,
+    cadences: ['daily'],
+    ranges: [{ from, to }],
+    exact: true,
+    rewrites: 'when-days-have-more',
+    ...(error === undefined ? { emptyDays: empty } : {}),
+  };
+}
+
+async function tellTaken(session: Places, { plan, object, error, emptyDays: empty }: Attempt): Promise<void> {
+  const why =
+    error === undefined
+      ? `its monthly object has no row of ${countText(empty.length, 'day')}`
+      : `${object.key}: ${error.message}`;
+  const skipped: Outcome = { kind: 'skipped' };
+  await session.tell(plan, object, skipped);
+  session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
+}
+
+/** Later runs leave the short month alone: the archive has no better days. Rejects with `locked` like a commit. */
+async function settle({ paths, venue, lock }: Places, { plan, object }: DoubtfulMonth): Promise<void> {
+  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
+  await lock?.confirm();
+  const held = (await readManifest(folder))[plan.settings.format];
+  const line = held.ofMonth(monthOf(object.period.from));
+  if (line?.daysPending !== true) return;
+  const { daysPending: _, ...settled } = lineAgain(held, line);
+  await appendManifest(folder, [settled]);
+}

@@ -1,0 +1,112 @@
+/** Where the failures of a run are written. */
+import { dirname, join, resolve } from 'node:path';
+import { lakePaths } from '../lake/layout.js';
+import { TOOL_VERSION } from '../model/version.js';
+import type { Options } from '../options/flags.js';
+import type { RawValues, Resolved } from '../options/resolve.js';
+import { createFailureReport } from '../report/failure-report.js';
+import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
+import type { CutLine } from '../report/read-failure-report.js';
+import { partialPath, refuseBadFolder, refuseBadPlace } from '../report/report-file.js';
+import type { ReportFileOptions } from '../report/report-file.js';
+import type { PastFailures } from '../select/select-failures.js';
+import { absolutePath } from '../text/paths.js';
+import type { Session } from './session.js';
+
+/** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */
+export function openReport(
+  session: Session,
+  { resolved, verb, failures: past, shareReport }: Reporting,
+): FailureReport {
+  const header = headerOf(session, { ...past?.options, ...resolved.texts }, verb);
+  if (shareReport !== undefined) return shareReport(header);
+  const { failures } = session.options;
+  const own = join(session.paths.failures, reportName(verb, session.clock.now()));
+  return createFailureReport({
+    header,
+    ...destination({ failures, earlier: past?.file, own }),
+    ...(past?.cut === undefined ? {} : { cutLine: past.cut.text }),
+  });
+}
+
+interface Destination {
+  /** --failures */
+  readonly failures: string | undefined;
+  /** The report that is run again. */
+  readonly earlier: string | undefined;
+  /** Beside those of other runs. */
+  readonly own: string;
+}
+
+function destination({
+  failures,
+  earlier,
+  own,
+}: Destination): Pick<ReportFileOptions, 'path' | 'mode' | 'copyPath'> {
+  if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
+    return { path: earlier, mode: 'replace' };
+  return failures === undefined
+    ? { path: own, mode: 'new' }
+    : { path: failures, mode: 'overwrite', copyPath: own };
+}
+
+/** Throws the usage error of a place that no report may be written to; `folder` has the reports of runs without --failures. */
+export async function refuseBadReport(
+  failures: string | undefined,
+  earlier: string | undefined,
+  folder: string,
+): Promise<void> {
+  const { path, mode } = destination({ failures, earlier, own: '' });
+  if (mode === 'new') return refuseBadFolder(folder);
+  await refuseBadPlace(path);
+  if (mode === 'replace') await refuseBadPlace(partialPath(path));
+}
+
+interface Reporting {
+  readonly resolved: Resolved;
+  readonly verb: RunHeader['verb'];
+  readonly failures?: PastFailures;
+  readonly shareReport?: ShareReport;
+}
+
+/** Where the runs of one command write theirs together. */
+export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): ReportFileOptions {
+  const { root, failures } = lakePaths(absolutePath(options.out, home));
+  const at = new Date(nowMs).toISOString();
+  const own = join(failures, reportName('run', nowMs));
+  return {
+    header: { verb: 'run', tool: TOOL_VERSION, at, options: { out: [root] } },
+    ...destination({ failures: options.failures, earlier, own }),
+    ...(cut === undefined ? {} : { cutLine: cut.text }),
+  };
+}
+
+interface Sharing {
+  readonly options: Pick<Options, 'out' | 'failures'>;
+  readonly home: string | undefined;
+  /** The report that this one takes the place of. */
+  readonly earlier: string | undefined;
+  /** Its last line, when it was not written to its end. */
+  readonly cut: CutLine | undefined;
+  readonly nowMs: number;
+}
+
+/** `vision-20261121T070000Z.jsonl` */
+function reportName(verb: string, nowMs: number): string {
+  return `${verb}-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')}.jsonl`;
+}
+
+function headerOf(
+  session: Session,
+  texts: PastFailures['options'] | RawValues,
+  verb: RunHeader['verb'],
+): RunHeader {
+  // Reports are passed on; a proxy is nobody else's business, and may hold a password, like an address that is pinged.
+  const told = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
+  const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
+  // Places, whatever the next working directory is.
+  options['out'] = [session.paths.root];
+  if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
+  if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];
+  return { verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
+}

@@ -1,0 +1,107 @@
+/** `cryptodl retry FILE`: what a failure report says is to be run again, and with which options. */
+import { CryptodlError, usage } from '../model/errors.js';
+import { defaultOf, flagsOf } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
+import { resolveOptions } from '../options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../options/resolve.js';
+import { readFailureReport } from '../report/read-failure-report.js';
+import type { ReadReport } from '../report/read-failure-report.js';
+import { carriedOptions } from '../select/select-failures.js';
+import type { PastFailures } from '../select/select-failures.js';
+import type { RunVerb } from '../select/selection.js';
+import { shownPath } from '../text/paths.js';
+import type { Job } from './jobs.js';
+
+interface PastRun {
+  readonly verb: RunVerb;
+  readonly resolved: Resolved;
+  readonly failures: PastFailures;
+  /** An error as one of a retry. */
+  readonly blame: Job['blame'];
+}
+
+export function readReport(operand: string): Promise<ReadReport> {
+  if (operand === '')
+    throw usage('retry needs the failure report of a run', 'cryptodl retry data/failures/vision-….jsonl');
+  return readFailureReport(operand);
+}
+
+type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
+  readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
+};
+
+/** `layers`: what is said now; the report says the rest. */
+export function pastRun(path: string, past: Past, layers: readonly RawLayer[]): PastRun {
+  const { file, header, entries, cut } = past;
+  const { options } = header;
+  const verb = verbOf(past);
+  const told: RawLayer = {
+    origin: 'failure report',
+    values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
+    nameOf: (name) => `${path}: ${name}`,
+  };
+  const [flags, ...others] = layers;
+  // Where the lake is, the report knows better than an environment made for another one.
+  const ordered = [...(flags === undefined ? [] : [flags]), only(told, ['out', 'temp-dir']), ...others, told];
+  const resolved = resolveOptions('retry', ordered);
+  const places = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
+  return {
+    verb,
+    resolved,
+    blame: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...places]),
+    failures: { path, file, entries, cut, options },
+  };
+}
+
+/** The report of several jobs: each with its own failures and options. */
+export function pastJobs(path: string, report: ReadReport, layers: readonly RawLayer[]): Job[] {
+  const { file } = report;
+  return report.jobs.flatMap(({ job: name, verb, options }) => {
+    const entries = report.entries.filter(({ job }) => job === name);
+    if (entries.length === 0) return [];
+    const past = { file, header: { verb, options }, entries, cut: undefined };
+    const run = pastRun(path, past, layers);
+    return [{ ...run, name, verb, blame: (error) => ofJob(name, run.blame(error)) }];
+  });
+}
+
+/** Reports of earlier versions say `retry` once they were retried. */
+function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb {
+  const { verb } = header;
+  if (verb === 'vision' || verb === 'metrics' || verb === 'repair') return verb;
+  return entries.some(({ key }) => key.startsWith('rest/')) ? 'metrics' : 'vision';
+}
+
+/** `retry` uses the settings of the report and has no flags for them, so the suggestion is to continue the lake. */
+function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlError {
+  const named = Object.keys(error.correction?.flags ?? {});
+  const known = new Set<string>(flagsOf('retry'));
+  if (named.every((name) => known.has(name))) return error;
+  return new CryptodlError(error.code, error.message, {
+    cause: error,
+    hint: 'the report has other settings than the lake; to fetch what is missing with the settings of the lake:',
+    correction: { command: continuing },
+  });
+}
+
+function ofJob(name: string, { code, message, hint, cause }: CryptodlError): CryptodlError {
+  return new CryptodlError(code, `job ${name}: ${message}`, {
+    cause,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** What came from REST is run again at its pace. */
+function paceOfMetrics(): RawValues {
+  const names = ['concurrency', 'retry-preset'] as const;
+  return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));
+}
+
+function only(layer: RawLayer, names: readonly FlagName[]): RawLayer {
+  return {
+    ...layer,
+    values: Object.fromEntries(
+      names.flatMap((name) => (layer.values[name] === undefined ? [] : [[name, layer.values[name]]])),
+    ),
+  };
+}

@@ -1,0 +1,109 @@
+/** `--ping`: tells an address that watches over runs how this one goes. */
+import { mapWireError } from '../http/transport/error-map.js';
+import { createPools } from '../http/transport/pool.js';
+import type { Pools } from '../http/transport/pool.js';
+import { authoritiesOf } from '../http/transport/sockets.js';
+import { USER_AGENT } from '../http/transport/transport.js';
+import type { Clock } from '../model/clock.js';
+import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { durationText } from '../model/units.js';
+import { proxiesOf } from '../options/environment.js';
+import type { Surroundings } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
+
+/** An end is not held up for long by whoever only watches. */
+const TIMEOUT_MS = 5000;
+
+export interface PingsOptions {
+  readonly url: string;
+  readonly options: Options;
+  readonly surroundings: Surroundings;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+}
+
+/** Tells the beginning, which holds up nothing, and then the end. A ping that fails is one warning. */
+export class Pings {
+  readonly #options: PingsOptions;
+  readonly #pools: Pools;
+  readonly #started: Promise<void>;
+  #hasWarned = false;
+
+  /** Throws a usage error for a --ca-file that cannot be read. */
+  constructor(options: PingsOptions) {
+    this.#options = options;
+    const { options: flags, surroundings, clock } = options;
+    this.#pools = createPools({
+      connections: 1,
+      keepAliveMs: flags['keep-alive'],
+      connectTimeoutMs: flags['connect-timeout'],
+      http2: false,
+      authorities: authoritiesOf(flags['ca-file']),
+      proxies: proxiesOf(flags.proxy, surroundings),
+      clock,
+    });
+    this.#started = this.#tell('/start');
+  }
+
+  /** Resolves when the end was told, or could not be. */
+  async end(code: ExitCode): Promise<void> {
+    await this.#started;
+    await this.#tell(code === 0 ? '' : '/fail');
+    await this.#pools.close();
+  }
+
+  async #tell(what: string): Promise<void> {
+    const { url, clock, warn } = this.#options;
+    try {
+      await ping({ pools: this.#pools, clock, timeoutMs: TIMEOUT_MS }, addressOf(url, what));
+    } catch (error) {
+      if (!this.#hasWarned) warn(`--ping: ${toCryptodlError(error).message}`);
+      this.#hasWarned = true;
+    }
+  }
+}
+
+/** The query stays behind the path: `…/uuid/fail?rid=1`. */
+function addressOf(text: string, what: string): string {
+  const url = new URL(text);
+  if (what !== '') url.pathname = url.pathname.replace(/\/*$/, what);
+  return url.href;
+}
+
+// One GET of an address that watches over runs (healthchecks.io): no limit, no retry, no body.
+
+export interface PingOptions {
+  readonly pools: Pools;
+  readonly clock: Pick<Clock, 'timer'>;
+  readonly timeoutMs: number;
+}
+
+/** Resolves with any 2xx; rejects with a typed error that names the host only: the path may be a secret. */
+export async function ping({ pools, clock, timeoutMs }: PingOptions, url: string): Promise<void> {
+  const { origin, pathname, search, host } = new URL(url);
+  const stop = new AbortController();
+  const timer = clock.timer(timeoutMs, () => {
+    stop.abort(new CryptodlError('total-timeout', `${host}: no answer within ${durationText(timeoutMs)}`));
+  });
+  try {
+    const { statusCode, body } = await pools.of(origin).request({
+      origin,
+      path: pathname + search,
+      method: 'GET',
+      headers: { 'user-agent': USER_AGENT },
+      signal: stop.signal,
+    });
+    await body.dump();
+    // undici gives no final status below 200.
+    if (statusCode > 299) throw new CryptodlError('http-refused', `${host} answered ${statusCode}`);
+  } catch (error) {
+    throw mapWireError(
+      error instanceof Error ? error : new Error(String(error)),
+      origin,
+      pools.proxyOf(origin),
+    );
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,229 @@
+/** What a run was told to be absent, and what failed, goes into the manifests, so that it is known why. */
+import { join } from 'node:path';
+import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
+import type { CryptodlError, ErrorCode } from '../model/errors.js';
+import { isDue, isRestDue } from '../lake/absences.js';
+import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
+import { folderInside } from '../lake/inside.js';
+import { MANIFEST, seriesFolder } from '../lake/layout.js';
+import { appendManifest, readManifest } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import { fileSize } from '../lake/publish.js';
+import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
+import { TOOL_VERSION } from '../model/version.js';
+
+/** The published bytes or their sidecar are wrong: each later request of the same revision fails the same way. */
+const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'sidecar-stale',
+  'zip-broken',
+  'zip-unsupported',
+  'zip-bomb',
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+  'rows-outside-period',
+  'month-incomplete',
+]);
+
+export interface AbsenceContext {
+  readonly root: string;
+  readonly venue: string;
+  /** What "now" means for this run. */
+  readonly nowMs: number;
+}
+
+/** Periods one after the other, by the number of their day or month. */
+interface Stretch {
+  readonly cadence: Cadence;
+  readonly reason: AbsenceReason;
+  /** It is there, but could not be had. */
+  readonly failed?: ErrorCode;
+  /** Of one period only. */
+  readonly refused?: RefusedRevision;
+  readonly hasAskedRest: boolean;
+  /** It is held, and lacks rows. */
+  readonly isKept: boolean;
+  readonly from: number;
+  to: number;
+}
+
+interface Found {
+  /** The first day for which the reason holds, which may not be among the periods that were asked for. */
+  readonly since?: number | undefined;
+  readonly hasAskedRest?: boolean;
+}
+
+export class AbsenceNotes {
+  readonly #context: AbsenceContext;
+  readonly #bySeries = new Map<string, Stretch[]>();
+
+  constructor(context: AbsenceContext) {
+    this.#context = context;
+  }
+
+  note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
+    const { since = period.from, hasAskedRest = false } = found;
+    const { cadence, from } = period;
+    const stretches = this.#stretchesOf(series);
+    const numberOf = (day: number): number => (cadence === 'daily' ? day : monthOf(day));
+    const [first, own] = [numberOf(Math.min(since, from)), numberOf(from)];
+    // Coverage takes a delisted series to be over from its first absent day on; what is late is remembered day by day.
+    const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
+    for (let at = first; at <= own; at += step) {
+      // REST is asked for the wanted period only.
+      const isAsked = hasAskedRest && at === own;
+      const isOf = (stretch: Stretch): boolean =>
+        stretch.cadence === cadence && stretch.reason === reason && stretch.failed === undefined;
+      const isTold = (stretch: Stretch): boolean =>
+        isOf(stretch) && stretch.from <= at && at < stretch.to && (stretch.hasAskedRest || !isAsked);
+      const last = stretches.at(-1);
+      if (stretches.some(isTold)) continue;
+      const goesOn = last !== undefined && isOf(last) && last.hasAskedRest === isAsked;
+      if (goesOn && !last.isKept && last.to === at) last.to = at + 1;
+      else stretches.push({ cadence, reason, hasAskedRest: isAsked, isKept: false, from: at, to: at + 1 });
+    }
+  }
+
+  /** Of a held period that lacks rows REST had no more than is held. */
+  noteKept(series: Series, { cadence, from }: Period): void {
+    const at = cadence === 'daily' ? from : monthOf(from);
+    const stretch = {
+      cadence,
+      reason: 'hole',
+      hasAskedRest: true,
+      isKept: true,
+      from: at,
+      to: at + 1,
+    } as const;
+    this.#stretchesOf(series).push(stretch);
+  }
+
+  /** It is in the archive, but could not be had. `isVerified`: the bytes are those of the listed ETag. */
+  noteFailure(
+    { series, format, isVerified }: { series: Series; format: Format; isVerified: boolean },
+    object: ArchiveObject,
+    { code }: CryptodlError,
+  ): void {
+    // The run ended before the object was asked for: that says nothing about the object.
+    if (code === 'time-over') return;
+    const { cadence, from } = object.period;
+    const at = cadence === 'daily' ? from : monthOf(from);
+    const stretches = this.#stretchesOf(series);
+    const last = stretches.at(-1);
+    const refused = isVerified && LASTING.has(code) ? refusedRevision(format, object) : undefined;
+    const isNext = last?.failed === code && last.cadence === cadence && last.to === at;
+    if (isNext && refused === undefined && last.refused === undefined) last.to = at + 1;
+    else
+      stretches.push({
+        cadence,
+        reason: 'hole',
+        failed: code,
+        ...(refused === undefined ? {} : { refused }),
+        hasAskedRest: false,
+        isKept: false,
+        from: at,
+        to: at + 1,
+      });
+  }
+
+  #stretchesOf(series: Series): Stretch[] {
+    const folder = seriesFolder(this.#context.venue, series);
+    const stretches = this.#bySeries.get(folder) ?? [];
+    this.#bySeries.set(folder, stretches);
+    return stretches;
+  }
+
+  /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */
+  async write(): Promise<void> {
+    for (const [name, stretches] of this.#bySeries) {
+      const folder = await folderInside(this.#context.root, name);
+      if ((await fileSize(join(folder, MANIFEST))) === undefined) continue;
+      const manifest = await readManifest(folder);
+      const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));
+      if (lines.length > 0) await appendManifest(folder, lines);
+    }
+    this.#bySeries.clear();
+  }
+
+  /** Only what is news: another reason, or asked again when it was due. */
+  #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
+    const { cadence, reason, failed, refused, isKept } = stretch;
+    const { nowMs } = this.#context;
+    const at = new Date(nowMs).toISOString();
+    const lines: { line: AbsentLine; end: number }[] = [];
+    for (let number = stretch.from; number < stretch.to; number += 1) {
+      const period = cadence === 'daily' ? dayPeriod(number) : monthPeriod(number);
+      const before = manifest.absences.of(period);
+      const isNews =
+        failed === undefined
+          ? isAbsenceNews(before, stretch, nowMs)
+          : isFailureNews(manifest.absences, period, stretch);
+      if (!isNews || (refused === undefined && isKept !== isHeld(manifest, period))) continue;
+      const asked = before?.reason === reason ? before.asked + 1 : 1;
+      const text = periodText(period);
+      const rest = restOf(before, stretch, at);
+      const facts = {
+        v: 1,
+        kind: 'absent',
+        cadence,
+        reason,
+        ...(failed === undefined ? {} : { failed }),
+        ...(refused === undefined ? {} : { refused }),
+        asked,
+        at,
+        ...rest,
+        tool: TOOL_VERSION,
+      } as const;
+      const last = lines.at(-1);
+      if (last?.end === number && isSame(last.line, facts))
+        lines[lines.length - 1] = { line: { ...last.line, last: text }, end: number + 1 };
+      else lines.push({ line: { ...facts, first: text, last: text }, end: number + 1 });
+    }
+    return lines.map(({ line }) => line);
+  }
+}
+
+/** Undefined where the listing did not tell the state of the object and of its sidecar. */
+function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): RefusedRevision | undefined {
+  if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
+  return { format, etag, sidecarEtag };
+}
+
+function isFailureNews(absences: Absences, period: Period, { failed, refused }: Stretch): boolean {
+  if (refused === undefined) return absences.failureOf(period) !== failed;
+  const { format, ...revision } = refused;
+  const before = absences.refusalOf(format, { key: '', period, ...revision });
+  return before === undefined || before.failed !== failed || before.tool !== TOOL_VERSION;
+}
+
+function isAbsenceNews(
+  before: Absence | undefined,
+  { reason, hasAskedRest }: Stretch,
+  nowMs: number,
+): boolean {
+  if (before?.reason !== reason || isDue(before, nowMs)) return true;
+  return hasAskedRest && isRestDue(before, nowMs);
+}
+
+/** What is remembered of REST stays when only the archive was asked. */
+function restOf(
+  before: Absence | undefined,
+  { hasAskedRest }: Stretch,
+  at: string,
+): Pick<AbsentLine, 'rest'> {
+  const { rest } = before ?? {};
+  if (hasAskedRest) return { rest: { asked: (rest?.asked ?? 0) + 1, at } };
+  return rest === undefined ? {} : { rest: { asked: rest.asked, at: new Date(rest.atMs).toISOString() } };
+}
+
+function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
+  return a.asked === b.asked && a.rest?.asked === b.rest?.asked && a.rest?.at === b.rest?.at;
+}
+
+function isHeld(manifest: Manifest, { cadence, from }: Period): boolean {
+  return (['parquet', 'csv', 'zip'] as const).some((format) => {
+    const month = manifest[format].ofMonth(monthOf(from));
+    return month !== undefined || (cadence === 'daily' && manifest[format].ofDay(from) !== undefined);
+  });
+}

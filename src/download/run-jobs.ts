@@ -1,0 +1,219 @@
+/** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
+import { readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { complain } from '../cli/print-error.js';
+import type { Typed } from '../cli/print-error.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import type { Signalled } from '../cli/watch-signals.js';
+import { systemClock } from '../model/clock.js';
+import { errnoOf, toCryptodlError } from '../model/errors.js';
+import { exitCodeOfJobs } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { Common } from '../model/shared-resources.js';
+import { homeOf, surroundingsOf } from '../options/environment.js';
+import type { Resolved } from '../options/resolve.js';
+import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
+import type { EndedJob } from '../report/closing-block.js';
+import { createJobsReport } from '../report/failure-report.js';
+import type { JobsReport } from '../report/failure-report.js';
+import type { Log } from '../report/log.js';
+import { sumOfFailed } from '../report/next-step.js';
+import type { ReadReport } from '../report/read-failure-report.js';
+import { endedBySignals, readSymbolFile } from '../select/read-lists.js';
+import { cutWarning } from '../select/select-failures.js';
+import { absolutePath, shownPath } from '../text/paths.js';
+import { peakMemoryBytes } from './conclude-run.js';
+import { openLogOf, openReporter, tellRun } from './download.js';
+import type { Told } from './download.js';
+import type { Job } from './jobs.js';
+import { refuseBadReport, sharedReport } from './open-report.js';
+
+export interface JobsRun {
+  readonly jobs: readonly Job[];
+  /** Of the run as a whole. */
+  readonly resolved: Resolved;
+  /** The report that is run again. */
+  readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+interface Ended {
+  readonly job: Job;
+  /** Undefined for a job whose turn did not come. */
+  readonly told: Told | undefined;
+}
+
+interface Shared {
+  readonly io: Io;
+  readonly typed: Typed;
+  readonly log: Log;
+  readonly report: JobsReport;
+  readonly signals: ReturnType<typeof watchSignals>;
+  /** Of jobs side by side. */
+  readonly common: Common | undefined;
+}
+
+/** A job that ends early does not keep the others from their turn; a signal does. */
+export async function runJobs(request: JobsRun): Promise<ExitCode> {
+  const { jobs, earlier, io, typed } = request;
+  const { options } = request.resolved;
+  const home = homeOf(io.environment);
+  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
+  const shared = sharedReport(where);
+  await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
+  const ended: Ended[] = [];
+  const isWhole = (): boolean =>
+    ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
+  const report = createJobsReport(shared, isWhole);
+  const log = openLogOf(options, io);
+  const signals = watchSignals(io);
+  try {
+    const most = options['dry-run'] === true ? 1 : options.jobs;
+    const common = most > 1 ? new Common(signals.signal) : undefined;
+    const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
+    await sideBySide(lakes, most, async (index) => {
+      const job = jobs[index];
+      if (job === undefined) return;
+      const isOver = signals.signal.aborted;
+      const told = isOver ? undefined : await runJob(job, { io, typed, log, report, signals, common });
+      ended[index] = { job, told };
+    });
+    const reportPath = options['dry-run'] === true ? undefined : await report.close();
+    const elapsedMs = systemClock.monotonic() - io.startedAt;
+    return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
+  } catch (error) {
+    return complain(toCryptodlError(error), typed);
+  } finally {
+    signals.release();
+    log.close();
+  }
+}
+
+/** One lake has one run at a time. */
+function lakeOf(out: string, home: string | undefined): string {
+  return realPathOf(absolutePath(out, home));
+}
+
+/** The path without links. Of a folder that is not there yet, the path that it will have. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    // A folder that cannot be used is told where it is opened.
+    if (errnoOf(error) !== 'ENOENT') return path;
+  }
+  const folder = realPathOf(dirname(path));
+  const named = join(folder, basename(path));
+  const target = targetOf(named);
+  if (target === undefined) return named;
+  // The kernel follows a link before the `..` behind it, so the text is not shortened.
+  return realPathOf(isAbsolute(target) ? target : `${folder}/${target}`);
+}
+
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
+  } catch {
+    // It is no link.
+    return undefined;
+  }
+}
+
+/** So many at once in their order, and those of one lake one after the other. */
+async function sideBySide(
+  lakes: readonly string[],
+  most: number,
+  act: (index: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...lakes.keys()];
+  const busy = new Set<string>();
+  const work = async (): Promise<void> => {
+    for (;;) {
+      // A lake that is busy now goes on with the job that ends there.
+      const at = waiting.findIndex((index) => !busy.has(lakes[index] ?? ''));
+      const [index] = at < 0 ? [] : waiting.splice(at, 1);
+      if (index === undefined) return;
+      const lake = lakes[index] ?? '';
+      busy.add(lake);
+      try {
+        await act(index);
+      } finally {
+        busy.delete(lake);
+      }
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(most, lakes.length) }, work));
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+async function runJob(job: Job, { io, typed, log, report, signals, common }: Shared): Promise<Told> {
+  const { name, verb, resolved, failures, blame } = job;
+  const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
+  const isBeside = common !== undefined;
+  const reporter = openReporter(resolved.options, { io, log: ofJob, job: name, isBeside });
+  const request = {
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    read: endedBySignals(io, readSymbolFile),
+    observer: reporter,
+    clock: systemClock,
+    signal: signals.signal,
+    verb,
+    shareReport: report.ofJob({ job: name, verb }),
+    ...(failures === undefined ? {} : { failures }),
+    ...(common === undefined ? {} : { common }),
+  };
+  try {
+    return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job, blame });
+  } finally {
+    reporter.close();
+  }
+}
+
+interface End {
+  readonly ended: readonly Ended[];
+  readonly reportPath: string | undefined;
+  readonly elapsedMs: number;
+  readonly log: Log;
+  readonly signal: Signalled;
+}
+
+function conclude(
+  { resolved, earlier, io }: JobsRun,
+  { ended, reportPath, elapsedMs, log, signal }: End,
+): ExitCode {
+  const { options } = resolved;
+  const untold = earlier?.cut === undefined ? [] : [3 as const];
+  const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...untold];
+  const exitCode = exitCodeOfJobs(codes, signal);
+  if (options['dry-run'] === true) return exitCode;
+  const jobs = ended.map(asEnded);
+  const hasFailed = sumOfOutcomes(jobs).failed > 0;
+  const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
+  const reporter = openReporter(options, { io, log });
+  const failed = sumOfFailed(ended.flatMap(({ told }) => told?.end?.tally ?? []));
+  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed });
+  if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
+  reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
+  reporter.event('summary', {
+    jobs: ended.map(({ job, told }) => ({
+      job: job.name,
+      verb: job.verb,
+      outcomes: told?.end?.tally.outcomes ?? null,
+      exitCode: told?.exitCode ?? null,
+    })),
+    outcomes: sumOfOutcomes(jobs),
+    failures: hasFailed ? (reportPath ?? null) : null,
+    elapsedMs: Math.round(elapsedMs),
+    peakMemoryBytes: peakMemoryBytes(),
+    exitCode,
+  });
+  return exitCode;
+}
+
+function asEnded({ job, told }: Ended): EndedJob {
+  const { tally, undone = 0 } = told?.end ?? {};
+  return { name: job.name, exitCode: told?.exitCode, outcomes: tally?.outcomes, undone };
+}

@@ -1,0 +1,231 @@
+/** A whole run: what is wanted, what there is, the work, its end. The command line and the library are its users. */
+import type { Clock } from '../model/clock.js';
+import { usage } from '../model/errors.js';
+import type { Fetch } from '../http/fetch.js';
+import type { Announcement, Observer } from '../model/observer.js';
+import type { Resolved } from '../options/resolve.js';
+import type { Surroundings } from '../options/environment.js';
+import type { TaskOutcome } from '../model/outcome.js';
+import type { Plan } from '../plan/plan.js';
+import type { ReadList } from '../select/symbol-patterns.js';
+import type { ShareReport } from '../report/failure-report.js';
+import { StageTimes } from '../report/stage-times.js';
+import { shownPath } from '../text/paths.js';
+import type { PartitionPlan } from '../model/task.js';
+import { durationText } from '../model/units.js';
+import type { Common } from '../model/shared-resources.js';
+import type { RunEnd } from './conclude-run.js';
+import { requestNotes } from '../select/describe-selection.js';
+import { limitedBuckets } from '../http/limits.js';
+import { openLake } from './open-lake.js';
+import { openReport, refuseBadReport } from './open-report.js';
+import { OutcomeChannel } from './outcome-channel.js';
+import { planRun, refuseLargePlan } from './plan-run.js';
+import { refuseAllEnded } from '../select/select-datasets.js';
+import type { openSession, Session } from './session.js';
+import { wantFailures } from '../select/select-failures.js';
+import type { PastFailures } from '../select/select-failures.js';
+import type { RunVerb, Wanted } from '../select/selection.js';
+
+export interface RunRequest {
+  readonly resolved: Resolved;
+  readonly surroundings: Surroundings;
+  readonly read: ReadList;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  /** Ends the run: what is committed stays, the rest is told as not done. */
+  readonly signal: AbortSignal;
+  /** What the options are flags of; of a failure report, that of its run. */
+  readonly verb: RunVerb;
+  /** When the command began, on the monotonic clock; when the run begins when nothing is said. */
+  readonly startedAt?: number;
+  /** One attempt on the wire; through sockets when nothing is said. */
+  readonly wire?: Fetch;
+  /** With the other jobs of the process. */
+  readonly common?: Common;
+  /** For a run that shares its report with others; its own when nothing is said. */
+  readonly shareReport?: ShareReport;
+  /** Run exactly these once more; without them the options say what is wanted. */
+  readonly failures?: PastFailures;
+  /** Run exactly these; without them the options say what is wanted. */
+  readonly wanted?: (session: Session) => Wanted;
+}
+
+export interface Run extends AsyncIterable<TaskOutcome> {
+  /** Runs to the end; outcomes that nobody reads by then are let go. Rejects when there was nothing that could be begun. */
+  end(): Promise<RunEnd>;
+}
+
+/** Begins when somebody asks for the first outcome, or for the end. Leaving the iteration ends the run. */
+export function startRun(request: RunRequest): Run {
+  const channel = new OutcomeChannel();
+  const stop = new AbortController();
+  let end: Promise<RunEnd> | undefined;
+  let isRead = false;
+  let isOver = false;
+  const begin = (): Promise<RunEnd> => {
+    if (end !== undefined) return end;
+    end = work(request, channel, stop).finally(() => {
+      channel.end();
+    });
+    // Told by whoever waits for it.
+    end.catch(() => undefined);
+    return end;
+  };
+  return {
+    end: () => {
+      if (isRead) channel.unbound();
+      else channel.discard();
+      isOver ||= !isRead;
+      return begin();
+    },
+    async *[Symbol.asyncIterator]() {
+      if (isRead) throw usage('the outcomes of a run can be read only once');
+      if (isOver) throw usage('the outcomes of this run were let go: read them before you ask for its end');
+      isRead = true;
+      const ended = begin();
+      let isComplete = false;
+      try {
+        yield* channel.read();
+        isComplete = true;
+      } finally {
+        if (!isComplete) stop.abort();
+        channel.discard();
+        if (isComplete) await ended;
+        else await ended.catch(() => undefined);
+      }
+    },
+  };
+}
+
+async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
+  const signal = AbortSignal.any([request.signal, stop.signal]);
+  const times = new StageTimes(request.clock, request.startedAt);
+  await times.pause(() => beginLater(request, signal));
+  const session = await sessionOf({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
+  try {
+    await session.refuseBanned(request.verb);
+    return await workIn(session, request);
+  } catch (error) {
+    throw session.deadline.asEarlyEnd(error);
+  } finally {
+    await session.close();
+  }
+}
+
+/** --jitter: runs of many machines do not all begin in the same second. */
+async function beginLater({ resolved, clock, observer }: RunRequest, signal: AbortSignal): Promise<void> {
+  const { jitter = 0 } = resolved.options;
+  if (jitter === 0) return;
+  const delayMs = Math.floor(clock.random() * jitter);
+  observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitter)})`);
+  await clock.sleep(delayMs, signal);
+}
+
+async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
+  if (request.verb === 'repair' && request.failures === undefined) {
+    // What is wrong with a lake can only be told while nobody else writes it.
+    await refuseBadReport(session.options.failures, undefined, session.paths.failures);
+    return locked(session, 'repair', async (open) => execute(open, request, await want(open, request)));
+  }
+  const wanted = await want(session, request);
+  await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
+  await waitUntilPublished(session, wanted);
+  return locked(session, wanted.verb, (open) => execute(open, request, wanted));
+}
+
+async function locked<T>(
+  session: Session,
+  verb: Wanted['verb'],
+  act: (session: Session) => Promise<T>,
+): Promise<T> {
+  const { lock } = await openLake(session, `cryptodl ${verb}`);
+  try {
+    return await act({ ...session, lock });
+  } finally {
+    await lock.release();
+  }
+}
+
+async function execute(session: Session, request: RunRequest, wanted: Wanted): Promise<RunEnd> {
+  const plan = await planRun(session, wanted);
+  try {
+    refuseAllEnded(session.venue, wanted.ended, plan.totals);
+    refuseLargePlan(session, plan);
+    session.observer.announce(announcement(session, wanted, plan));
+    const report = openReport(session, request);
+    const { totals, spool } = plan;
+    session.deadline.beginWork();
+    session.times.beginWork();
+    // Before anything is fetched, and only where rows will be converted.
+    if (totals.fetch > 0 && wanted.requests.some(({ settings }) => settings.format !== 'zip'))
+      (await import('../convert/duckdb.js')).requireBinary();
+    const { executePlan } = await import('./execute-plan.js');
+    const isCut = request.failures?.cut !== undefined;
+    return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals, isCut });
+  } finally {
+    await plan.spool.close();
+  }
+}
+
+function announcement(
+  session: Session,
+  { what, range, idle, notes }: Wanted,
+  { totals }: Plan,
+): Announcement {
+  const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
+  const asked = requestNotes(limitedBuckets(session.venue, session.options), totals.requests);
+  const nothing = idle === undefined ? {} : { idle };
+  return { what, range, ...nothing, notes: [...notes, ...asked], destination, totals };
+}
+
+/** Only what is needed is loaded: few files open at once, and a quick start. */
+async function want(
+  session: Session,
+  { resolved, read, verb, failures, wanted }: RunRequest,
+): Promise<Wanted> {
+  if (wanted !== undefined) return wanted(session);
+  if (failures !== undefined) return wantFailures(session, failures);
+  switch (verb) {
+    case 'repair':
+      return (await import('../verify/select-repairs.js')).wantRepairs(session, resolved, read);
+    case 'metrics':
+      return (await import('../select/select-metrics.js')).wantMetrics(session, resolved, read);
+    case 'vision':
+      return (await import('../select/select-series.js')).wantSeries(session, resolved, read);
+  }
+}
+
+/** Node opens all files that a file imports at once, and a process may have few descriptors: this half of them comes later. */
+async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
+  const session = await import('./session.js');
+  return session.openSession(request);
+}
+
+async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
+  if (session.options['wait-for-publication'] === undefined) return;
+  const { waitForPublication } = await import('./wait-for-publication.js');
+  await session.times.pause(() => waitForPublication(session, wanted));
+}
+
+/** What a run would do, partition by partition; nothing is written and no lock is taken. */
+export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
+  const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
+  try {
+    await session.refuseBanned(request.verb);
+    const wanted = await want(session, request);
+    const plan = await planRun(session, wanted);
+    try {
+      refuseAllEnded(session.venue, wanted.ended, plan.totals);
+      session.observer.announce(announcement(session, wanted, plan));
+      yield* plan.spool.plans();
+      refuseLargePlan(session, plan);
+    } finally {
+      await plan.spool.close();
+    }
+  } catch (error) {
+    throw session.deadline.asEarlyEnd(error);
+  } finally {
+    await session.close();
+  }
+}

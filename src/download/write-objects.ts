@@ -1,0 +1,131 @@
+/** What has arrived goes to its writer, and what became of it to whoever is told. */
+import type { CutDays } from './cut-days.js';
+import { forget } from './download-object.js';
+import { quarantine } from '../lake/quarantine.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { WrittenOutcome } from '../model/outcome.js';
+import type { MonthsFromDays } from './months-from-days.js';
+import type { Session } from './session.js';
+import type { PartitionPlan } from '../model/task.js';
+import type { ReceivedObject } from '../convert/csv-input.js';
+import type { Missing, PartitionWriter, WriteResult } from '../write/writer.js';
+
+interface Recipients {
+  readonly writer: PartitionWriter;
+  readonly months: MonthsFromDays;
+  readonly cutDays: CutDays;
+}
+
+/** Keys that are not written, with why; `held`: the archive has it no more, and what is held of it stays. */
+export async function writeObjects(
+  session: Session,
+  { writer, months, cutDays }: Recipients,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  missing: Missing,
+): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
+  const result = await writer.write(plan, received, missing);
+  const { observer, tally } = session;
+  tally.files += result.files;
+  tally.fileBytes += result.bytes;
+  tally.duplicatesAcross += result.duplicatesAcross;
+  tally.quarantined += result.quarantined ?? 0;
+  tellOverlaps(session, plan, result);
+  if (result.files > 0)
+    observer.event('partition', {
+      ...plan.series,
+      partition: plan.label,
+      files: result.files,
+      bytes: result.bytes,
+    });
+  for (const object of received) {
+    const written = result.written.get(object.object.key);
+    const error = result.failed.get(object.object.key);
+    if (error !== undefined && REFUSED_BYTES.has(error.code))
+      await keepEvidence(session, object.object.key, object.zip, error);
+    await forget(object);
+    const shorter = result.shorter?.get(object.object.key);
+    if (shorter !== undefined) {
+      const { rows, keptRows, lackedRows } = shorter;
+      const lacked = lackedRows === 0 ? {} : { lackedRows };
+      const facts = {
+        bytes: object.zipBytes,
+        unverified: false,
+        rows,
+        expectedRows: keptRows,
+        keptRows,
+        ...lacked,
+      };
+      await session.tell(plan, object.object, { kind: 'partial', ...facts });
+      continue;
+    }
+    if (written === undefined) {
+      if (error === undefined) await session.tell(plan, object.object, { kind: 'skipped' });
+      continue;
+    }
+    const { replaces, ...facts } = written;
+    const { archiveFailed } = object.object.rest ?? {};
+    const { rows = 0, idConflicts = 0, expectedRows } = written;
+    const isPartial = expectedRows !== undefined && (rows < expectedRows || idConflicts > 0);
+    const outcome: WrittenOutcome = {
+      kind: isPartial ? 'partial' : 'ok',
+      bytes: object.zipBytes,
+      unverified: object.verified === 'crc' && session.options.verify !== 'none',
+      ...(object.staleSidecar === undefined ? {} : { staleSidecar: true }),
+      ...(isWithoutSidecar(session, object) ? { noSidecar: true } : {}),
+      ...(archiveFailed === undefined ? {} : { archiveFailed }),
+      ...(replaces === undefined ? {} : { changed: { from: replaces, sha256: object.sha256 } }),
+      ...facts,
+    };
+    const tell = (): Promise<void> => session.tell(plan, object.object, outcome);
+    const { gaps } = facts;
+    const isDoubtful =
+      (isPartial && gaps !== undefined && months.doubt({ plan, object: object.object, gaps, tell })) ||
+      (await cutDays.doubt({ plan, object: object.object, outcome }));
+    if (!isDoubtful) await tell();
+  }
+  const refused = new Map<string, CryptodlError | 'held'>(result.failed);
+  for (const key of result.stillHeld ?? []) refused.set(key, 'held');
+  return refused;
+}
+
+/** Whether what REST said was what the archive has published since. */
+function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
+  for (const found of overlaps) {
+    const { overlap } = tally;
+    overlap.compared += found.compared;
+    overlap.differing += found.differing;
+    overlap.onlyRest += found.onlyRest;
+    overlap.onlyArchive += found.onlyArchive;
+    if (found.labelsShiftMs !== undefined) overlap.shifted += 1;
+    observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
+  }
+}
+
+/** Refusals that are about the bytes themselves. */
+const REFUSED_BYTES: ReadonlySet<string> = new Set([
+  'header-unknown',
+  'row-malformed',
+  'symbol-mismatch',
+  'file-empty',
+  'rows-outside-period',
+  'not-a-zip',
+  'zip-broken',
+  'zip-unsupported',
+]);
+
+/** What was refused, for whoever wants to look at it. */
+export async function keepEvidence(
+  session: Session,
+  key: string,
+  body: Parameters<typeof quarantine>[2],
+  error: CryptodlError,
+): Promise<void> {
+  await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
+  session.tally.quarantined += 1;
+}
+
+/** A checksum was asked for, and is not published. */
+function isWithoutSidecar({ options }: Session, { verified, staleSidecar }: ReceivedObject): boolean {
+  return options.verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
+}

@@ -1,0 +1,146 @@
+/**
+ * A small JSON file that all runs of one machine share. It is a help, never a duty: damaged content is not used, and a folder
+ * that cannot be written costs the sharing, not the run. Content that is not the tool's own is moved aside, never lost.
+ */
+import { randomUUID } from 'node:crypto';
+import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { constants } from 'node:fs';
+import type { Clock } from '../model/clock.js';
+import { errnoOf } from '../model/errors.js';
+import { makeFolder } from './make-folder.js';
+
+export interface StateFileOptions {
+  readonly folder: string;
+  readonly name: string;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+}
+
+/** A lock older than this belongs to nobody: it is held for the time of one small write. */
+const STALE_LOCK_MS = 10_000;
+const LOCK_TRIES = 50;
+const LOCK_WAIT_MS = 20;
+
+export class StateFile<T> {
+  readonly #options: StateFileOptions;
+  readonly #path: string;
+  readonly #parse: (content: unknown) => T | undefined;
+  readonly #empty: T;
+  #hasWarned = false;
+  #updated: Promise<void> = Promise.resolve();
+
+  /** `parse` gives undefined for content that is not what it should be. */
+  constructor(options: StateFileOptions, parse: (content: unknown) => T | undefined, empty: T) {
+    this.#options = options;
+    this.#path = join(options.folder, options.name);
+    this.#parse = parse;
+    this.#empty = empty;
+  }
+
+  async read(): Promise<T> {
+    try {
+      return (await this.#content()) ?? this.#empty;
+    } catch (error) {
+      this.#warn(`cannot be read (${errnoOf(error)})`);
+      return this.#empty;
+    }
+  }
+
+  /** Undefined for what is damaged. Rejects for what cannot be read. */
+  async #content(): Promise<T | undefined> {
+    let bytes: Buffer;
+    try {
+      bytes = await readState(this.#path);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return this.#empty;
+      throw error;
+    }
+    const content = this.#parse(parsed(bytes.toString('utf8')));
+    if (content === undefined)
+      this.#warn('is damaged: its content is not used, and the next write moves it aside');
+    return content;
+  }
+
+  /** One writer at a time; readers see the old content or the new one. */
+  update(change: (content: T) => T): Promise<void> {
+    // This process must not wait for its own lock.
+    this.#updated = this.#updated.then(() => this.#update(change));
+    return this.#updated;
+  }
+
+  async #update(change: (content: T) => T): Promise<void> {
+    const staged = `${this.#path}.${randomUUID()}`;
+    const lock = `${this.#path}.lock`;
+    try {
+      await makeFolder(this.#options.folder);
+      if (!(await this.#lock(lock))) return;
+      try {
+        const content = await this.#content();
+        await writeFile(staged, `${JSON.stringify(change(content ?? this.#empty))}\n`);
+        if (content === undefined) await rename(this.#path, `${this.#path}.damaged-${randomUUID()}`);
+        await rename(staged, this.#path);
+      } finally {
+        await rm(lock, { force: true });
+        await rm(staged, { force: true });
+      }
+    } catch (error) {
+      this.#warn(`cannot be written (${errnoOf(error)})`);
+    }
+  }
+
+  async #lock(path: string): Promise<boolean> {
+    const { clock } = this.#options;
+    for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+      try {
+        await (await open(path, 'wx')).close();
+        return true;
+      } catch (error) {
+        if (errnoOf(error) !== 'EEXIST') throw error;
+        const held = await lstat(path).catch(() => undefined);
+        // A lock of the tool is an empty file.
+        const isOwn = held?.isFile() === true && held.size === 0;
+        if (isOwn && clock.now() - held.mtimeMs > STALE_LOCK_MS) await rm(path, { force: true });
+        else await clock.sleep(LOCK_WAIT_MS);
+      }
+    }
+    this.#warn('is locked by another run');
+    return false;
+  }
+
+  #warn(what: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#options.warn(`the state file ${this.#path} ${what}`);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+// A file of the state folder, whole.
+
+export const TOO_LARGE = 'too large';
+
+/** Rejects for a larger file, and for what is no regular file: the end of a pipe without a writer never comes. */
+export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) throw refusal(path, 'not a regular file');
+    if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Like an error of the system: warnings name the code. */
+function refusal(path: string, code: string): Error {
+  return Object.assign(new Error(`${path} is ${code}`), { code });
+}

@@ -1,0 +1,136 @@
+/** What a host has asked not to be asked for, until when: remembered for the next run (mechanisms D18, N26). */
+import type { Clock } from '../model/clock.js';
+import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
+import { hostOf } from './fetch.js';
+import { StateFile } from '../files/state-file.js';
+import type { StateFileOptions } from '../files/state-file.js';
+
+export interface Ban {
+  /** Epoch milliseconds. */
+  readonly until: number;
+  readonly why: string;
+}
+
+type BansByPlace = Readonly<Record<string, Ban>>;
+
+/** Bans of other runs are seen this long after they were written. */
+const READ_EVERY_MS = 1000;
+
+export class Bans {
+  readonly #file: StateFile<BansByPlace>;
+  readonly #clock: Clock;
+  readonly #warn: (message: string) => void;
+  readonly #writing = new Set<Promise<void>>();
+  #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
+
+  constructor(options: Omit<StateFileOptions, 'name'>) {
+    this.#clock = options.clock;
+    this.#warn = options.warn;
+    this.#file = new StateFile({ ...options, name: 'bans.json' }, parseBans, {});
+  }
+
+  /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
+  async refuse(places: readonly string[]): Promise<void> {
+    const bans = await this.#read();
+    const now = this.#clock.now();
+    for (const place of places) {
+      const ban = bans[place];
+      if (ban === undefined || ban.until <= now) continue;
+      const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
+      throw new CryptodlError('wait-too-long', `${ban.why}: nothing is asked of it before ${until} UTC`, {
+        hint: `run the same command after that; if the ban is a mistake, forget it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
+      });
+    }
+  }
+
+  /** All that last, by place. */
+  async lasting(): Promise<ReadonlyMap<string, Ban>> {
+    const now = this.#clock.now();
+    return new Map(Object.entries(await this.#read()).filter(([, { until }]) => until > now));
+  }
+
+  /** How long a place is still banned, also by what other runs were told since this one began; 0 when it is not. */
+  async leftMs(place: string): Promise<number> {
+    const now = this.#clock.monotonic();
+    if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
+      this.#known = { at: now, bans: this.#read() };
+    const { until = 0 } = (await this.#known.bans)[place] ?? {};
+    return Math.max(0, until - this.#clock.now());
+  }
+
+  /** A shorter ban does not end a longer one. Written in the background; see `written`. */
+  remember(place: string, ban: Ban): void {
+    const writing = this.#write(place, ban).finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+  }
+
+  /** Forgets all bans of a host; resolves to the places of which one was remembered. */
+  async clear(host: string): Promise<string[]> {
+    const places: string[] = [];
+    await this.#file.update((bans) => {
+      const others = Object.entries(bans).filter(([place]) => hostOfPlace(place) !== host);
+      places.push(...Object.keys(bans).filter((place) => hostOfPlace(place) === host));
+      return Object.fromEntries(others);
+    });
+    return places;
+  }
+
+  /** Resolves when everything that was remembered is on the disk. */
+  async written(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  /** A ban that ends later than any host can ask for is shortened in the file, so that it ends. */
+  async #read(): Promise<BansByPlace> {
+    const bans = await this.#file.read();
+    const latest = this.#clock.now() + LONGEST_WAIT_MS;
+    const absurd = Object.entries(bans).filter(([, { until }]) => until > latest);
+    if (absurd.length === 0) return bans;
+    const places = absurd.map(([place]) => place).join(', ');
+    this.#warn(
+      `the remembered ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: no host bans for longer`,
+    );
+    await this.#file.update((all) => shortened(all, latest));
+    return shortened(bans, latest);
+  }
+
+  #write(place: string, ban: Ban): Promise<void> {
+    return this.#file.update((bans) => {
+      const now = this.#clock.now();
+      const lasting = Object.entries(bans).filter(([, { until }]) => until > now);
+      const known = bans[place];
+      const longer = known !== undefined && known.until > ban.until ? known : ban;
+      return { ...Object.fromEntries(lasting), [place]: longer };
+    });
+  }
+}
+
+/** What is counted together, and where: servers on one machine are not one server. */
+export function placeOf(bucket: string, url: string): string {
+  return `${bucket} ${hostOf(url)}`;
+}
+
+/** Of `placeOf`: the name of a bucket has no blank. */
+function hostOfPlace(place: string): string {
+  return place.slice(place.indexOf(' ') + 1);
+}
+
+function shortened(bans: BansByPlace, latest: number): BansByPlace {
+  const entries = Object.entries(bans).map(([place, ban]) => [
+    place,
+    { ...ban, until: Math.min(ban.until, latest) },
+  ]);
+  return Object.fromEntries(entries) as BansByPlace;
+}
+
+function parseBans(content: unknown): BansByPlace | undefined {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
+  const bans = Object.entries(content as Record<string, unknown>);
+  return bans.every(([, ban]) => isBan(ban)) ? (content as BansByPlace) : undefined;
+}
+
+function isBan(ban: unknown): ban is Ban {
+  if (typeof ban !== 'object' || ban === null) return false;
+  const { until, why } = ban as Partial<Ban>;
+  return typeof until === 'number' && Number.isFinite(until) && typeof why === 'string';
+}

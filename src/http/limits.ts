@@ -1,0 +1,55 @@
+/** What a run takes of hosts: of each bucket what the venue allows, or less where the user says so, and so much at once. */
+import type { Observer } from '../model/observer.js';
+import type { Options, Verb } from '../options/flags.js';
+import type { Pace } from './throttle/paced-meter.js';
+import type { Quota } from './throttle/throttle.js';
+import type { Venue } from '../source/venue.js';
+
+const MINUTE_MS = 60_000;
+
+type Buckets = Venue['buckets'];
+
+export function limitedBuckets(
+  { buckets }: Venue,
+  options: Pick<Options, 'limits' | 'request-interval' | 'requests-per-minute'>,
+): Readonly<Record<keyof Buckets, Quota>> {
+  const interval = options['request-interval'] ?? 0;
+  const perMinute = options['requests-per-minute'];
+  const paces: readonly Pace[] = [
+    ...(interval > 0 ? [{ requests: 1, spanMs: interval }] : []),
+    ...(perMinute === undefined ? [] : [{ requests: perMinute, spanMs: MINUTE_MS }]),
+  ];
+  const limited = Object.entries(buckets).map(([name, quota]): [string, Quota] => {
+    const limit = options.limits?.findLast(({ bucket }) => bucket === name);
+    if (limit === undefined) return [name, { ...quota, paces }];
+    const { permits, windowMs } = limit;
+    return [
+      name,
+      'permits' in quota
+        ? { ...quota, permits, isChosen: true, paces }
+        : { ...quota, paces: [...paces, { requests: permits, spanMs: windowMs }] },
+    ];
+  });
+  return Object.fromEntries(limited) as Record<keyof Buckets, Quota>;
+}
+
+/** What `auto` does not exceed unless told to. */
+export const ARCHIVE_MOST = 128;
+/** More answers at once use up every budget of REST all the same: at 0.3 s each, those of spot, the widest, take fifteen. */
+export const REST_MOST = 20;
+
+export function warnOfMany(
+  verb: Verb | undefined,
+  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  observer: Pick<Observer, 'warn'>,
+): void {
+  const isOfRest = verb === 'metrics' && joined === undefined;
+  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
+  const why = isOfRest
+    ? 'series in flight gain nothing at REST, which counts requests per minute'
+    : 'objects in flight gain nothing at the archive';
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}, and may get this address refused`,
+  );
+}

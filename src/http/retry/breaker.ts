@@ -1,0 +1,272 @@
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { hostOf } from '../fetch.js';
+import type { Layer } from '../fetch.js';
+import type { Failover } from './fallback-host.js';
+
+export interface BreakerOptions {
+  readonly clock: Clock;
+  readonly openMs: number;
+  /** Least wait after a firewall's refusal of this address; a second refusal ends the host for this run. */
+  readonly blockedMs: number;
+  /** Failures in a row that open it. */
+  readonly failuresToOpen: number;
+  /** Successes in a row that close it. */
+  readonly successesToClose: number;
+  readonly onChange?: (host: string, state: BreakerState) => void;
+  readonly failover?: Failover | undefined;
+  /** What to check when a host cannot be reached. */
+  readonly hintOf?: (host: string) => string;
+}
+
+type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
+
+/** This share of the results within a window opens it as well, when there are enough to tell. */
+const WINDOW_MS = 10_000;
+const RESULTS_TO_TELL = 20;
+const SHARE_TO_OPEN = 0.5;
+/** Requests that may be under way while it is half-open. */
+const PROBES = 3;
+
+/** `neutral` says nothing about the host: a 404, refused content, an abort. */
+type Result = 'success' | 'failure' | 'blocked' | 'neutral';
+
+/** The state of one host: closed, open until a moment, half-open with a few probes, or stopped for good. */
+class Breaker {
+  readonly #host: string;
+  readonly #options: BreakerOptions;
+  #state: BreakerState = 'closed';
+  #failures = 0;
+  /** Since it opened, or since the last failure. */
+  #successes = 0;
+  #recent = new SlidingCounts(WINDOW_MS);
+  #openUntil = 0;
+  #isBlocked = false;
+  #probes = 0;
+  /** Aborts when it is closed or stopped, for those that wait for it. */
+  #over = new AbortController();
+
+  constructor(host: string, options: BreakerOptions) {
+    this.#host = host;
+    this.#options = options;
+  }
+
+  /** Throws `breaker-open` or, when it is stopped, `wait-too-long`; or returns the function that takes the result. */
+  enter(): (result: Result) => void {
+    if (this.#state === 'stopped') throw stopped(this.#host);
+    if (this.#state === 'closed') {
+      return (result) => {
+        this.#closedResult(result);
+      };
+    }
+    const waitMs = this.#openUntil - this.#options.clock.monotonic();
+    if (waitMs > 0 || this.#probes >= PROBES) {
+      const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
+      const said = `${this.#host} ${why}`;
+      throw new CryptodlError('breaker-open', `${said} and is left alone`, {
+        ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', said) } : {}),
+        retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
+        over: this.#over.signal,
+      });
+    }
+    this.#become('half-open');
+    this.#probes += 1;
+    const isOnceMore = this.#isBlocked;
+    return (result) => {
+      this.#probes -= 1;
+      this.#probeResult(result, isOnceMore);
+    };
+  }
+
+  #closedResult(result: Result): void {
+    if (result === 'neutral' || this.#state === 'stopped') return;
+    if (this.#state !== 'closed') {
+      // It was under way when the breaker opened: its failure does not open it again, but a host that serves it refused
+      // what was too much, and less is asked of it by now.
+      if (result !== 'success') this.#successes = 0;
+      else if (!this.#isBlocked) this.#onServed();
+      return;
+    }
+    this.#failures = result === 'success' ? 0 : this.#failures + 1;
+    const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
+    const failsTooOften =
+      recent.results >= RESULTS_TO_TELL && recent.failures >= recent.results * SHARE_TO_OPEN;
+    if (result === 'blocked') this.#block();
+    else if (this.#failures >= this.#options.failuresToOpen || failsTooOften)
+      this.#open(this.#options.openMs);
+  }
+
+  /**
+   * A late probe does not open again what others have closed; a late failure is news, a late success is not.
+   * `isOnceMore`: sent after the wait for a refusal of this address; refusals of probes sent together are one.
+   */
+  #probeResult(result: Result, isOnceMore: boolean): void {
+    if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
+    const isRefusedAgain = isOnceMore && this.#isBlocked && this.#state === 'half-open';
+    if (result === 'failure') this.#open(this.#options.openMs);
+    else if (result === 'blocked' && isRefusedAgain) this.#become('stopped');
+    else if (result === 'blocked') this.#block();
+    else if (this.#state === 'half-open') {
+      this.#isBlocked = false;
+      this.#onServed();
+    }
+  }
+
+  #onServed(): void {
+    this.#successes += 1;
+    if (this.#successes >= this.#options.successesToClose) this.#close();
+  }
+
+  #block(): void {
+    this.#isBlocked = true;
+    this.#open(Math.max(this.#options.openMs, this.#options.blockedMs));
+  }
+
+  #open(delayMs: number): void {
+    // A failure that comes late does not shorten what a refusal of this address asked for.
+    this.#openUntil = Math.max(this.#openUntil, this.#options.clock.monotonic() + delayMs);
+    this.#successes = 0;
+    this.#become('open');
+  }
+
+  #close(): void {
+    this.#failures = 0;
+    this.#recent = new SlidingCounts(WINDOW_MS);
+    this.#become('closed');
+  }
+
+  #become(state: BreakerState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    if (state === 'closed' || state === 'stopped') {
+      this.#over.abort();
+      this.#over = new AbortController();
+    }
+    this.#options.onChange?.(this.#host, state);
+  }
+}
+
+function stopped(host: string): CryptodlError {
+  return new CryptodlError('wait-too-long', `${host} refuses this address, also after a wait`, {
+    hint: 'a firewall in front of it answers 403: run the same command later, or from another network',
+  });
+}
+
+/** Nothing came from the host, or nothing was sent to it. */
+const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
+  'connect-failed',
+  'proxy-unreachable',
+  'dns-failed',
+  'host-unknown',
+  'connect-timeout',
+  'interrupted',
+  'wait-too-long',
+]);
+
+/** What a run knows of its hosts. */
+class Hosts {
+  readonly #options: BreakerOptions;
+  readonly #breakers = new Map<string, Breaker>();
+  readonly #answered = new Set<string>();
+  readonly #unknown = new Set<string>();
+  /** Hosts whose proxy could not be reached the last time. */
+  readonly #proxied = new Map<string, CryptodlError>();
+
+  constructor(options: BreakerOptions) {
+    this.#options = options;
+  }
+
+  enter(host: string): (result: Result) => void {
+    const known = this.#breakers.get(host) ?? new Breaker(host, this.#options);
+    this.#breakers.set(host, known);
+    try {
+      return known.enter();
+    } catch (error) {
+      // While no host has ever answered, it is our network that is down: waiting for it would look like hanging.
+      const nobody =
+        this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
+      const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
+      // A host of another source was not asked yet.
+      if ((nobody === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
+      const { message, hint = '' } = this.#proxied.get(host) ?? {};
+      if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
+      throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {
+        cause: error,
+        hint: this.#options.hintOf?.(host) ?? 'check the network',
+      });
+    }
+  }
+
+  onAnswer(host: string): void {
+    this.#answered.add(host);
+    this.#unknown.delete(host);
+    this.#proxied.delete(host);
+  }
+
+  onError(host: string, error: unknown): void {
+    if (!(error instanceof CryptodlError) || !NEVER_ANSWERED.has(error.code)) this.onAnswer(host);
+    else if (error.code === 'proxy-unreachable') this.#proxied.set(host, error);
+    else if (error.code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
+  }
+}
+
+function resultOf(error: unknown): Result {
+  if (!(error instanceof CryptodlError)) return 'neutral';
+  if (error.code === 'address-blocked') return 'blocked';
+  return error.hostFault ? 'failure' : 'neutral';
+}
+
+/** Stops asking a host that keeps failing. A 404 is an answer; refused content and aborts say nothing about a host. */
+export function breaker(options: BreakerOptions): Layer {
+  const hosts = new Hosts(options);
+  return (next) => async (request, context) => {
+    const host = hostOf(request.url);
+    const leave = hosts.enter(host);
+    try {
+      const response = await next(request, context);
+      hosts.onAnswer(host);
+      leave('success');
+      return response;
+    } catch (error) {
+      hosts.onError(host, error);
+      leave(resultOf(error));
+      throw error;
+    }
+  };
+}
+
+/** Results of the last while, in a tenth of it each: what it costs does not grow with their number. */
+
+const SLOTS = 10;
+
+interface Slot {
+  readonly number: number;
+  results: number;
+  failures: number;
+}
+
+class SlidingCounts {
+  readonly #slotMs: number;
+  #slots: Slot[] = [];
+
+  constructor(windowMs: number) {
+    this.#slotMs = windowMs / SLOTS;
+  }
+
+  /** Counts one result, and tells what the window holds with it. */
+  add(nowMs: number, isFailure: boolean): { results: number; failures: number } {
+    const number = Math.floor(nowMs / this.#slotMs);
+    this.#slots = this.#slots.filter((slot) => slot.number > number - SLOTS);
+    let last = this.#slots.at(-1);
+    if (last?.number !== number) {
+      last = { number, results: 0, failures: 0 };
+      this.#slots.push(last);
+    }
+    last.results += 1;
+    if (isFailure) last.failures += 1;
+    const sum = (of: (slot: Slot) => number): number =>
+      this.#slots.reduce((total, slot) => total + of(slot), 0);
+    return { results: sum((slot) => slot.results), failures: sum((slot) => slot.failures) };
+  }
+}

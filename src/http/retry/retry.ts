@@ -1,0 +1,281 @@
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError, waitTooLong } from '../../model/errors.js';
+import type { ErrorCode, RetryEvent } from '../../model/errors.js';
+import { durationText } from '../../model/units.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody, Wait } from '../fetch.js';
+import type { Failover } from './fallback-host.js';
+
+export interface RetryOptions extends BackoffOptions {
+  readonly clock: Clock;
+  /** Extra tries. */
+  readonly retries: number;
+  /** Longest time a request may spend waiting for a limit or an open breaker. */
+  readonly maxWaitMs: number;
+  readonly failover?: Failover | undefined;
+  readonly onRetry?: (event: RetryEvent) => void;
+  /** Told once per request, at its end: how many extra tries it took, and why it failed. */
+  readonly onEnd?: (retries: number, error?: unknown) => void;
+}
+
+/** Refusals before anything was sent, or by a limit: they use up no attempt, they only wait. */
+const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
+/** What another source is asked for at once, if there is one. */
+const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
+/** The bucket waits for these by itself; what is slept here is only what spreads the herd. */
+const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
+/** A body that got so much further was worth its attempt. */
+const PROGRESS_BYTES = 8 * 1024 * 1024;
+/** Content that its publisher contradicts is asked for again twice, past caches, however few retries there are. */
+const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set([
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+]);
+const ASK_AGAIN_TIMES = 2;
+/** A cache on the way may be what damaged it. */
+const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...ASK_AGAIN, 'body-damaged']);
+
+/** The one retry layer. The rejected error carries the number of attempts. */
+export function retry(options: RetryOptions): Layer {
+  return (next) => async (request, context) => {
+    const tries = new Tries(options, request, context);
+    try {
+      const response = await tries.run(next);
+      options.onEnd?.(tries.retries);
+      return response;
+    } catch (error) {
+      options.onEnd?.(tries.retries, error);
+      throw error;
+    }
+  };
+}
+
+/** All attempts of one request. */
+class Tries {
+  readonly #options: RetryOptions;
+  readonly #request: FetchRequest;
+  readonly #context: FetchContext;
+  readonly #backoff: () => number;
+  #attempt = 1;
+  #failures = 0;
+  #refusals = 0;
+  #bypassCache = false;
+  #refusedSince: number | undefined;
+  /** Attempts that left this layer, also those that only had to wait. */
+  #sent = 0;
+  #partial: PartialBody | undefined;
+  #furthest = 0;
+
+  constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
+    this.#options = options;
+    this.#request = request;
+    this.#context = context;
+    this.#backoff = createBackoff(options, options.clock);
+  }
+
+  async run(next: Fetch): Promise<FetchResponse> {
+    let again: FetchContext['again'];
+    let refused: CryptodlError | undefined;
+    for (;;) {
+      this.#sent += 1;
+      try {
+        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), again });
+      } catch (error) {
+        if (!isRetried(error)) throw this.#endedWaiting(error, refused);
+        refused = error;
+      }
+      refused.attempts = this.#attempt;
+      const delayMs = this.#delayAfter(refused);
+      this.#tell(refused, delayMs);
+      await this.#sleep(delayMs, refused);
+      again = WAITS.has(refused.code) ? 'waited' : 'retry';
+    }
+  }
+
+  /** Shorter, when the reason to wait is over sooner. */
+  async #sleep(delayMs: number, refused: CryptodlError): Promise<void> {
+    const { over } = refused;
+    const { signal, waitSignal = signal, onWait } = this.#context;
+    const endWait = onWait?.(waitFor(refused, delayMs));
+    try {
+      await this.#options.clock.sleep(
+        delayMs,
+        over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
+      );
+    } catch {
+      // Otherwise `over` has aborted: it is asked again at once.
+      if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, refused);
+    } finally {
+      endWait?.();
+    }
+  }
+
+  /** Of a wait that the wait signal has ended: also what it was for. */
+  #endedWaiting(reason: unknown, refused: CryptodlError | undefined): unknown {
+    const { signal, waitSignal } = this.#context;
+    const isOurs = reason === waitSignal?.reason && !signal.aborted;
+    if (!isOurs || refused === undefined || !(reason instanceof CryptodlError)) return reason;
+    const over = new CryptodlError(
+      reason.code,
+      `${reason.message}, and it still waited: ${refused.message}`,
+      {
+        cause: refused,
+      },
+    );
+    over.attempts = refused.attempts;
+    return over;
+  }
+
+  /** Extra tries so far. */
+  get retries(): number {
+    return this.#attempt - 1;
+  }
+
+  #attemptId(): string {
+    return `${this.#context.traceId}/${this.#sent}`;
+  }
+
+  #asked(): FetchRequest {
+    return {
+      ...this.#request,
+      ...(this.#bypassCache ? { bypassCache: true } : {}),
+      ...(this.#partial === undefined ? {} : { partial: this.#partial }),
+    };
+  }
+
+  /** Throws when it is not worth another try. */
+  #delayAfter(error: CryptodlError): number {
+    const { retries, maxWaitMs } = this.#options;
+    const { failover } = this.#options;
+    if (failover?.isAhead === true && NOT_ASKED.has(error.code)) throw givenUp(error);
+    if (WAITS.has(error.code)) return this.#waitMs(error);
+    this.#refusedSince = undefined;
+    this.#partial = error.partial;
+    this.#forgiveProgress(error.partial?.bytes ?? 0);
+    this.#bypassCache ||= PAST_CACHES.has(error.code);
+    if (ASK_AGAIN.has(error.code)) {
+      this.#refusals += 1;
+      if (this.#refusals > ASK_AGAIN_TIMES) throw givenUp(error);
+      this.#attempt += 1;
+      return this.#backoff();
+    }
+    this.#failures += 1;
+    if (this.#failures > retries) throw givenUp(error);
+    const delayMs = Math.max(this.#backoff(), error.retryAfterMs ?? 0);
+    if (failover !== undefined && delayMs > failover.longestWaitMs()) throw givenUp(error);
+    if (delayMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
+    this.#attempt += 1;
+    return delayMs;
+  }
+
+  /** A large body over a bad line comes in pieces: whoever gets on is not given up on. */
+  #forgiveProgress(bytes: number): void {
+    if (bytes < this.#furthest + PROGRESS_BYTES) return;
+    this.#furthest = bytes;
+    this.#failures = 0;
+  }
+
+  /** The breaker says when it may be asked again. Jitter spreads the herd. */
+  #waitMs(error: CryptodlError): number {
+    const { clock, baseDelayMs, maxWaitMs } = this.#options;
+    const asked = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
+    const delayMs = asked + clock.random() * baseDelayMs;
+    this.#refusedSince ??= clock.monotonic();
+    const waitedMs = clock.monotonic() - this.#refusedSince + delayMs;
+    if (waitedMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
+    return delayMs;
+  }
+
+  #tell(error: CryptodlError, delayMs: number): void {
+    this.#options.onRetry?.({
+      traceId: this.#context.traceId,
+      attemptId: this.#attemptId(),
+      url: this.#request.url,
+      retry: this.#failures + this.#refusals,
+      usesAttempt: !WAITS.has(error.code),
+      error,
+      delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
+    });
+  }
+}
+
+function waitFor({ code, retryAfterMs }: CryptodlError, delayMs: number): Wait {
+  if (PACED.has(code)) return 'pause';
+  if (WAITS.has(code)) return 'breaker';
+  return delayMs === retryAfterMs ? 'retry-after' : 'back-off';
+}
+
+/** What says by itself that nothing more is to be waited for. */
+const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
+
+function isRetried(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && error.retryable && !FINAL.has(error.code) && !error.isGivenUp;
+}
+
+function givenUp(error: CryptodlError): CryptodlError {
+  error.isGivenUp = true;
+  return error;
+}
+
+function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {
+  const longer = waitTooLong(
+    `another attempt would wait longer than --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
+    error,
+  );
+  longer.attempts = attempts;
+  return longer;
+}
+
+// How long to wait before each retry of a request (mechanisms A1, A2, Q4).
+
+/** The last three spread the herd: uniform over all of the step, over its upper half, or from the delay before. */
+export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
+
+export interface BackoffOptions {
+  readonly strategy: Strategy;
+  readonly baseDelayMs: number;
+  /** From step to step, for all but fixed, linear and decorrelated. */
+  readonly factor: number;
+  readonly maxDelayMs: number;
+}
+
+/** Milliseconds before the next retry; to be called once per retry of one request. */
+export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
+  const { strategy, baseDelayMs, factor, maxDelayMs } = options;
+  let retries = 0;
+  let before = baseDelayMs;
+  return () => {
+    retries += 1;
+    const step = Math.min(maxDelayMs, baseDelayMs * factor ** (retries - 1));
+    switch (strategy) {
+      case 'fixed':
+        return Math.min(maxDelayMs, baseDelayMs);
+      case 'linear':
+        return Math.min(maxDelayMs, baseDelayMs * retries);
+      case 'exponential':
+        return step;
+      case 'full':
+        return clock.random() * step;
+      case 'equal':
+        return step / 2 + (clock.random() * step) / 2;
+      case 'decorrelated':
+        before = Math.min(maxDelayMs, baseDelayMs + clock.random() * Math.max(0, before * 3 - baseDelayMs));
+        return before;
+    }
+  };
+}
+
+/** Requests wait for permits, retries and bans until `until` aborts; what it aborts with is then why they failed. */
+export function endWaits(until: AbortSignal): Layer {
+  return (next) => async (request, context) => {
+    try {
+      return await next(request, { ...context, waitSignal: until });
+    } catch (error) {
+      const isOurs = error === until.reason && !context.signal.aborted;
+      if (!isOurs || !(error instanceof CryptodlError)) throw error;
+      // Each request has an error of its own: it counts its attempts.
+      throw new CryptodlError(error.code, `${error.message}, and it still waited for its turn`);
+    }
+  };
+}

@@ -1,0 +1,271 @@
+/** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
+import type { Clock } from '../model/clock.js';
+import type { Observer } from '../model/observer.js';
+import type { Common } from '../model/shared-resources.js';
+import type { Proxies } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
+import type { Concurrency } from '../queue/concurrency.js';
+import type { Costs } from '../report/costs.js';
+import type { Figures } from '../report/figures.js';
+import type { StageTimes } from '../report/stage-times.js';
+import { loadRetryPresets } from '../source/facts.js';
+import { bannedWith } from '../source/rest-session.js';
+import type { Venue } from '../source/venue.js';
+import { placeOf } from './bans.js';
+import type { Bans } from './bans.js';
+import type { Fetch, FetchRequest, Layer } from './fetch.js';
+import { limitedBuckets } from './limits.js';
+import { isBadContent, loadSignOf } from './load-sign.js';
+import { breaker } from './retry/breaker.js';
+import { retryBudget } from './retry/budget.js';
+import { elsewhere } from './retry/fallback-host.js';
+import type { Failover, Twin } from './retry/fallback-host.js';
+import type { BackoffOptions } from './retry/retry.js';
+import { endWaits, retry } from './retry/retry.js';
+import { Demand } from './throttle/demand.js';
+import { SharedCount } from './throttle/shared-count.js';
+import { SharedBuckets, Throttle } from './throttle/throttle.js';
+import { limitBandwidth, UNLIMITED } from './transport/bandwidth.js';
+import { measure } from './transport/measure.js';
+import type { AttemptObserver } from './transport/measure.js';
+import { createPools } from './transport/pool.js';
+import type { Pools } from './transport/pool.js';
+import { redirect } from './transport/redirect.js';
+import { poolOptions, withSockets } from './transport/sockets.js';
+import { timeout } from './transport/timeout.js';
+import { createTransport } from './transport/transport.js';
+import { verify } from './transport/verify-body.js';
+
+export interface StackOptions {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly venue: Venue;
+  readonly observer: Observer;
+  readonly figures: Figures;
+  readonly costs: Costs;
+  readonly times: StageTimes;
+  readonly concurrency: Concurrency;
+  readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
+  readonly failover?: Failover;
+  readonly proxies: Proxies;
+  /** What the runs of this machine share. */
+  readonly stateFolder: string;
+  readonly listingUrl: string;
+  /** This process comes late to its own work. */
+  readonly isLate: () => boolean;
+  readonly signal: AbortSignal;
+  /** With the other jobs of the process. */
+  readonly common?: Common | undefined;
+  /** Aborts when nothing is waited for any more. */
+  readonly waitSignal?: AbortSignal | undefined;
+  /** One attempt on the wire; through sockets when nothing is said. */
+  readonly wire?: Fetch | undefined;
+}
+
+export interface Stack {
+  readonly fetch: Fetch;
+  readonly throttle: Throttle;
+  readonly pools: Pools;
+  close(): Promise<void>;
+}
+
+/** Retries of one host at once, however low the concurrency is. */
+const LEAST_RETRIES_AT_ONCE = 5;
+
+/** Outermost first: endWaits (when there is a last moment), retry, verify, retryBudget, elsewhere, breaker, throttle, sockets (when they are limited), timeout, measure, redirect, transport. */
+export function createStack(stack: StackOptions): Stack {
+  const pools = createPools(poolOptions(stack));
+  const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  return stackOf(pools, layersOver(wire, stack));
+}
+
+function stackOf(pools: Pools, layers: Pick<Stack, 'fetch' | 'throttle'>): Stack {
+  return {
+    ...layers,
+    pools,
+    close: async () => {
+      layers.throttle.close();
+      await pools.close();
+    },
+  };
+}
+
+type AttemptOptions = Omit<
+  StackOptions,
+  'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
+>;
+
+/** A request as one attempt, which is counted and has its deadlines; nothing is asked twice. */
+export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
+  const pools = createPools(poolOptions(stack));
+  const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  return stackOf(pools, attemptOver(wire, stack, observer));
+}
+
+function attemptOver(
+  wire: Fetch,
+  stack: AttemptOptions,
+  observer: AttemptObserver,
+): Pick<Stack, 'fetch' | 'throttle'> {
+  const { options, clock } = stack;
+  const throttle = createThrottle(stack);
+  const timed = timeout({
+    clock,
+    headersMs: options['headers-timeout'],
+    idleMs: options['idle-timeout'],
+    totalMs: options['total-timeout'],
+  });
+  const measured = measure(clock, observer);
+  const sent = timed(measured(redirect(knownHosts(stack))(wire)));
+  return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
+}
+
+export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
+  const { options, clock, observer, figures, costs, times, concurrency } = stack;
+  const broken = breaker({
+    clock,
+    openMs: options['breaker-open'],
+    blockedMs: options['blocked-wait'],
+    failuresToOpen: options['breaker-failures'],
+    successesToClose: options['breaker-successes'],
+    onChange: (host, state) => {
+      observer.event('breaker', { host, state });
+    },
+    failover: stack.failover,
+    hintOf: (host) => hintOf(options, host),
+  });
+  const { throttle, fetch: once } = attemptOver(costs.wire(wire), stack, {
+    begun: (request) => {
+      figures.begun();
+      if (isOfArchive(request)) concurrency.onBegun();
+    },
+    ended: (attempt) => {
+      figures.ended(attempt);
+      times.onAttempt(attempt);
+      if (isOfArchive(attempt.request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
+      observer.attempt(attempt);
+    },
+  });
+  const budgeted = retryBudget({
+    clock,
+    maxWaitMs: options['max-wait'],
+    mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
+    onWaiting: (change) => {
+      concurrency.onWaiting(change);
+    },
+  });
+  const fetch = times.layer(
+    costs.layer(retryLayer(stack)(verify(budgeted(elsewhere(twinOf(stack))(broken(once)))))),
+  );
+  return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
+}
+
+function retryLayer({ options, clock, observer, figures, concurrency, failover }: StackOptions): Layer {
+  return retry({
+    clock,
+    failover,
+    ...backoffOf(options),
+    maxWaitMs: options['max-wait'],
+    onRetry: (event) => {
+      figures.onRetry(event);
+      if (isBadContent(event.error)) concurrency.onBadContent(clock.monotonic());
+      observer.retry(event);
+    },
+    onEnd: (retries, error) => {
+      figures.onRequestEnd(retries, error);
+    },
+  });
+}
+
+/** The preset, and what was asked for by itself. */
+export function backoffOf(options: Options): BackoffOptions & { retries: number } {
+  const preset = loadRetryPresets()[options['retry-preset']];
+  return {
+    ...preset,
+    retries: options.retries ?? preset.retries,
+    baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
+    factor: options['retry-factor'] ?? preset.factor,
+    maxDelayMs: options['retry-max-delay'] ?? preset.maxDelayMs,
+    strategy: options['retry-strategy'] ?? preset.strategy,
+  };
+}
+
+function bandwidthOf({
+  options,
+  clock,
+  signal,
+  common,
+}: AttemptOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
+  const { bwlimit } = options;
+  if (bwlimit === undefined) return UNLIMITED;
+  if (common === undefined) return limitBandwidth(bwlimit, clock, signal);
+  return common.once(`bandwidth ${bwlimit}`, () => limitBandwidth(bwlimit, clock, common.signal));
+}
+
+function createThrottle(stack: AttemptOptions): Throttle {
+  const { options, clock, venue, bans, observer, stateFolder, failover } = stack;
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  return new Throttle({
+    clock,
+    buckets: limitedBuckets(venue, options),
+    maxWaitMs: options['max-wait'],
+    shared: sharedBuckets(stack),
+    // Those of REST are budgets: runs wait for them all the time.
+    longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
+    countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
+    demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
+    banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
+    onBan: ({ bucket, url }, error, delayMs) => {
+      const until = clock.now() + delayMs;
+      for (const kin of bannedWith(options, url))
+        bans.remember(placeOf(bucket, kin), { until, why: error.message });
+    },
+  });
+}
+
+/** Jobs of one process that ask the same hosts. */
+function sharedBuckets({
+  common,
+  options,
+  listingUrl,
+  stateFolder,
+}: AttemptOptions): SharedBuckets | undefined {
+  const hosts = [options['archive-url'], listingUrl, ...REST_URLS.map((name) => options[name])];
+  const name = `buckets ${JSON.stringify([stateFolder, ...hosts])}`;
+  return common?.once(name, () => new SharedBuckets());
+}
+
+/** Whoever moved the archive has no other host, unless it is given. */
+function twinOf({ options, venue }: AttemptOptions): Twin | undefined {
+  const first = options['archive-url'];
+  const other = options['fallback-url'] ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
+  return other === undefined || other === first ? undefined : { first, other };
+}
+
+function hintOf(options: StackOptions['options'], host: string): string {
+  const ofRest = REST_URLS.filter((name) => new URL(options[name]).host === host);
+  if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
+  return `check the network and ${ofRest.map((name) => `--${name}`).join(', ')}`;
+}
+
+const REST_URLS = ['fapi-url', 'dapi-url', 'spot-url'] as const;
+
+function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
+  const { options, venue, listingUrl } = stack;
+  const twin = twinOf(stack);
+  const urls = [
+    options['archive-url'],
+    listingUrl,
+    ...Object.values(venue.hosts),
+    ...REST_URLS.map((name) => options[name]),
+    ...(twin === undefined ? [] : [twin.other]),
+  ];
+  return new Set(urls.map((url) => new URL(url).host));
+}
+
+/** The level of concurrency is that of the archive: its listing and REST have other hosts, with limits of their own. */
+function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
+  return bucket === 'archive';
+}

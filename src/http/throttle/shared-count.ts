@@ -1,0 +1,145 @@
+/**
+ * A budget that all runs of one machine share: a file per window, as long as the permits that were taken. Appending is
+ * atomic, so that nobody needs a lock, and a file can hold nothing wrong (docs/adr/0009). What cannot be written costs the
+ * sharing, not the run.
+ */
+import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolderSync } from '../../files/make-folder.js';
+import { errnoOf } from '../../model/errors.js';
+import { OwnCount } from './meter.js';
+import type { WindowCount } from './meter.js';
+
+export interface SharedCountOptions {
+  readonly folder: string;
+  /** Of the bucket and the place that it is about. */
+  readonly name: string;
+  readonly warn: (message: string) => void;
+}
+
+const OWN_NAME = /^\d+\.permits$/;
+/** No link is followed, and a pipe without a reader is not waited for. Windows has neither constant, and ignores them. */
+const APPEND =
+  constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+export class SharedCount implements WindowCount {
+  readonly #options: SharedCountOptions;
+  readonly #folder: BudgetFolder;
+  /** Alone from the moment when the folder could not be used. */
+  readonly #own = new OwnCount();
+  #isAlone = false;
+  #window = Number.NaN;
+
+  constructor(options: SharedCountOptions) {
+    this.#options = options;
+    this.#folder = new BudgetFolder(options.folder, options.name);
+  }
+
+  used(window: number): number {
+    return Math.max(this.#own.used(window), this.#sizeOf(window));
+  }
+
+  take(window: number, weight: number, permits: number): boolean {
+    if (this.#sizeOf(window) + weight > permits) return false;
+    if (!this.#own.take(window, weight, permits)) return false;
+    this.#append(window, weight);
+    // If another run was faster, what both took stays counted until the window ends.
+    return this.#sizeOf(window) <= permits;
+  }
+
+  raise(window: number, used: number): void {
+    this.#own.raise(window, used);
+    const missing = used - this.#sizeOf(window);
+    if (missing > 0) this.#append(window, missing);
+  }
+
+  /** What is in the file stays: nobody can tell whose it was. */
+  giveBack(window: number, weight: number): void {
+    if (this.#isAlone) this.#own.giveBack(window, weight);
+  }
+
+  #path(window: number): string {
+    return join(this.#folder.path, `${window}.permits`);
+  }
+
+  #sizeOf(window: number): number {
+    return (
+      this.#shared(() => {
+        this.#folder.check();
+        const facts = lstatSync(this.#path(window), { throwIfNoEntry: false });
+        if (facts?.isFile() === false)
+          throw Object.assign(new Error('not a file'), { code: 'not a regular file' });
+        return facts?.size;
+      }) ?? 0
+    );
+  }
+
+  #append(window: number, weight: number): void {
+    this.#shared(() => {
+      this.#begin(window);
+      const file = openSync(this.#path(window), APPEND);
+      try {
+        appendFileSync(file, '.'.repeat(weight));
+      } finally {
+        closeSync(file);
+      }
+    });
+  }
+
+  /** Undefined, and alone from then on, when the folder cannot be used. */
+  #shared<T>(act: () => T): T | undefined {
+    if (this.#isAlone) return undefined;
+    try {
+      return act();
+    } catch (error) {
+      this.#isAlone = true;
+      this.#options.warn(
+        `the shared budget in ${this.#folder.path} cannot be used (${errnoOf(error)}): other runs of this machine are not seen`,
+      );
+      return undefined;
+    }
+  }
+
+  /** The first permit of a window takes the files of those before away, but no folder and no link with such a name. */
+  #begin(window: number): void {
+    if (window === this.#window) return;
+    this.#window = window;
+    this.#folder.make();
+    for (const entry of readdirSync(this.#folder.path, { withFileTypes: true })) {
+      const { name } = entry;
+      const isOld = entry.isFile() && OWN_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
+      if (isOld) rmSync(join(this.#folder.path, name), { force: true });
+    }
+  }
+}
+
+// The folder of one budget in the state folder. The state folder may be a symbolic link of the user; a link below it
+// is not followed, because the files on its other side are foreign.
+
+export class BudgetFolder {
+  readonly path: string;
+  readonly #stateFolder: string;
+  readonly #budgets: string;
+
+  constructor(stateFolder: string, name: string) {
+    this.#stateFolder = stateFolder;
+    this.#budgets = join(stateFolder, 'budgets');
+    this.path = join(this.#budgets, encodeURIComponent(name));
+  }
+
+  /** Throws when a link, or another thing than a folder, is in its place; it may be missing. */
+  check(): void {
+    for (const path of [this.#budgets, this.path]) {
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
+        throw Object.assign(new Error('not a folder'), { code: 'not a folder' });
+    }
+  }
+
+  make(): void {
+    makeFolderSync(this.#stateFolder);
+    for (const path of [this.#budgets, this.path]) {
+      makeFolderSync(path);
+      this.check();
+    }
+  }
+}

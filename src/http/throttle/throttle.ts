@@ -1,0 +1,265 @@
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import type { FetchRequest, Layer, Priority } from '../fetch.js';
+import type { Demand } from './demand.js';
+import { OwnCount, RateMeter, WindowMeter } from './meter.js';
+import type { Budget, Meter, Rate, WindowCount } from './meter.js';
+import { PacedMeter } from './paced-meter.js';
+import type { Pace } from './paced-meter.js';
+import type { LimiterTally } from './priority-queue.js';
+import { QuotaBucket } from './quota-bucket.js';
+import { ServerClock } from './server-clock.js';
+
+interface OwnBudget {
+  readonly permits: number;
+  readonly windowSeconds: number;
+  /** The user asked for less than the server allows: what it tells of its limit does not raise this. */
+  readonly isChosen?: boolean;
+}
+
+/** What a server counts together: a rate of ours, or its own budget per window. */
+export type Quota = (Rate | OwnBudget) & {
+  /** Besides, no faster than any of these. */
+  readonly paces?: readonly Pace[];
+  /** Buckets of one family are banned together (418). */
+  readonly family?: string | undefined;
+};
+
+export interface ThrottleOptions {
+  readonly clock: Clock;
+  /** By name; requests say which is theirs. */
+  readonly buckets: Readonly<Record<string, Quota>>;
+  readonly maxWaitMs: number;
+  /** Of these buckets, a longer pause is refused with `rate-limited`. */
+  readonly longestWaitMs?: Readonly<Record<string, (() => number) | undefined>>;
+  /** Where the budget of a bucket is counted; in this process alone when nothing is said. */
+  readonly countOf?: (bucket: string) => WindowCount;
+  /** What other runs want of the budget of a bucket. */
+  readonly demandOf?: (bucket: string) => Demand;
+  /** What another run of this machine was refused: milliseconds that are left of it. */
+  readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
+  /** Buckets that several runs of this process share; its own when nothing is said. */
+  readonly shared?: SharedBuckets | undefined;
+  /** Told of every refusal that says how long it lasts. */
+  readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
+}
+
+/** What the limiter had to do, all buckets together. */
+export interface ThrottleFigures {
+  /** Requests that had to wait for a permit, and how long all together. */
+  readonly waits: number;
+  readonly waitedMs: number;
+  /** How often a server said that it was too much. */
+  readonly refusals: number;
+  /** The same of each bucket that had any. */
+  readonly buckets: Readonly<Record<string, BucketFigures>>;
+}
+
+interface BucketFigures extends Readonly<LimiterTally> {
+  /** What its requests waited for is a limit of the user. */
+  readonly isChosen: boolean;
+}
+
+/**
+ * What runs of one process that ask the same servers have in common: the buckets that they limit alike, and in any case what
+ * the venue allows.
+ */
+export class SharedBuckets {
+  readonly #buckets = new Map<string, Guarded>();
+  readonly #rates = new Map<string, RateMeter>();
+  readonly #counts = new Map<string, WindowCount>();
+
+  of(name: string, quota: Quota, options: ThrottleOptions): Guarded {
+    const { clock, maxWaitMs, longestWaitMs, countOf } = options;
+    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs, longestWaitMs?.[name]]), () =>
+      guard(name, quota, options, {
+        rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
+        count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new OwnCount()),
+      }),
+    );
+  }
+}
+
+function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
+  const there = made.get(key) ?? make();
+  made.set(key, there);
+  return there;
+}
+
+/** All buckets of a run: one registry, keyed by what servers count together (mechanism Z1). */
+export class Throttle {
+  readonly #options: ThrottleOptions;
+  readonly #buckets: ReadonlyMap<string, Guarded>;
+  /** Of this run alone. */
+  readonly #tallies = new Map<string, LimiterTally>();
+  readonly #priorities = new Set<Priority>();
+
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+    const { shared = new SharedBuckets() } = options;
+    this.#buckets = new Map(
+      Object.entries(options.buckets).map(([name, quota]) => [name, shared.of(name, quota, options)]),
+    );
+  }
+
+  /** This run wants nothing more: permits are left to it no longer. */
+  close(): void {
+    for (const { bucket } of this.#buckets.values())
+      for (const priority of this.#priorities) bucket.leave(priority);
+  }
+
+  get figures(): ThrottleFigures {
+    const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
+      if (waits + refusals === 0) return [];
+      const isChosen = this.#of(name).bucket.isPaced || isChosenBudget(this.#options.buckets[name]);
+      return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
+    });
+    const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
+      buckets.reduce((total, [, figures]) => total + figures[of], 0);
+    return {
+      waits: sum('waits'),
+      waitedMs: sum('waitedMs'),
+      refusals: sum('refusals'),
+      buckets: Object.fromEntries(buckets),
+    };
+  }
+
+  /** The venue tells its limit; it replaces the one that was configured, unless the user asked for less. */
+  setBudget(bucket: string, budget: Budget): void {
+    const { window } = this.#of(bucket);
+    const quota = this.#options.buckets[bucket];
+    if (window === undefined || quota === undefined || !('permits' in quota)) return;
+    const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
+    const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
+    window.budget = { ...budget, permits };
+  }
+
+  /** Every attempt takes a permit of its bucket; a 429 pauses the bucket for everybody. */
+  readonly layer: Layer = (next) => async (request, context) => {
+    const { clock } = this.#options;
+    const { bucket, window, time } = this.#of(request.bucket);
+    const { weight = 1, priority = 'normal' } = request;
+    this.#priorities.add(priority);
+    const { banLeftMs } = this.#options;
+    const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
+    if (banMs > 0) bucket.pause(banMs);
+    const { onWait } = context;
+    await bucket.take(
+      { weight, priority, onWait },
+      context.signal,
+      context.waitSignal,
+      this.#tallyOf(request.bucket),
+    );
+    if (context.signal.aborted) {
+      bucket.giveBack(weight);
+      context.signal.throwIfAborted();
+    }
+    const sentAt = clock.monotonic();
+    try {
+      const response = await next(request, context);
+      bucket.onTaken(sentAt);
+      const now = clock.monotonic();
+      const said = response.headers['date'];
+      const date = said === undefined ? Number.NaN : Date.parse(said);
+      if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
+      window?.onUsed(usedWeight(response.headers, window.windowMs), date, now);
+      return response;
+    } catch (error) {
+      if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
+      throw error;
+    }
+  };
+
+  #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
+    if (error.code !== 'rate-limited' && error.code !== 'banned') return;
+    const { retryAfterMs } = error;
+    // All of them, before one says that it is too long to wait for.
+    const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
+      if (retryAfterMs !== undefined)
+        this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
+      try {
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name));
+        return [];
+      } catch (longer) {
+        return [longer as Error];
+      }
+    });
+    if (tooLong[0] !== undefined) throw tooLong[0];
+  }
+
+  /** A ban is for the whole family. */
+  #refusedWith(name: string, code: ErrorCode): string[] {
+    const { family } = this.#options.buckets[name] ?? {};
+    const isKin = (other: string): boolean =>
+      code === 'banned' && family !== undefined && this.#options.buckets[other]?.family === family;
+    return [...this.#buckets.keys()].filter((other) => other === name || isKin(other));
+  }
+
+  #tallyOf(name: string): LimiterTally {
+    return madeOnce(this.#tallies, name, () => ({ waits: 0, waitedMs: 0, refusals: 0 }));
+  }
+
+  #of(name: string): Guarded {
+    const known = this.#buckets.get(name);
+    if (known === undefined) throw new CryptodlError('bug', `no quota bucket is called ${name}`);
+    return known;
+  }
+}
+
+function isChosenBudget(quota: Quota | undefined): boolean {
+  return quota !== undefined && 'permits' in quota && quota.isChosen === true;
+}
+
+interface Guarded {
+  readonly bucket: QuotaBucket;
+  readonly time: ServerClock;
+  /** Where the server counts in windows. */
+  readonly window: WindowMeter | undefined;
+}
+
+interface Counted {
+  readonly rateOf: (rate: Rate) => RateMeter;
+  readonly count: WindowCount;
+}
+
+function guard(
+  name: string,
+  quota: Quota,
+  { clock, maxWaitMs, longestWaitMs, demandOf }: ThrottleOptions,
+  { rateOf, count }: Counted,
+): Guarded {
+  const waits = { clock, name, maxWaitMs, longestWaitMs: longestWaitMs?.[name] };
+  const time = new ServerClock(clock.now() - clock.monotonic());
+  if ('permitsPerSecond' in quota) {
+    const meter = paced(rateOf(quota), quota);
+    return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
+  }
+  const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
+  const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
+  const demand = demandOf?.(name);
+  const bucket = new QuotaBucket({
+    ...waits,
+    meter: paced(window, quota),
+    ...(demand === undefined ? {} : { demand }),
+  });
+  return { time, window, bucket };
+}
+
+function paced(meter: Meter, { paces = [] }: Quota): Meter {
+  return paces.length === 0 ? meter : new PacedMeter(meter, paces);
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * `X-MBX-USED-WEIGHT-1M: 27`: what the server has counted in its running window; 0 when it does not say. The weight of
+ * a minute is another budget than the requests of five, whoever tells of it.
+ */
+function usedWeight(headers: Readonly<Record<string, string>>, windowMs: number): number {
+  const used = Object.entries(headers).flatMap(([name, value]) => {
+    const [, count, unit = ''] = /^x-mbx-used-weight-(\d+)([smhd])$/.exec(name) ?? [];
+    return Number(count) * (UNIT_MS[unit] ?? 0) === windowMs ? [Number(value)] : [];
+  });
+  return Math.max(0, ...used.filter((value) => Number.isFinite(value)));
+}

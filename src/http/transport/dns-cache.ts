@@ -1,0 +1,117 @@
+/** One question to the resolver for all connections, asked anew after a while or when a connection failed (mechanism K3). */
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import type { Clock } from '../../model/clock.js';
+
+type Resolver = typeof systemLookup;
+type Answer = readonly LookupAddress[];
+
+const KEEP_MS = 300_000;
+
+export interface DnsFigures {
+  /** Connections that wanted to know a name. */
+  readonly lookups: number;
+  /** Answered from the cache, or together with a question under way. */
+  readonly hits: number;
+  /** Questions to the resolver. */
+  readonly misses: number;
+  /** Questions that the resolver could not answer. */
+  readonly failures: number;
+  /** Milliseconds in which a question was under way. */
+  readonly ms: number;
+}
+
+interface Entry {
+  readonly answer: Promise<Answer>;
+  readonly askedAt: number;
+}
+
+export class DnsCache {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #resolver: Resolver;
+  readonly #entries = new Map<string, Entry>();
+  /** The last answers that were any: better than none while the resolver is down. */
+  readonly #last = new Map<string, Answer>();
+  #hits = 0;
+  #misses = 0;
+  #failures = 0;
+  #asking = 0;
+  #askingSince = 0;
+  #askedMs = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic'>, resolver = systemLookup) {
+    this.#clock = clock;
+    this.#resolver = resolver;
+  }
+
+  get figures(): DnsFigures {
+    const now = this.#clock.monotonic();
+    const ms = this.#askedMs + (this.#asking > 0 ? now - this.#askingSince : 0);
+    const [hits, misses] = [this.#hits, this.#misses];
+    return { lookups: hits + misses, hits, misses, failures: this.#failures, ms: Math.round(ms) };
+  }
+
+  /** For `net.connect`, which tries all addresses of a name. */
+  readonly lookup: LookupFunction = (hostname, options, tell) => {
+    this.#addresses(hostname, options).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (options.all === true) tell(null, [...addresses]);
+        else tell(null, first?.address ?? '', first?.family);
+      },
+      (error: unknown) => {
+        tell(error as NodeJS.ErrnoException, '');
+      },
+    );
+  };
+
+  /** The next connection asks the resolver again. */
+  forget(hostname: string): void {
+    for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
+  }
+
+  #addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
+    const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
+    const known = this.#entries.get(key);
+    const now = this.#clock.monotonic();
+    if (known !== undefined && now - known.askedAt < KEEP_MS) {
+      this.#hits += 1;
+      return known.answer;
+    }
+    const answer = this.#ask(hostname, { family, hints }).then(
+      (addresses) => {
+        this.#last.set(key, addresses);
+        return addresses;
+      },
+      (error: unknown) => {
+        // What was asked since then stands.
+        if (this.#entries.get(key)?.answer === answer) this.#entries.delete(key);
+        const last = this.#last.get(key);
+        if (last === undefined) throw error;
+        return last;
+      },
+    );
+    this.#entries.set(key, { answer, askedAt: now });
+    return answer;
+  }
+
+  #ask(hostname: string, options: Pick<Parameters<LookupFunction>[1], 'family' | 'hints'>): Promise<Answer> {
+    this.#misses += 1;
+    if (this.#asking === 0) this.#askingSince = this.#clock.monotonic();
+    this.#asking += 1;
+    return new Promise((resolve, refuse) => {
+      const { family = 0, hints = 0 } = options;
+      this.#resolver(hostname, { all: true, family, hints }, (error, addresses) => {
+        this.#asking -= 1;
+        if (this.#asking === 0) this.#askedMs += this.#clock.monotonic() - this.#askingSince;
+        if (error === null) {
+          resolve(addresses);
+          return;
+        }
+        this.#failures += 1;
+        refuse(error);
+      });
+    });
+  }
+}

@@ -1,0 +1,178 @@
+/** Wire-level exceptions and HTTP statuses → typed errors. The only place that knows undici's and the sockets' codes. */
+import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { venueRefusal } from '../../source/rest-refusal.js';
+
+const BY_CODE: Readonly<Record<string, ErrorCode>> = {
+  ECONNREFUSED: 'connect-failed',
+  EHOSTUNREACH: 'connect-failed',
+  EHOSTDOWN: 'connect-failed',
+  ENETUNREACH: 'connect-failed',
+  ENETDOWN: 'connect-failed',
+  EADDRNOTAVAIL: 'connect-failed',
+  // A firewall that says no.
+  EPERM: 'connect-failed',
+  EACCES: 'connect-failed',
+  ENOTFOUND: 'host-unknown',
+  EAI_AGAIN: 'dns-failed',
+  EAI_FAIL: 'dns-failed',
+  EAI_NODATA: 'dns-failed',
+  ETIMEDOUT: 'connect-timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'http-protocol',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'length-mismatch',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'length-mismatch',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'tls-failed',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls-failed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls-failed',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls-failed',
+  INVALID_CA: 'tls-failed',
+  HOSTNAME_MISMATCH: 'tls-failed',
+};
+
+/** The families of certificate refusals (OpenSSL's X509_V_ERR names, as Node gives them). */
+const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
+/** Wrong use of undici: a bug of ours. */
+const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
+
+/** Any other trouble on the wire is a lost connection; an error without a code is not from the wire. */
+export function mapWireError(error: Error, url: string, proxy?: URL): Error {
+  const code = errnoOf(error);
+  const proxied = proxyRefusal(error, url);
+  if (proxied !== undefined) return proxied;
+  if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
+  if (!('code' in error)) return error;
+  const known =
+    error.name === 'HTTPParserError'
+      ? 'http-protocol'
+      : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
+  const detail = error.message === '' ? code : error.message;
+  if (proxy !== undefined && known !== undefined && CONNECTING.has(known) && isAt(proxy, error))
+    return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
+      cause: error,
+      hint: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none asks directly',
+    });
+  return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
+    cause: error,
+    ...(known === 'tls-failed' ? { hint: TRUST_HINT } : {}),
+  });
+}
+
+/** No connection was made yet. */
+const CONNECTING: ReadonlySet<ErrorCode> = new Set([
+  'connect-failed',
+  'host-unknown',
+  'dns-failed',
+  'connect-timeout',
+]);
+
+/** Whether it was this address that could not be connected to: NO_PROXY may have the host asked directly. */
+function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
+  const wanted = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
+  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
+  const tried = first as Error & { readonly hostname?: string; readonly port?: number };
+  return (
+    tried.hostname === hostname || tried.port === wanted || tried.message.includes(`${hostname}:${wanted}`)
+  );
+}
+
+const TRUST_HINT =
+  'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
+
+/** undici tells only in the text that a proxy refused a tunnel, or a request over http: that as if it were our mistake. */
+function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
+  const said = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
+  const status = Number(said?.[1] ?? Number.NaN);
+  if (Number.isNaN(status)) return undefined;
+  return proxyAnswered(status, url, error);
+}
+
+function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
+  const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
+  if (status >= 500) return new CryptodlError('connect-failed', message, { cause });
+  const hint =
+    status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
+  return new CryptodlError('proxy-refused', message, { cause, hint });
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Start of the body. */
+  readonly head: string;
+  /** Epoch milliseconds of our clock. */
+  readonly receivedAt: number;
+}
+
+/** Undefined for the statuses that are answers (200, 206, 404). */
+export function statusError(answer: Answer, url: string): CryptodlError | undefined {
+  const { status, headers, head } = answer;
+  if (status === 200 || status === 206 || status === 404) return undefined;
+  if (status === 407) return proxyAnswered(status, url);
+  const asked = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
+  const isAbsurd = asked !== undefined && asked > LONGEST_WAIT_MS;
+  const wait = isAbsurd ? LONGEST_WAIT_MS : asked;
+  const code = statusCode(answer);
+  const location = code === 'redirect-refused' ? headers['location'] : undefined;
+  const said = head === '' ? '' : `: ${summary(head)}`;
+  const { host } = new URL(url);
+  const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
+  const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
+  return new CryptodlError(code, `${host} answered ${status}${why}${clamped}`, {
+    ...(wait === undefined ? {} : { retryAfterMs: wait }),
+    ...(location === undefined ? {} : { location }),
+  });
+}
+
+/** A ban without any deadline lasts at least this long. */
+const BAN_MS = 120_000;
+
+/** The longest that header and body (`IP banned until 1734000000000`) ask for. */
+function limitMs({ status, headers, head, receivedAt }: Answer): number | undefined {
+  const until = Number(/banned until (\d{13})/i.exec(head)?.[1] ?? Number.NaN);
+  const serverNow = Date.parse(headers['date'] ?? '');
+  // The server's clock, to the second; without it ours.
+  const fromBody = until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
+  const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
+  if (asked.length > 0) return Math.max(...asked.map((ms) => ms ?? 0));
+  return status === 418 ? BAN_MS : undefined;
+}
+
+function statusCode({ status, head }: Answer): ErrorCode {
+  if (status === 429) return 'rate-limited';
+  if (status === 418) return 'banned';
+  if (status >= 500 || status === 408) return 'http-server-error';
+  // S3 says in XML that it is about the object; a page for people comes from a firewall in front of it (defect D19).
+  if (status === 403) return /<html|<!doctype html/i.test(head) ? 'address-blocked' : 'http-forbidden';
+  if (status === 416) return 'http-protocol';
+  if (status === 451) return 'location-restricted';
+  if (status >= 400) return venueRefusal(head)?.code ?? 'http-refused';
+  if (status >= 300 && status !== 304) return 'redirect-refused';
+  return 'http-protocol';
+}
+
+/** An error document of S3, of REST or in HTML in one short line. */
+function summary(head: string): string {
+  const refusal = venueRefusal(head);
+  if (refusal !== undefined) return refusal.message.slice(0, 200);
+  const code =
+    /<Code>([^<]{1,80})<\/Code>/.exec(head)?.[1] ?? /<title>([^<]{1,80})<\/title>/i.exec(head)?.[1];
+  return (code ?? head).replaceAll(/\s+/g, ' ').trim().slice(0, 80);
+}
+
+/**
+ * Milliseconds that `Retry-After` asks for, as seconds or as an HTTP date against the server's own `Date`;
+ * not clipped here. A date has whole seconds, so one is added. Undefined when absent, past or garbage.
+ * Source: RFC 9110, section 10.2.3.
+ */
+export function retryAfterMs(headers: Readonly<Record<string, string>>): number | undefined {
+  const value = headers['retry-after']?.trim();
+  if (value === undefined) return undefined;
+  if (/^\d+$/.test(value)) return Math.max(1, Number(value)) * 1000;
+  // Date.parse finds a year in almost any text ("wait 35"); dates in HTTP end in GMT.
+  const until = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
+  const serverNow = Date.parse(headers['date'] ?? '');
+  const waitMs = until - serverNow + 1000;
+  // Not a number where one of the two is no date.
+  return waitMs > 1000 ? waitMs : undefined;
+}

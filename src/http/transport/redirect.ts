@@ -1,0 +1,42 @@
+/** Follows what points on, within one attempt: same host or one that the run knows, never from https to http (fault N19). */
+import { CryptodlError } from '../../model/errors.js';
+import type { Layer } from '../fetch.js';
+
+const MOST = 3;
+
+/** `hosts`: host and port of every server that the run may be sent to. */
+export function redirect(hosts: ReadonlySet<string>): Layer {
+  return (next) => async (request, context) => {
+    let url = request.url;
+    for (let followed = 0; ; followed += 1) {
+      try {
+        return await next({ ...request, url }, context);
+      } catch (error) {
+        if (!(error instanceof CryptodlError) || error.location === undefined) throw error;
+        url = target(url, error, error.location, hosts);
+        if (followed === MOST)
+          throw new CryptodlError(
+            'redirect-refused',
+            `${new URL(url).host} redirects more than ${MOST} times`,
+            {
+              cause: error,
+            },
+          );
+      }
+    }
+  };
+}
+
+function target(from: string, cause: CryptodlError, location: string, hosts: ReadonlySet<string>): string {
+  const refuse = (why: string): CryptodlError =>
+    new CryptodlError('redirect-refused', `${new URL(from).host} redirects to ${location}, ${why}`, {
+      cause,
+    });
+  if (!URL.canParse(location, from)) throw refuse('which is no address');
+  const there = new URL(location, from);
+  const here = new URL(from);
+  if (there.host !== here.host && !hosts.has(there.host)) throw refuse('a host that this run does not know');
+  const isSafe = there.protocol === 'https:' || (there.protocol === 'http:' && here.protocol === 'http:');
+  if (!isSafe) throw refuse('which is less safe');
+  return there.href;
+}

@@ -1,0 +1,157 @@
+/** Where a body goes while it arrives: memory when small, a spool file when large, hashed on the way. */
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { writeWhole } from '../../files/whole-write.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { Body, PartialBody } from '../fetch.js';
+
+const WRITE_BYTES = 1024 * 1024;
+
+export interface SinkOptions {
+  readonly spoolPath?: string;
+  readonly spoolAboveBytes: number;
+  readonly md5: boolean;
+}
+
+export class Sink {
+  size = 0;
+  readonly #options: SinkOptions;
+  readonly #sha256 = createHash('sha256');
+  readonly #md5;
+  #chunks: Buffer[] = [];
+  #pending = 0;
+  #written = 0;
+  #file: FileHandle | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(options: SinkOptions) {
+    this.#options = options;
+    this.#md5 = options.md5 ? createHash('md5') : undefined;
+  }
+
+  /**
+   * Goes on after the first `bytes` of the spool file, hashed from the disk: the digests are of the whole body as it
+   * lies there. Undefined when the file does not have so many.
+   */
+  static async resume(
+    options: SinkOptions & { spoolPath: string },
+    bytes: number,
+  ): Promise<Sink | undefined> {
+    const sink = new Sink(options);
+    const file = await open(options.spoolPath, 'r+');
+    sink.#file = file;
+    const stream = file.createReadStream({
+      start: 0,
+      end: bytes - 1,
+      autoClose: false,
+      highWaterMark: WRITE_BYTES,
+    });
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) sink.#hash(chunk);
+      if (sink.size === bytes) {
+        await file.truncate(bytes);
+        sink.#written = bytes;
+        return sink;
+      }
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    await file.close();
+    return undefined;
+  }
+
+  /** Takes one chunk. A promise means: do not give me more before it is fulfilled (it rejects on disk errors). */
+  write(chunk: Buffer): Promise<void> | undefined {
+    this.#hash(chunk);
+    this.#chunks.push(chunk);
+    this.#pending += chunk.length;
+    const spooling = this.#file !== undefined || this.size > this.#options.spoolAboveBytes;
+    if (!spooling || this.#options.spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
+    this.#writing = this.#flush(this.#options.spoolPath);
+    return this.#writing;
+  }
+
+  async end(): Promise<{ body: Body; sha256: string; md5?: string }> {
+    await this.#writing;
+    const digests = {
+      sha256: this.#sha256.digest('hex'),
+      ...(this.#md5 === undefined ? {} : { md5: this.#md5.digest('hex') }),
+    };
+    if (this.#file === undefined || this.#options.spoolPath === undefined) {
+      const bytes =
+        this.#chunks.length === 1 ? (this.#chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#chunks);
+      return { body: { kind: 'memory', bytes }, ...digests };
+    }
+    await this.#flush(this.#options.spoolPath);
+    await this.#file.close();
+    return { body: { kind: 'file', path: this.#options.spoolPath, size: this.size }, ...digests };
+  }
+
+  /** Lets go of the file. Resolves with the bytes that are in it for the next attempt; 0 when there is no file. */
+  async discard(): Promise<number> {
+    try {
+      await this.#writing;
+      if (this.#file === undefined || this.#options.spoolPath === undefined) return 0;
+      await this.#flush(this.#options.spoolPath);
+      return this.size;
+    } catch {
+      return 0;
+    } finally {
+      await this.#file?.close();
+    }
+  }
+
+  #hash(chunk: Buffer): void {
+    this.size += chunk.length;
+    this.#sha256.update(chunk);
+    this.#md5?.update(chunk);
+  }
+
+  async #flush(path: string): Promise<void> {
+    const chunks = this.#chunks;
+    const from = this.#written;
+    this.#chunks = [];
+    this.#written += this.#pending;
+    this.#pending = 0;
+    this.#file ??= await open(path, 'w');
+    await writeWhole(this.#file, chunks, from);
+  }
+}
+
+// Going on with a body that was cut: `Range` with `If-Range`, so that whoever has another object by now sends it
+// whole. Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
+
+type Headers = Readonly<Record<string, string>>;
+
+export function rangeHeaders({ bytes, etag }: PartialBody): Record<string, string> {
+  return { range: `bytes=${bytes}-`, 'if-range': etag };
+}
+
+/** With its quotes; undefined for weak and absent ones: those promise nothing about single bytes. */
+export function strongEtag(headers: Headers): string | undefined {
+  const etag = headers['etag'];
+  return etag !== undefined && /^"[^"]+"$/.test(etag) ? etag : undefined;
+}
+
+/** Why a 206 cannot be put behind what is here (`partial`); undefined when it can. */
+export function refuseRange(
+  url: string,
+  partial: PartialBody | undefined,
+  headers: Headers,
+): CryptodlError | undefined {
+  const { host } = new URL(url);
+  const refuse = (what: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${what}`);
+  if (partial === undefined) return refuse('answered 206 to a request for the whole');
+  const range = headers['content-range'] ?? '';
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? [];
+  if (Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))
+    return refuse(
+      `answered 206 with Content-Range "${range}" when asked for the rest from ${partial.bytes} on`,
+    );
+  const etag = strongEtag(headers);
+  if (etag !== partial.etag)
+    return refuse(`answered 206 for ${etag ?? 'no ETag'} when asked for ${partial.etag}`);
+  return undefined;
+}

@@ -1,0 +1,97 @@
+/** The sockets of a run: how many there are, and which certificates they trust. */
+import { readFileSync } from 'node:fs';
+import { errnoOf, usage } from '../../model/errors.js';
+import { hostOf } from '../fetch.js';
+import type { Clock } from '../../model/clock.js';
+import type { Layer } from '../fetch.js';
+import type { Options } from '../../options/flags.js';
+import type { Proxies } from '../../options/environment.js';
+import type { Costs } from '../../report/costs.js';
+import { underWay } from '../throttle/under-way.js';
+import type { UnderWayOptions } from '../throttle/under-way.js';
+import type { Connection, createPools, Pools, PoolUse } from './pool.js';
+import type { Common } from '../../model/shared-resources.js';
+
+/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
+const SPARE_SOCKETS = 8;
+
+type SocketLimits = Pick<Options, 'concurrency' | 'pool-limit' | 'pool-limit-per-host'>;
+
+interface SocketOptions {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly proxies: Proxies;
+  readonly common?: Common | undefined;
+}
+
+/** Undici's own queue would spend the timeouts of those that wait in it. */
+export function withSockets({ options, common }: Pick<SocketOptions, 'options' | 'common'>): Layer {
+  const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
+  const limited = (name: string, limit: UnderWayOptions): Layer => {
+    const make = (): Layer => underWay(limit);
+    return common?.once(`${name} ${limit.most}`, make) ?? make();
+  };
+  const ofHost: Layer[] =
+    mostPerHost === undefined
+      ? []
+      : [
+          limited('sockets of a host', {
+            most: mostPerHost,
+            placeOf: ({ url }) => hostOf(url),
+            wait: 'socket-of-host',
+          }),
+        ];
+  const ofAll: Layer[] =
+    most === undefined ? [] : [limited('sockets', { most, placeOf: () => '', wait: 'socket' })];
+  return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
+}
+
+/** Objects in flight at most. */
+export function mostInFlight({ concurrency }: Pick<Options, 'concurrency'>): number {
+  return concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+}
+
+export function socketsPerHost(options: SocketLimits): number {
+  const most = options['pool-limit'] ?? Number.POSITIVE_INFINITY;
+  return Math.min(options['pool-limit-per-host'] ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
+}
+
+export function poolOptions({
+  options,
+  clock,
+  proxies,
+  common,
+}: SocketOptions): Parameters<typeof createPools>[0] {
+  return {
+    connections: socketsPerHost(options),
+    most: options['pool-limit'],
+    open: common?.once('open sockets', () => new Set<Connection>()),
+    keepAliveMs: options['keep-alive'],
+    connectTimeoutMs: options['connect-timeout'],
+    http2: options.http2 === true,
+    authorities: authoritiesOf(options['ca-file']),
+    proxies,
+    clock,
+  };
+}
+
+/** Requests wait for a socket before undici's own queue, where the sockets are limited. */
+export function socketUse(pools: Pools, costs: Costs): PoolUse {
+  const use = pools.use();
+  return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
+}
+
+export function authoritiesOf(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(`--ca-file: cannot read ${file} (${errnoOf(error)})`);
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw usage(
+    `--ca-file: ${file} holds no certificate`,
+    'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
+  );
+}

@@ -1,0 +1,136 @@
+import type { Clock, Timer } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { hostOf } from '../fetch.js';
+import type { Layer, Sign } from '../fetch.js';
+import { durationText } from '../../model/units.js';
+
+export interface TimeoutOptions {
+  readonly clock: Clock;
+  readonly headersMs: number;
+  readonly idleMs: number;
+  /** Base of the total; a second is added for every 16 KiB of expected body. */
+  readonly totalMs: number;
+}
+
+const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
+/** A body that trickles is given up: less than this in so long. */
+const FLOOR_BYTES = 30 * 1024;
+const FLOOR_MS = 30_000;
+
+/**
+ * One AbortController per attempt, with deadlines for the headers (from the moment the request is sent, so that
+ * waiting for a socket spends nothing), for silence and for trickling within the body, and for the whole.
+ */
+export function timeout(options: TimeoutOptions): Layer {
+  return (next) => async (request, context) => {
+    context.signal.throwIfAborted();
+    const controller = new AbortController();
+    const expire = (code: ErrorCode, what: string): void => {
+      controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${what}`));
+    };
+    const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
+    const totalMs = options.totalMs + expectedMs;
+    const watch = new Watch(options, expire);
+    let grantedMs = 0;
+    const expireTotal = (): void => {
+      // Time in which we held it up ourselves is not the host's.
+      const heldUpMs = watch.pausedMs - grantedMs;
+      grantedMs += heldUpMs;
+      if (heldUpMs > 0) total = options.clock.timer(heldUpMs, expireTotal);
+      else expire('total-timeout', `not complete within ${durationText(totalMs)}`);
+    };
+    let total = options.clock.timer(totalMs, expireTotal);
+    const onOuterAbort = (): void => {
+      controller.abort(context.signal.reason);
+    };
+    context.signal.addEventListener('abort', onOuterAbort, { once: true });
+    const onActivity = (sign: Sign, bytes = 0): void => {
+      watch.see(sign, bytes);
+    };
+    try {
+      return await next(request, { ...context, signal: controller.signal, onActivity });
+    } finally {
+      total.cancel();
+      watch.end();
+      context.signal.removeEventListener('abort', onOuterAbort);
+    }
+  };
+}
+
+/** The signs of life of one attempt. */
+class Watch {
+  readonly #options: TimeoutOptions;
+  readonly #expire: (code: ErrorCode, what: string) => void;
+  #silence: Timer | undefined;
+  #floor: Timer | undefined;
+  #bytes = 0;
+  #pausedSince: number | undefined;
+  #pausedMs = 0;
+
+  constructor(options: TimeoutOptions, expire: (code: ErrorCode, what: string) => void) {
+    this.#options = options;
+    this.#expire = expire;
+  }
+
+  /** How long our own side has held the body up. */
+  get pausedMs(): number {
+    const running = this.#pausedSince === undefined ? 0 : this.#options.clock.monotonic() - this.#pausedSince;
+    return this.#pausedMs + running;
+  }
+
+  see(sign: Sign, bytes: number): void {
+    switch (sign) {
+      case 'sent':
+        this.#waitForHeaders();
+        return;
+      case 'resumed':
+        this.#pausedMs = this.pausedMs;
+        this.#pausedSince = undefined;
+        this.#watchBody();
+        return;
+      case 'headers':
+        this.#watchBody();
+        return;
+      case 'bytes':
+        this.#bytes += bytes;
+        this.#silence?.restart();
+        return;
+      case 'paused':
+        // Our own disk is slow, or the bandwidth is limited: that is not the host's fault.
+        this.#pausedSince ??= this.#options.clock.monotonic();
+        this.end();
+    }
+  }
+
+  end(): void {
+    this.#silence?.cancel();
+    this.#floor?.cancel();
+  }
+
+  #waitForHeaders(): void {
+    const { clock, headersMs } = this.#options;
+    this.end();
+    this.#silence = clock.timer(headersMs, () => {
+      this.#expire('headers-timeout', `no headers within ${durationText(headersMs)}`);
+    });
+  }
+
+  #watchBody(): void {
+    const { clock, idleMs } = this.#options;
+    this.end();
+    this.#silence = clock.timer(idleMs, () => {
+      this.#expire('idle-timeout', `no byte of the body within ${durationText(idleMs)}`);
+    });
+    this.#bytes = 0;
+    const floor = clock.timer(FLOOR_MS, () => {
+      if (this.#bytes < FLOOR_BYTES) {
+        this.#expire('too-slow', `only ${this.#bytes} bytes in ${durationText(FLOOR_MS)}`);
+        return;
+      }
+      this.#bytes = 0;
+      floor.restart();
+    });
+    this.#floor = floor;
+  }
+}

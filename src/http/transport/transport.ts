@@ -1,0 +1,274 @@
+/** One attempt on the wire: the innermost Fetch. */
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { hostOf } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
+import type { Bandwidth } from './bandwidth.js';
+import { mapWireError, statusError } from './error-map.js';
+import type { Pools } from './pool.js';
+import { rangeHeaders, refuseRange, Sink, strongEtag } from './sink.js';
+import type { SinkOptions } from './sink.js';
+
+/** Bodies above this go to the spool path, when there is one. */
+const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
+/** Answers that are not the object asked for are read this far, for the message. */
+const ERROR_BODY_BYTES = 64 * 1024;
+
+export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
+
+export interface TransportOptions {
+  readonly pools: Pools;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly bandwidth: Bandwidth;
+}
+
+/**
+ * Resolves with a complete body of status 200 or with a 404; rejects with a typed error for every other status,
+ * for a cut, oversized or encoded body, and with the signal's reason when it aborts. The socket of an attempt
+ * that did not end by itself is closed. What arrived of a large body stays in the spool file for the next attempt.
+ */
+export function createTransport(options: TransportOptions): Fetch {
+  return async (request, context) => {
+    context.signal.throwIfAborted();
+    const held = request.partial === undefined ? undefined : await heldPart(request, request.partial);
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(options, { request, context, held }, resolve, reject);
+      const { origin, pathname, search } = new URL(request.url);
+      const headers = headersOf(request, held === undefined ? undefined : request.partial);
+      options.pools
+        .of(origin)
+        .dispatch({ origin, method: 'GET', path: pathname + search, headers }, exchange);
+    });
+  };
+}
+
+async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
+  const { spoolPath, ...options } = sinkOptions(request);
+  if (spoolPath === undefined) return undefined;
+  try {
+    return await Sink.resume({ ...options, spoolPath }, bytes);
+  } catch {
+    // Whatever is wrong with what was kept: it is fetched from its beginning.
+    return undefined;
+  }
+}
+
+function sinkOptions(request: FetchRequest): SinkOptions {
+  return {
+    ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
+    spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
+    md5: request.expect?.md5 !== undefined,
+  };
+}
+
+function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
+  const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
+  const range = partial === undefined ? {} : rangeHeaders(partial);
+  const held = request.heldEtag === undefined ? {} : { 'if-none-match': request.heldEtag };
+  return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range, ...held };
+}
+
+interface Order {
+  readonly request: FetchRequest;
+  readonly context: FetchContext;
+  /** The part that is here already. */
+  readonly held: Sink | undefined;
+}
+
+/** The state of one request: an undici DispatchHandler that settles exactly once. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #options: TransportOptions;
+  readonly #request: FetchRequest;
+  readonly #context: FetchContext;
+  #held: Sink | undefined;
+  #sink: Sink;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: Record<string, string> = {};
+  #settled = false;
+  #isTooLong = false;
+  readonly #resolve: (response: FetchResponse) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onAbort = (): void => {
+    this.#fail(this.#context.signal.reason);
+  };
+
+  constructor(
+    options: TransportOptions,
+    { request, context, held }: Order,
+    resolve: (response: FetchResponse) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#options = options;
+    this.#request = request;
+    this.#context = context;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#held = held;
+    this.#sink = new Sink(sinkOptions(request));
+    context.signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (context.signal.aborted) this.#onAbort();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // Aborted while it waited for a socket: undici knows nothing of our signal until here.
+    if (this.#settled) controller.abort(new Error('aborted before it was sent'));
+    else this.#context.onActivity?.('sent');
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#context.onActivity?.('headers');
+    this.#status = status;
+    this.#headers = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.join(', ') : (value ?? ''),
+      ]),
+    );
+    const refusal = this.#refuseBody();
+    if (refusal !== undefined) this.#fail(refusal);
+  }
+
+  #refuseBody(): CryptodlError | undefined {
+    const encoding = this.#headers['content-encoding'] ?? 'identity';
+    if (this.#isWanted() && encoding !== 'identity') {
+      const what = `${this.#host()} sent Content-Encoding ${encoding}, which nobody asked for`;
+      return new CryptodlError('body-encoded', what);
+    }
+    if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
+      return this.#tooLong();
+    if (this.#status !== 206) return undefined;
+    const held = this.#held;
+    const { url, partial } = this.#request;
+    const refusal = refuseRange(url, held === undefined ? undefined : partial, this.#headers);
+    if (refusal !== undefined || held === undefined) return refusal;
+    this.#sink = held;
+    this.#held = undefined;
+    return undefined;
+  }
+
+  get #maxBytes(): number {
+    return this.#request.maxBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  #tooLong(): CryptodlError {
+    this.#isTooLong = true;
+    const listed = this.#request.expect?.bytes;
+    const says = listed === undefined ? '' : `, the listing says ${listed}`;
+    return new CryptodlError(
+      'length-mismatch',
+      `${this.#host()} sent more than ${this.#maxBytes} bytes${says}`,
+    );
+  }
+
+  #isWanted(): boolean {
+    return this.#status === 200 || this.#status === 206;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return;
+    this.#context.onActivity?.('bytes', chunk.length);
+    if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
+    const isWritten = this.#sink.write(chunk);
+    if (this.#isWanted() && this.#sink.size > this.#maxBytes) {
+      this.#fail(this.#tooLong());
+      return;
+    }
+    // Not before it is known that somebody waits for it: a wait that nobody waits for rejects when the run is over.
+    const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
+    if (mayContinue === undefined) return;
+    controller.pause();
+    this.#context.onActivity?.('paused');
+    mayContinue.then(
+      () => {
+        // Aborted meanwhile: a sign of life would set the timers of an attempt that is over.
+        if (this.#settled) return;
+        this.#context.onActivity?.('resumed');
+        controller.resume();
+      },
+      (error: unknown) => {
+        this.#fail(error);
+      },
+    );
+  }
+
+  onResponseEnd(): void {
+    if (this.#settled) return;
+    this.#sink.end().then(
+      (received) => {
+        this.#finish(received);
+      },
+      (error: unknown) => {
+        this.#fail(error);
+      },
+    );
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    // Errors of the disk come by another way: a socket's EACCES is not a file's.
+    const { url } = this.#request;
+    this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
+  }
+
+  #finish(received: Awaited<ReturnType<Sink['end']>>): void {
+    if (this.#settled) return;
+    const head =
+      this.#isWanted() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
+    const isHeld = this.#status === 304 && this.#request.heldEtag !== undefined;
+    const status = isHeld ? 304 : this.#status === 404 ? 404 : 200;
+    const refusal = isHeld
+      ? undefined
+      : statusError(
+          { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
+          this.#request.url,
+        );
+    if (refusal !== undefined) {
+      this.#fail(refusal);
+      return;
+    }
+    this.#settle();
+    void this.#held?.discard();
+    this.#resolve({ status, headers: this.#headers, ...received });
+  }
+
+  #fail(error: unknown): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#controller?.abort(error instanceof Error ? error : new Error('aborted'));
+    void this.#keep(error).then(this.#reject, this.#reject);
+  }
+
+  /** What arrived of a large body, or was here before, may be gone on from: the error says so. */
+  async #keep(error: unknown): Promise<unknown> {
+    await this.#held?.discard();
+    const bytes = await this.#sink.discard();
+    if (!(error instanceof CryptodlError)) return error;
+    // The next attempt begins anew: what is too long is not the beginning of the object.
+    if (this.#isTooLong) return error;
+    const etag = strongEtag(this.#headers);
+    // Another status says nothing about the object, but for 416; what was here before is still its beginning.
+    if (!this.#isWanted()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
+    else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
+    return error;
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.#context.signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  #host(): string {
+    return hostOf(this.#request.url);
+  }
+}
+
+function bothOf(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Promise.all([one, other]).then(() => undefined);
+}

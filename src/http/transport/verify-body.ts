@@ -1,0 +1,145 @@
+/** Is this the object that was published? Length, magic and digest, on every attempt. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { CryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { bodySize } from '../fetch.js';
+import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
+
+/**
+ * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`,
+ * the refused body as evidence.
+ * The published digest is asked for at the same time as the object, and anew (past caches) on every attempt:
+ * a replacement upstream is two writes.
+ */
+export const verify: Layer = (next) => async (request, context) => {
+  const { expect } = request;
+  if (expect === undefined) return next(request, context);
+  const published = expect.sha256?.(request.bypassCache === true) ?? Promise.resolve(undefined);
+  // Whoever fails first decides; the other promise must not become an unhandled rejection.
+  published.catch(() => undefined);
+  const response = await next(request, context);
+  expect.check?.(response);
+  if (response.status !== 200) return response;
+  const [head, tail] = await ends(response.body);
+  if (expect.zip && !isZipStart(head)) {
+    throw refuse(
+      'not-a-zip',
+      `not a zip: it starts with ${JSON.stringify(head.toString('latin1').slice(0, 40))}`,
+      response,
+    );
+  }
+  const difference = digestDifference(
+    expect,
+    await withMd5(expect, response, await published),
+    await published,
+  );
+  if (difference === undefined) return response;
+  const { text, by } = difference;
+  if (expect.zip && !tail.includes('PK\u0005\u0006', 0, 'latin1'))
+    throw refuse('zip-truncated', `${text}; the zip is cut, it has no end record`, response);
+  if (by === 'length') throw refuse('length-mismatch', text, response);
+  throw await whoIsWrong(expect, response, difference);
+};
+
+interface Difference {
+  /** What contradicts the body. */
+  readonly by: 'etag' | 'sidecar' | 'length';
+  readonly text: string;
+}
+
+/** Where no digest is published, the listing's ETag decides. */
+async function withMd5(
+  { listedMd5 }: Expectation,
+  response: FetchResponse,
+  published: string | undefined,
+): Promise<FetchResponse> {
+  if (listedMd5 === undefined || published !== undefined) return response;
+  return { ...response, md5: await md5Of(response.body) };
+}
+
+function digestDifference(
+  expect: Expectation,
+  response: FetchResponse,
+  published: string | undefined,
+): Difference | undefined {
+  if (published !== undefined) {
+    if (response.sha256 === published) return undefined;
+    return { by: 'sidecar', text: `SHA-256 is ${response.sha256}, the sidecar says ${published}` };
+  }
+  const md5 = expect.md5 ?? expect.listedMd5;
+  if (md5 !== undefined && response.md5 !== undefined) {
+    if (response.md5 === md5) return undefined;
+    return { by: 'etag', text: `MD5 is ${response.md5}, the listing's ETag says ${md5}` };
+  }
+  const size = bodySize(response.body);
+  if (expect.bytes === undefined || expect.bytes === size) return undefined;
+  return { by: 'length', text: `length is ${size} bytes, the listing says ${expect.bytes}` };
+}
+
+/**
+ * The transfer, the sidecar, or nobody can say (a replacement that is under way, an ETag that is no MD5): by the ETag
+ * that came with the body, else by the listing's.
+ */
+async function whoIsWrong(
+  { bytes, md5: expected, listedMd5: listed = expected }: Expectation,
+  response: FetchResponse,
+  { text, by }: Difference,
+): Promise<CryptodlError> {
+  const named = md5OfEtag(response.headers['etag']) ?? listed;
+  if (named === undefined) return refuse('checksum-mismatch', text, response);
+  const md5 = response.md5 ?? (await md5Of(response.body));
+  if (md5 !== named) {
+    const why = named === listed ? 'it is not what is listed' : `its own ETag says ${named}`;
+    return refuse('body-damaged', `${text}; ${why}`, response);
+  }
+  const isListed = (listed ?? md5) === md5 && (bytes ?? bodySize(response.body)) === bodySize(response.body);
+  return by === 'sidecar' && isListed
+    ? refuse(
+        'sidecar-stale',
+        `${text}, but size and ETag are right (--stale-checksum warn takes it)`,
+        response,
+      )
+    : refuse('checksum-mismatch', text, response);
+}
+
+/** Undefined when it is no MD5: the ETag of a multipart upload, or of a server that makes others. */
+export function md5OfEtag(etag: string | undefined): string | undefined {
+  return /^(?:W\/)?"?([0-9a-f]{32})"?$/.exec(etag ?? '')?.[1];
+}
+
+async function md5Of(body: Body): Promise<string> {
+  const hash = createHash('md5');
+  if (body.kind === 'memory') return hash.update(body.bytes).digest('hex');
+  for await (const chunk of createReadStream(body.path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+function refuse(code: ErrorCode, message: string, evidence: FetchResponse): CryptodlError {
+  return new CryptodlError(code, message, { evidence });
+}
+
+function isZipStart(head: Buffer): boolean {
+  const magic = head.subarray(0, 4).toString('latin1');
+  return magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006';
+}
+
+/** The longest tail that can hold the end record: 22 bytes and a comment of 65,535. */
+const TAIL_BYTES = 65_557;
+
+async function ends(body: Body): Promise<[Buffer, Buffer]> {
+  if (body.kind === 'memory') {
+    return [body.bytes.subarray(0, 64), body.bytes.subarray(Math.max(0, body.bytes.length - TAIL_BYTES))];
+  }
+  const file = await open(body.path, 'r');
+  try {
+    const head = Buffer.alloc(Math.min(64, body.size));
+    const tail = Buffer.alloc(Math.min(TAIL_BYTES, body.size));
+    await file.read(head, 0, head.length, 0);
+    await file.read(tail, 0, tail.length, body.size - tail.length);
+    return [head, tail];
+  } finally {
+    await file.close();
+  }
+}

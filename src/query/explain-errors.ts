@@ -1,0 +1,137 @@
+/** What DuckDB says of a query, in a line that says where, with the names that there are. */
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import { shownPath } from '../text/paths.js';
+
+/** DuckDB's own words, as it gives them with `errors_as_json`. */
+export interface QueryFault {
+  /** `Binder`, `Catalog`, `Conversion`, … */
+  readonly type: string;
+  readonly text: string;
+  /** How much stands before the place that it is about. */
+  readonly position: number | undefined;
+  /** A table or a column that there is not. */
+  readonly missing: { readonly what: 'table' | 'column'; readonly name: string } | undefined;
+}
+
+/** Undefined for an error that is not DuckDB's. */
+export function queryFault(error: unknown): QueryFault | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const fields = fieldsOf(error.message);
+  const { exception_type: type = 'Parser', exception_message: message, position } = fields;
+  if (typeof message !== 'string' || typeof type !== 'string') return undefined;
+  const [text = ''] = message.split('\n');
+  return {
+    type,
+    text: text.replace(/!$/, ''),
+    position: typeof position === 'string' ? Number(position) : undefined,
+    missing: missingOf(fields, text),
+  };
+}
+
+/** Of most errors as JSON, of a few in words. */
+function fieldsOf(message: string): Readonly<Record<string, unknown>> {
+  const [, type, text] = /^([A-Z][\w ]*) Error: ([^{].*)/.exec(message) ?? [];
+  if (text !== undefined) return { exception_type: type, exception_message: text };
+  try {
+    return JSON.parse(message.slice(Math.max(0, message.indexOf('{')))) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+function missingOf(
+  { error_subtype: subtype, type, name }: Readonly<Record<string, unknown>>,
+  text: string,
+): QueryFault['missing'] {
+  if (typeof name === 'string' && subtype === 'COLUMN_NOT_FOUND') return { what: 'column', name };
+  if (typeof name === 'string' && subtype === 'MISSING_ENTRY' && type === 'Table')
+    return { what: 'table', name };
+  // `k.nope` has no subtype.
+  const [, column] = / does not have a column named "(.+)"$/.exec(text) ?? [];
+  return column === undefined ? undefined : { what: 'column', name: column };
+}
+
+/** What the lake has, for those who miss something. */
+interface Known {
+  readonly root: string;
+  readonly tables: readonly string[];
+  /** Of the tables that the query names. */
+  readonly columns: readonly string[];
+}
+
+/** Throws what the user is told. */
+export function refuseFault(fault: QueryFault, query: string, known?: Known): never {
+  const { type, text, missing } = fault;
+  if (type === 'IO') throw new CryptodlError('disk', text);
+  if (type === 'Out of Memory')
+    throw new CryptodlError('out-of-memory', `DuckDB ran out of its memory: ${text}`, {
+      hint: 'ask for less: a symbol, some days, no ORDER BY over everything',
+    });
+  if (type === 'Interrupt' || type === 'INTERRUPT')
+    throw new CryptodlError('interrupted', 'the query was ended');
+  const place = placeOf(query, fault);
+  if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads nothing but the lake');
+  if (missing === undefined || known === undefined) throw usage(`${text}${place}`);
+  if (missing.what === 'table') refuseEmpty(missing.name, known);
+  const names = missing.what === 'table' ? known.tables : known.columns;
+  const near = nearestOf(missing.name, names);
+  const has = `the ${missing.what === 'table' ? 'lake has' : 'columns are'} ${names.join(', ')}`;
+  const fixed = near === undefined ? undefined : withName(query, fault, missing.name, near);
+  throw usage(
+    `no ${missing.what} "${missing.name}"${place}; ${has}`,
+    near === undefined ? undefined : `did you mean ${near}?`,
+    fixed === undefined ? undefined : { operand: fixed },
+  );
+}
+
+function refuseEmpty(name: string, { root, tables }: Known): void {
+  if (tables.length === 0) throw emptyLake(root);
+  if (tables.some((table) => table.toLowerCase() === name.toLowerCase()))
+    throw usage(
+      `${name}: the lake ${shownPath(root)} holds no Parquet and no CSV file of it that can be read`,
+    );
+}
+
+/** `names`: of what is held in files that cannot be queried, or cannot be read. */
+export function noViews(root: string, names: readonly string[]): Error {
+  return names.length === 0
+    ? emptyLake(root)
+    : usage(`the lake ${shownPath(root)} holds no Parquet and no CSV file that can be read`);
+}
+
+function emptyLake(root: string): Error {
+  return usage(`the lake ${shownPath(root)} is empty`, 'fill it first, or say where it is with --out', {
+    command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],
+  });
+}
+
+/** `klines` means one of the markets' klines. */
+function nearestOf(name: string, names: readonly string[]): string | undefined {
+  if (didYouMean(name, names) !== undefined) return nearest(name, names);
+  return names.find((candidate) => candidate.toLowerCase().endsWith(`_${name.toLowerCase()}`));
+}
+
+/** ` (line 1, column 15)` */
+function placeOf(query: string, fault: QueryFault): string {
+  const before = textBefore(query, fault)?.split('\n');
+  return before === undefined ? '' : ` (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
+}
+
+/** The parser counts characters, everything behind it bytes. */
+function textBefore(query: string, { type, position }: QueryFault): string | undefined {
+  if (position === undefined || Number.isNaN(position)) return undefined;
+  return type.toLowerCase() === 'parser'
+    ? Array.from(query).slice(0, position).join('')
+    : Buffer.from(query).subarray(0, position).toString('utf8');
+}
+
+function withName(query: string, fault: QueryFault, name: string, near: string): string | undefined {
+  const before = textBefore(query, fault);
+  if (before === undefined) return undefined;
+  const after = query.slice(before.length);
+  const at = after.indexOf(name);
+  // Only what stands at that place, be it quoted or behind an alias.
+  if (at < 0 || /[\s,()]/.test(after.slice(0, at))) return undefined;
+  return before + after.slice(0, at) + near + after.slice(at + name.length);
+}

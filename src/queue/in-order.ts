@@ -1,0 +1,34 @@
+/** Maps with up to `limit` calls under way; results come in input order. Pulls from the input only as results are taken. */
+export async function* mapOrdered<T, R>(
+  items: Iterable<T> | AsyncIterable<T>,
+  limit: number,
+  map: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const running: Promise<R>[] = [];
+  for await (const item of items) {
+    const result = map(item);
+    // Awaited below in order; until then a rejection must not count as unhandled.
+    result.catch(() => undefined);
+    running.push(result);
+    const first = running.length >= limit ? running.shift() : undefined;
+    if (first !== undefined) yield await first;
+  }
+  for (let first = running.shift(); first !== undefined; first = running.shift()) yield await first;
+}
+
+/** Runs one piece of work at a time per name, in call order; a failure does not stop the next. */
+export type Serialize = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
+export function createSerializer(): Serialize {
+  const tails = new Map<string, Promise<unknown>>();
+  return async (name, work) => {
+    const before = tails.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    tails.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (tails.get(name) === mine) tails.delete(name);
+    }
+  };
+}

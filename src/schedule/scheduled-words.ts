@@ -1,0 +1,84 @@
+/** A command line as it has to be where nobody is: no working directory of its own, no environment, no terminal. */
+import { resolve } from 'node:path';
+import type { Io } from '../model/io.js';
+import { environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import type { FlagName, Verb } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { folderOf, homeOf } from '../options/environment.js';
+import { withoutPassword } from '../text/printable.js';
+import { absolutePath } from '../text/paths.js';
+import { wordsOf } from '../cli/command-words.js';
+import type { Word } from '../cli/command-words.js';
+import { VERB_TEXTS } from '../cli/verbs.js';
+
+/** Words of the command with absolute paths, and what the environment says of it as flags. */
+export function scheduledWords(
+  argv: readonly string[],
+  verb: Verb,
+  { resolved, io }: { readonly resolved: Resolved; readonly io: Io },
+): string[] {
+  const home = homeOf(io.environment);
+  const stateHome = folderOf(io.environment['XDG_STATE_HOME']);
+  const { options, origins, texts } = resolved;
+  const known = flagsOf(verb);
+  const secret = secretFlags(verb, resolved);
+  const words = wordsOf(argv, verb)
+    .filter(({ flag }) => flag === undefined || !secret.includes(flag))
+    .map((word) => absoluteWord(word, verb, home));
+  const fromEnvironment = known
+    .filter((name) => origins[name] === 'environment' && !secret.includes(name))
+    .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
+  const more: string[] = [];
+  // Jobs and reports have lakes of their own.
+  if (known.includes('out') && origins.out === 'default' && verb !== 'run')
+    more.push('--out', absolutePath(options.out, home));
+  if (known.includes('state-dir') && options['state-dir'] === undefined && stateHome !== undefined)
+    more.push('--state-dir', resolve(stateHome, 'cryptodl'));
+  if (known.includes('quiet') && options.quiet !== true && options.json !== true) more.push('--quiet');
+  return [...words, ...fromEnvironment, ...more];
+}
+
+/** Flags whose value holds a password, unless a config file gives it: a crontab and a unit can be read by others. */
+export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[] {
+  return flagsOf(verb).filter(
+    (name) =>
+      ['flag', 'environment'].includes(origins[name]) &&
+      texts[name]?.some((text) => withoutPassword(text) !== text),
+  );
+}
+
+/** What the command would have been told here, and will not be told there. */
+export function lostVariables(verb: Verb, { resolved, io }: { resolved: Resolved; io: Io }): string[] {
+  const known = flagsOf(verb);
+  const twins = verb === 'run' ? FLAG_NAMES.filter((name) => !known.includes(name)).map(environmentName) : [];
+  const proxies =
+    known.includes('proxy') && resolved.options.proxy === undefined
+      ? ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
+      : [];
+  return [...twins, ...proxies].filter((name) => (io.environment[name] ?? '') !== '');
+}
+
+function asFlag(name: FlagName, value: string): string[] {
+  if (isSwitch(name)) return ['1', 'true', 'yes', 'on'].includes(value) ? [`--${name}`] : [];
+  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
+}
+
+const PATH_OPERANDS: readonly (string | undefined)[] = ['<file>', '<report>', '<directory>'];
+
+function absoluteWord({ text, kind, flag }: Word, verb: Verb, home: string | undefined): string {
+  if (kind === 'operand') return PATH_OPERANDS.includes(VERB_TEXTS[verb].operand) ? resolve(text) : text;
+  if (flag === undefined) return text;
+  if (kind === 'value') return absoluteValue(flag, text, home);
+  const [name = '', value] = text.split(/=(.*)/s);
+  return value === undefined ? text : `${name}=${absoluteValue(flag, value, home)}`;
+}
+
+function absoluteValue(name: FlagName, text: string, home: string | undefined): string {
+  const { value } = flagSpec(name);
+  if (value === 'DIR' || value === 'FILE') return absolutePath(text, home);
+  if (name !== 'symbols') return text;
+  return text
+    .split(',')
+    .map((item) => (item.trim().startsWith('@') ? `@${resolve(item.trim().slice(1))}` : item))
+    .join(',');
+}

@@ -1,0 +1,58 @@
+/** A command as a service and a timer of systemd. */
+import type { ScheduledCommand } from './crontab.js';
+import { calendar } from './crontab.js';
+
+export interface Units {
+  readonly service: string;
+  readonly timer: string;
+}
+
+/** Codes that are no failure of the unit: being stopped (SIGTERM) leaves the lake whole, and the next start goes on. */
+const STOPPED = 143;
+
+export function units(
+  { words, folder, when, environmentFile }: ScheduledCommand,
+  { title, delay }: { readonly title: string; readonly delay: string },
+): Units {
+  const [program = '', ...args] = words;
+  const line = [quoted(specified(program)), ...args.map((word) => quoted(literal(word)))].join(' ');
+  return {
+    service: `[Unit]
+Description=${specified(title)}
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+WorkingDirectory=${specified(folder)}
+${environmentFile === undefined ? '' : `EnvironmentFile=${specified(environmentFile)}\n`}ExecStart=${line}
+SuccessExitStatus=${STOPPED}
+`,
+    timer: `[Unit]
+Description=${specified(title)}, on time
+
+[Timer]
+OnCalendar=${calendar(when)}
+RandomizedDelaySec=${delay}
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+`,
+  };
+}
+
+/** `%` begins a specifier everywhere (systemd.unit(5)). */
+function specified(text: string): string {
+  return text.replaceAll('%', '%%');
+}
+
+/** `$` begins a variable in arguments, though not in the program's path (systemd.service(5)). */
+function literal(word: string): string {
+  return specified(word).replaceAll('$', '$$$$');
+}
+
+function quoted(word: string): string {
+  if (/^[\p{L}\p{N}_@%$+=:,./-]+$/u.test(word)) return word;
+  return `"${word.replaceAll('\\', '\\\\').replaceAll('"', String.raw`\"`)}"`;
+}

@@ -1,0 +1,186 @@
+/** `cryptodl vision` without --symbols: every series that the lake holds goes on from its first gap. */
+import { join } from 'node:path';
+import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import { isDue } from '../lake/absences.js';
+import { seriesFolder } from '../lake/layout.js';
+import { isFromRest, readManifest } from '../lake/manifest.js';
+import type { Held } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { fileSize } from '../lake/publish.js';
+import { heldSeries } from './held-series.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { isRangeGiven } from './date-range.js';
+import type { Range } from './date-range.js';
+import { hasQuote } from './symbol-patterns.js';
+import type { Session } from '../download/session.js';
+import type { Series, Settings } from '../model/task.js';
+import { endedText, endOfDataset } from '../source/dataset-ended.js';
+import { cadencesOf } from '../source/keys.js';
+import { findDataset, isArchived, isMetric } from '../source/venue.js';
+import { isAll } from './select-datasets.js';
+import { settingsOf } from './selection.js';
+import { fillOf, offerOf } from './rest-offer.js';
+import type { Wanted } from './selection.js';
+
+/** Explicit flags choose among the series; their own settings stay. Throws the usage error of an empty lake. */
+export async function continueLake(
+  session: Session,
+  range: Range,
+  given: ReadonlySet<string>,
+  verb: 'vision' | 'metrics',
+): Promise<Omit<Wanted, 'verb'>> {
+  const { options, paths, venue, observer } = session;
+  const warn = observer.warn.bind(observer);
+  const requests: SeriesRequest[] = [];
+  const over = new Set<string>();
+  let held = 0;
+  for await (const series of heldSeries(paths.root, venue, warn)) {
+    if (!isOf(verb, session, series)) continue;
+    held += 1;
+    if (!isChosen(series, session, given)) continue;
+    for (const request of await continuations(session, series, range, { given, verb })) {
+      const [days] = request.ranges;
+      if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
+      else over.add(endedText(venue, series.market, series.dataset) ?? '');
+    }
+  }
+  if (held === 0) {
+    throw usage(
+      `no --symbols, and ${options.out} holds no series to continue`,
+      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols shows what there is",
+      { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
+    );
+  }
+  if (requests.length === 0 && over.size === 0)
+    throw usage(
+      `${options.out} holds ${held} series, none of which fits the given flags`,
+      'leave --market, --dataset, --interval, --quote or --format out',
+      { flags: { market: null, dataset: null, interval: null, quote: null, format: null } },
+    );
+  const formats = [...new Set(requests.map((request) => request.settings.format))];
+  return {
+    requests,
+    hasListing: true,
+    what: `what ${options.out} holds`,
+    range: isRangeGiven(options)
+      ? range.text
+      : `from the first day that each lacks … ${dayText(range.to - 1)}`,
+    notes: [...over].map((text) => `ended      ${text}: complete`),
+    ended: [],
+    dataPath: join(paths.root, formats.length === 1 && formats[0] === 'zip' ? 'data' : venue.name),
+    query: undefined,
+  };
+}
+
+/** REST continues what REST may have begun; the archive what it has. */
+function isOf(verb: 'vision' | 'metrics', { venue }: Session, { market, dataset }: Series): boolean {
+  const spec = findDataset(venue, market, dataset);
+  if (spec === undefined) return verb === 'vision';
+  return verb === 'vision' ? isArchived(spec) : isMetric(spec);
+}
+
+export function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
+  const { options, venue } = session;
+  if (findDataset(venue, series.market, series.dataset) === undefined) return false;
+  const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
+    const value = series[name];
+    const values: readonly string[] = options[name];
+    return !given.has(name) || value === undefined || isAll(values) || values.includes(value);
+  };
+  if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
+  return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
+}
+
+async function continuations(
+  session: Session,
+  series: Series,
+  range: Range,
+  { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
+): Promise<SeriesRequest[]> {
+  const { options, paths, venue } = session;
+  const spec = findDataset(venue, series.market, series.dataset);
+  if (spec === undefined) return [];
+  const folder = join(paths.root, seriesFolder(venue.name, series));
+  const manifest = await readManifest(folder);
+  const formats = (['parquet', 'csv', 'zip'] as const).filter(
+    (format) =>
+      manifest[format].size > 0 &&
+      (!given.has('format') || format === options.format) &&
+      (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
+  );
+  const rest = verb === 'vision' ? fillOf(session, series).rest : offerOf(session, series);
+  return Promise.all(
+    formats.map(async (format) => {
+      const last = manifest[format].lines().at(-1);
+      const asked = settingsOf(session, spec, series.interval);
+      const settings = keepHeld(asked, last?.settings ?? asked, given);
+      const cadences = cadencesOf(spec, series.interval, settings.cadence);
+      const isGap = (line: ObjectLine): boolean =>
+        line.open === true || (isFromRest(line) && rest?.mode !== 'only');
+      const isAsked = (day: number): boolean => {
+        const absence =
+          manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
+        return absence === undefined || options.force === true || isDue(absence, session.nowMs);
+      };
+      const held = manifest[format];
+      const gap =
+        options.revisions === 'only'
+          ? held.first()
+          : await firstGap(held, format === 'zip' ? paths.root : folder, { isGap, isAsked });
+      const from =
+        isRangeGiven(options) || gap === undefined
+          ? range.from
+          : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
+      // What has ended is not asked for every day; a range that somebody gives is.
+      const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
+      const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
+      const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
+      return { series, settings, cadences, ranges, ...(rest === undefined ? {} : { rest }) };
+    }),
+  );
+}
+
+interface GapRules {
+  /** Held, but there may be better now. */
+  readonly isGap: (line: ObjectLine) => boolean;
+  /** Not held, and worth asking for. */
+  readonly isAsked: (day: number) => boolean;
+}
+
+/**
+ * The first day after the start that is not held, or whose file is not what was committed: neither what was published
+ * late nor what was lost is passed over; but for what nobody had a while ago.
+ */
+async function firstGap(
+  held: Held,
+  folder: string,
+  { isGap, isAsked }: GapRules,
+): Promise<number | undefined> {
+  const sound = new Map<string, boolean>();
+  let next: number | undefined;
+  for (const line of held.lines()) {
+    const period = parsePeriod(line.cadence, line.period);
+    if (period === undefined) continue;
+    for (let day = next ?? period.from; day < period.from; day += 1) if (isAsked(day)) return day;
+    const isSound =
+      sound.get(line.file) ??
+      (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;
+    sound.set(line.file, isSound);
+    if (!isSound || isGap(line)) return period.from;
+    next = Math.max(next ?? 0, period.to);
+  }
+  return next;
+}
+
+/** What the series is held with, except where a flag says otherwise (and is then refused, or forced). */
+function keepHeld(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
+  return {
+    format: held.format,
+    partition: given.has('partition') ? asked.partition : held.partition,
+    cadence: given.has('cadence') ? asked.cadence : held.cadence,
+    numbers: given.has('numbers') ? asked.numbers : held.numbers,
+    timestamps: given.has('timestamps') ? asked.timestamps : held.timestamps,
+    asPublished: given.has('as-published') ? asked.asPublished : held.asPublished,
+  };
+}

@@ -1,0 +1,82 @@
+/** `--days`, `--months`, `--from/--to` → the days that are wanted. */
+import { dayOf, dayText, monthOf, monthStart } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+
+/** Days `[from, to)`; without `from` it starts where each series starts. */
+export interface Range {
+  readonly from?: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+export interface RangeOptions {
+  readonly days: number | undefined;
+  readonly months: number | undefined;
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+export function isRangeGiven(options: RangeOptions): boolean {
+  return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
+}
+
+/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than `firstDay`. */
+export function resolveRange(options: RangeOptions, nowMs: number, firstDay: number): Range {
+  const today = dayOf(nowMs);
+  const kinds = [
+    options.days === undefined ? undefined : '--days',
+    options.months === undefined ? undefined : '--months',
+    options.from === undefined && options.to === undefined ? undefined : '--from/--to',
+  ].filter((kind) => kind !== undefined);
+  if (kinds.length > 1)
+    throw usage(
+      `${kinds.join(' and ')} are two kinds of range`,
+      `keep one, for example ${kinds[0] ?? '--days'}`,
+      { flags: withoutOthers(options) },
+    );
+  if (options.months !== undefined) {
+    const thisMonth = monthOf(today);
+    const months = Math.min(options.months, thisMonth - monthOf(firstDay));
+    return rangeOf(monthStart(thisMonth - months), monthStart(thisMonth));
+  }
+  if (options.from === undefined && options.to === undefined)
+    return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
+  refuseFuture('--from', options.from, today);
+  refuseFuture('--to', options.to, today);
+  if (options.from !== undefined && options.to !== undefined && options.from > options.to) {
+    throw usage(
+      `--from ${dayText(options.from)} is after --to ${dayText(options.to)}`,
+      `--from ${dayText(options.to)} --to ${dayText(options.from)}`,
+      { flags: { from: dayText(options.to), to: dayText(options.from) } },
+    );
+  }
+  if (options.to !== undefined && options.to < firstDay) {
+    const first = dayText(firstDay);
+    throw usage(`--to ${dayText(options.to)} is before the first day of the archive, ${first}`, undefined, {
+      flags: { from: null, to: null, days: '7' },
+    });
+  }
+  const from = options.from === undefined ? undefined : Math.max(options.from, firstDay);
+  return rangeOf(from, options.to === undefined ? today : options.to + 1);
+}
+
+/** The first kind that was given stays. */
+function withoutOthers({ days }: RangeOptions): Record<string, null> {
+  return days === undefined ? { from: null, to: null } : { months: null, from: null, to: null };
+}
+
+function refuseFuture(name: string, day: number | undefined, today: number): void {
+  if (day === undefined || day < today) return;
+  const last = dayText(today - 1);
+  throw usage(
+    `${name} ${dayText(day)} is not over yet: the last complete UTC day is ${last}`,
+    `${name} ${last}`,
+    { flags: { [name.slice('--'.length)]: last } },
+  );
+}
+
+function rangeOf(from: number | undefined, to: number): Range {
+  const days = from === undefined ? '' : ` (${to - from} day${to - from === 1 ? '' : 's'})`;
+  const start = from === undefined ? 'the start of each series' : dayText(from);
+  return { ...(from === undefined ? {} : { from }), to, text: `${start} … ${dayText(to - 1)}${days}` };
+}

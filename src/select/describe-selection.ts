@@ -1,0 +1,92 @@
+/** What is wanted, in words: for the plan block, the closing block and the failure report. */
+import { join } from 'node:path';
+import type { Resolved } from '../options/resolve.js';
+import { shownPath } from '../text/paths.js';
+import type { Format } from '../model/task.js';
+import { durationText, numberText } from '../model/units.js';
+import type { Quota } from '../http/throttle/throttle.js';
+import type { ChosenDataset } from './select-datasets.js';
+import type { Session } from '../download/session.js';
+import type { Wanted } from './selection.js';
+
+/** Flags that somebody gave, wherever. */
+export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
+  return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
+}
+
+export function describeWanted(
+  session: Session,
+  datasets: readonly ChosenDataset[],
+): Pick<Wanted, 'what' | 'dataPath' | 'query'> {
+  const { options, paths, venue } = session;
+  const names = [...new Set(datasets.map(({ spec }) => spec.name))];
+  const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
+  const markets = [...new Set(datasets.map(({ market }) => market))];
+  const what = [markets.join(','), several(names), several(intervals)]
+    .filter((part) => part !== '')
+    .join(' ');
+  if (options.format === 'zip')
+    return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
+  const market = join(paths.root, venue.name, markets[0] ?? '');
+  const dataPath =
+    markets.length > 1
+      ? join(paths.root, venue.name)
+      : names.length === 1
+        ? join(market, names[0] ?? '')
+        : market;
+  return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
+}
+
+/** All of a few, else how many there are. */
+function several(names: readonly string[]): string {
+  const first = names.slice(0, MOST_NAMES).join(',');
+  return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
+}
+
+const MOST_NAMES = 6;
+
+function queryOf(format: Format, folder: string): string {
+  const reader = format === 'csv' ? 'read_csv' : 'read_parquet';
+  return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
+}
+
+export function excludedNotes(excluded: readonly string[]): string[] {
+  if (excluded.length === 0) return [];
+  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${few(excluded)}`];
+}
+
+/** The first three names; `…` when there are more. */
+export function few(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
+}
+
+/** What the venue counts together, in words. */
+const COUNTED: Readonly<Record<string, string>> = {
+  futuresData: 'for statistics',
+  funding: 'for funding rates',
+  futures: 'of weight to futures',
+  spot: 'of weight to spot',
+};
+
+/** How much is asked of REST, and how long its limits make it take: the largest share decides. */
+export function requestNotes(
+  buckets: Readonly<Record<string, Quota>>,
+  requests: Readonly<Record<string, number>>,
+): string[] {
+  const parts = Object.entries(requests).flatMap(([name, weight]) => {
+    const bucket = buckets[name];
+    if (bucket === undefined || !('permits' in bucket)) return [];
+    const { permits, windowSeconds } = bucket;
+    const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
+    // Trades are as many as they are: nobody knows before.
+    const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
+    const text = `${least}${numberText(weight)} ${COUNTED[name] ?? name} (${limit})`;
+    // What fits into a window takes no longer than the requests themselves.
+    const windows = Math.ceil(weight / permits) - 1;
+    return [{ text, minMs: windows * windowSeconds * 1000 }];
+  });
+  if (parts.length === 0) return [];
+  const minMs = Math.max(...parts.map((part) => part.minMs));
+  const time = minMs === 0 ? 'no wait' : `about ${durationText(minMs)}`;
+  return [`requests   ${parts.map(({ text }) => text).join(', ')}: ${time}`];
+}

@@ -1,0 +1,287 @@
+/** `--market`, `--dataset`, `--interval` and `--cadence` → the datasets that are meant. */
+import { dayText } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { Cadence, Market, PlanTotals } from '../model/task.js';
+import type { Options, Verb } from '../options/flags.js';
+import { endedText, endOfDataset } from '../source/dataset-ended.js';
+import { cadencesOf } from '../source/keys.js';
+import { ALL, MARKETS } from '../source/names.js';
+import { findDataset, intervalsOf, isArchived, isMetric } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+
+export interface ChosenDataset {
+  readonly market: Market;
+  readonly spec: DatasetSpec;
+  readonly interval?: string;
+  /** In which it exists and the flags allow. */
+  readonly cadences: readonly Cadence[];
+}
+
+type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
+
+/** Flags, with one market of theirs. */
+type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly mayLack: boolean };
+
+type Source = 'archive' | 'rest';
+const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
+
+export function isAll(values: readonly string[]): boolean {
+  return values.includes(ALL);
+}
+
+/** The markets of `--market`, each once. */
+export function marketsOf({ market }: Pick<Options, 'market'>): readonly Market[] {
+  return MARKETS.filter((name) => isAll(market) || market.includes(name));
+}
+
+/** For verbs that take one market. Throws a usage error for several. */
+export function oneMarket(options: Pick<Options, 'market'>, verb: Verb): Market {
+  const [first, second] = marketsOf(options);
+  if (first !== undefined && second === undefined) return first;
+  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, '--market um', {
+    flags: { market: 'um' },
+  });
+}
+
+/**
+ * Every market × dataset × interval. `all` leaves out combinations that do not exist; a usage error is thrown for one
+ * that is named, and for a name that no market has.
+ */
+export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
+  const mayLack = isAll(flags.market);
+  const markets = marketsOf(flags);
+  if (mayLack) refuseUnknownDatasets(venue, flags, source);
+  const chosen = markets.flatMap((market) => chooseInMarket(venue, { ...flags, market, mayLack }, source));
+  const isThere = (interval: string): boolean =>
+    interval === ALL || chosen.some((dataset) => dataset.interval === interval);
+  const hasIntervals = chosen.some(({ interval }) => interval !== undefined);
+  if (!mayLack || (chosen.length > 0 && (!hasIntervals || flags.interval.every(isThere)))) return chosen;
+  return refuseEverywhere(venue, flags, source);
+}
+
+/** What no market has is refused in the words of the first market that has one of the datasets. */
+function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
+  const market =
+    MARKETS.find((one) => flags.dataset.some((name) => findDataset(venue, one, name) !== undefined)) ?? 'um';
+  const dataset = flags.dataset.filter(
+    (name) => name === ALL || findDataset(venue, market, name) !== undefined,
+  );
+  chooseInMarket(venue, { ...flags, dataset, market, mayLack: false }, source);
+  throw usage(
+    `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} in this cadence`,
+    'leave --cadence out',
+    { flags: { cadence: null } },
+  );
+}
+
+function refuseUnknownDatasets(venue: Venue, flags: Flags, source: Source): void {
+  for (const name of flags.dataset) {
+    const specs = MARKETS.flatMap((market) => findDataset(venue, market, name) ?? []);
+    if (name === ALL || specs.some(HAS[source])) continue;
+    const market = MARKETS.find((one) => findDataset(venue, one, name) !== undefined) ?? 'um';
+    refuseDataset(venue, { ...flags, market, mayLack: true }, name, source);
+  }
+}
+
+function chooseInMarket(venue: Venue, flags: MarketFlags, source: Source): ChosenDataset[] {
+  const { market } = flags;
+  const specs = specsOf(venue, flags, source);
+  refuseUnknownIntervals(flags, specs);
+  return specs.flatMap((spec) =>
+    chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
+      const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
+      if (source === 'rest') return [{ ...dataset, cadences: spec.cadences }];
+      const mayLack = flags.mayLack || isAll(flags.dataset) || isAll(flags.interval);
+      const isThere = cadencesOf(spec, interval, flags.cadence).length > 0;
+      return !isThere && mayLack ? [] : [withCadences(flags, dataset)];
+    }),
+  );
+}
+
+function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[] {
+  const has = HAS[source];
+  const named = flags.dataset
+    .filter((name) => name !== ALL)
+    .flatMap((name) => {
+      const spec = findDataset(venue, flags.market, name);
+      if (spec !== undefined && has(spec)) return [spec];
+      if (flags.mayLack) return [];
+      return spec === undefined
+        ? refuseDataset(venue, flags, name, source)
+        : refuseSource(flags, spec, source);
+    });
+  if (!isAll(flags.dataset)) return named;
+  return Object.values(venue.markets[flags.market].datasets).filter((spec) => has(spec) && !spec.removed);
+}
+
+/** Those that the dataset has; undefined for one without intervals. */
+function chosenIntervals({ interval }: MarketFlags, spec: DatasetSpec): readonly (string | undefined)[] {
+  const known = intervalsOf(spec);
+  if (known === undefined) return [undefined];
+  return isAll(interval) ? known : interval.filter((name) => known.includes(name));
+}
+
+/** With `--dataset all` one dataset that has an interval is enough. */
+function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[]): void {
+  if (flags.mayLack || isAll(flags.interval)) return;
+  const grained = specs.filter((spec) => intervalsOf(spec) !== undefined);
+  for (const interval of flags.interval) {
+    const lacking = grained.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
+    const [first] = lacking;
+    if (first !== undefined && (!isAll(flags.dataset) || lacking.length === grained.length))
+      refuseInterval(flags, first.name, interval, intervalsOf(first) ?? []);
+  }
+}
+
+/** The other verb has it. */
+function refuseSource({ market }: Pick<MarketFlags, 'market'>, { name }: DatasetSpec, source: Source): never {
+  const verb = source === 'archive' ? 'metrics' : 'vision';
+  const why = source === 'archive' ? 'only REST has it' : 'the archive has it';
+  const symbol = market === 'cm' ? 'BTCUSD_PERP' : 'BTCUSDT';
+  throw usage(`--dataset: ${market} ${name}: ${why}`, `cryptodl ${verb} --dataset ${name}`, {
+    command: [verb, '--market', market, '--dataset', name, '--symbols', symbol, '--days', '1'],
+  });
+}
+
+/** `um klines 1m` */
+export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cadences'>): string {
+  return [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
+}
+
+function withCadences(flags: MarketFlags, dataset: Omit<ChosenDataset, 'cadences'>): ChosenDataset {
+  const cadences = cadencesOf(dataset.spec, dataset.interval, flags.cadence);
+  if (cadences.length > 0) return { ...dataset, cadences };
+  const exist = cadencesOf(dataset.spec, dataset.interval);
+  throw usage(
+    `--cadence ${flags.cadence}: ${datasetName(dataset)} exists only ${exist.join(' and ')}`,
+    `--cadence ${exist[0] ?? 'auto'}, or leave --cadence out`,
+    // What another dataset of the same line has is another matter.
+    { flags: { cadence: flags.dataset.length > 1 ? null : (exist[0] ?? null) } },
+  );
+}
+
+function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: Source): never {
+  const { market } = flags;
+  const has = HAS[source];
+  const known = Object.values(venue.markets[market].datasets).flatMap((spec) =>
+    has(spec) ? [spec.name] : [],
+  );
+  const message = flags.mayLack
+    ? `--dataset: no market has "${name}"`
+    : `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
+  const near = datasetLike(venue, flags.mayLack ? MARKETS : [market], name, has);
+  if (near !== undefined)
+    throw usage(message, `did you mean ${near}?`, {
+      flags: { dataset: replaced(flags.dataset, name, near) },
+    });
+  const meant = datasetLike(venue, [market], name);
+  const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
+  if (spec !== undefined) return refuseSource(flags, spec, source);
+  const elsewhere = MARKETS.find((candidate) => findDataset(venue, candidate, name) !== undefined);
+  if (elsewhere !== undefined) {
+    const found = findDataset(venue, elsewhere, name);
+    if (found !== undefined && !has(found)) return refuseSource({ market: elsewhere }, found, source);
+    const hasAll = flags.dataset.every((one) => findDataset(venue, elsewhere, one) !== undefined);
+    const rest = flags.dataset.filter((one) => one !== name).join(',');
+    throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, {
+      flags: hasAll ? { market: elsewhere } : { dataset: rest },
+    });
+  }
+  throw usage(message, undefined, { command: ['list', 'datasets'] });
+}
+
+/** The dataset that a word means, by its spelling or by another name for it. */
+export function datasetLike(
+  venue: Venue,
+  markets: readonly Market[],
+  word: string,
+  has: (spec: DatasetSpec) => boolean = () => true,
+): string | undefined {
+  const specs = markets.flatMap((market) => Object.values(venue.markets[market].datasets)).filter(has);
+  const byName = new Map<string, string>();
+  for (const { name, aliases } of specs) for (const alias of [name, ...aliases]) byName.set(alias, name);
+  const near = nearest(word, [...byName.keys()]);
+  return near === undefined ? undefined : byName.get(near);
+}
+
+/** Other spellings of a length of time. */
+const SAME_INTERVAL: Readonly<Record<string, string>> = {
+  '1M': '1mo',
+  '1month': '1mo',
+  '1hr': '1h',
+  '60m': '1h',
+  '60min': '1h',
+  '240m': '4h',
+  '24h': '1d',
+  '1day': '1d',
+  '7d': '1w',
+  '1min': '1m',
+  '60s': '1m',
+  minute: '1m',
+  hour: '1h',
+  day: '1d',
+};
+
+function refuseInterval(flags: MarketFlags, name: string, interval: string, known: readonly string[]): never {
+  const same = SAME_INTERVAL[interval];
+  const near = same !== undefined && known.includes(same) ? same : nearest(interval, known);
+  throw usage(
+    `--interval: ${flags.market} ${name} has no "${interval}"; it has ${known.join(', ')}`,
+    near === undefined ? undefined : didYouMean(near, known),
+    {
+      flags: {
+        interval:
+          near === undefined
+            ? known.includes('1m')
+              ? '1m'
+              : (known[0] ?? '1m')
+            : replaced(flags.interval, interval, near),
+      },
+    },
+  );
+}
+
+function replaced(values: readonly string[], value: string, instead: string): string {
+  return [...new Set(values.map((item) => (item === value ? instead : item)))].join(',');
+}
+
+// Asking for what the venue has ended gets an answer instead of a row of absences.
+
+type Ended = Pick<ChosenDataset, 'market' | 'spec'>;
+
+/** Days before an end that a suggestion shows. */
+const SHOWN_DAYS = 7;
+
+/** Throws a usage error that says since when, and where there is some. */
+export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
+  const text = endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`;
+  const end = endOfDataset(spec);
+  if (end === undefined || spec.removed) {
+    const other = MARKETS.find(
+      (candidate) => candidate !== market && findDataset(venue, candidate, spec.name) !== undefined,
+    );
+    if (other === undefined) throw usage(text);
+    throw usage(text, undefined, {
+      command: ['list', 'symbols', '--market', other, '--dataset', spec.name],
+    });
+  }
+  throw usage(text, undefined, {
+    flags: { days: null, months: null, from: dayText(end - SHOWN_DAYS), to: dayText(end - 1) },
+  });
+}
+
+/** Throws when a plan has nothing to do but to say that datasets have ended. */
+export function refuseAllEnded(venue: Venue, ended: readonly Ended[], totals: PlanTotals): void {
+  const [first] = ended;
+  if (first === undefined || totals.absent === 0 || totals.fetch + totals.skip > 0) return;
+  if (totals.absentBy['dataset-ended'] === totals.absent) refuseEnded(venue, first);
+}
+
+/** A line per dataset that ends before the range does. */
+export function endedNotes(venue: Venue, ended: readonly Ended[], to: number): string[] {
+  const texts = ended
+    .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)
+    .flatMap(({ market, spec }) => endedText(venue, market, spec.name) ?? []);
+  return [...new Set(texts)].map((text) => `ended      ${text}`);
+}

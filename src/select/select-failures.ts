@@ -1,0 +1,136 @@
+/** `cryptodl retry FILE`: the periods that a failure report lists. */
+import { parsePeriod } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { FlagName } from '../options/flags.js';
+import type { RawValues } from '../options/resolve.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import type { Series } from '../model/task.js';
+import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
+import { cadencesOf, objectKey, restKey } from '../source/keys.js';
+import { findDataset } from '../source/venue.js';
+import { restOffer } from './rest-offer.js';
+import type { Session } from '../download/session.js';
+import type { Wanted } from './selection.js';
+
+export interface PastFailures {
+  /** As it was given. */
+  readonly path: string;
+  /** What the next report takes the place of; undefined when this one came through a pipe. */
+  readonly file: string | undefined;
+  readonly entries: readonly ReportEntry[];
+  readonly cut: CutLine | undefined;
+  /** Of the run that failed. */
+  readonly options: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What a person must do about a report whose last line is cut: what failed there is not known. */
+export function cutWarning(path: string, { line }: CutLine): string {
+  return `${path} line ${line} is cut: what failed there is not known; run the command of that run again, then remove the line`;
+}
+
+/** Throws usage errors for entries that no archive key fits. */
+export function wantFailures(session: Session, failures: PastFailures): Wanted {
+  const { path, entries, cut } = failures;
+  if (cut !== undefined) session.observer.warn(cutWarning(path, cut));
+  return {
+    verb: 'retry',
+    requests: requestsOf(session, failures),
+    hasListing: true,
+    what: path,
+    idle: 'no object is left to retry',
+    range: `${entries.length} object${entries.length === 1 ? '' : 's'} of an earlier run`,
+    notes: [],
+    ended: [],
+    dataPath: session.paths.root,
+    query: undefined,
+  };
+}
+
+/** One request per series and settings. */
+function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRequest[] {
+  const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
+  for (const entry of entries) {
+    const period = parsePeriod(entry.cadence, entry.period);
+    const spec = findDataset(session.venue, entry.market, entry.dataset);
+    const interval = entry.interval === undefined ? {} : { interval: entry.interval };
+    const series = { market: entry.market, dataset: entry.dataset, ...interval, symbol: entry.symbol };
+    const rest = period !== undefined && entry.key === restKey(series, period);
+    if (
+      period === undefined ||
+      spec === undefined ||
+      (!rest && objectKey(session.venue, series, period) !== entry.key)
+    ) {
+      const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
+      throw usage(
+        `${path} line ${entry.line}: ${entry.key} is not the archive's key of ${what}`,
+        'remove that line',
+      );
+    }
+    const { settings } = entry;
+    const cadences = cadencesOf(spec, entry.interval, settings.cadence);
+    const id = JSON.stringify([series, settings, rest]);
+    const offer = rest ? offerAgain(session, series) : {};
+    const request = requests.get(id) ?? { series, settings, cadences, ranges: [], retried: true, ...offer };
+    request.ranges.push({ from: period.from, to: period.to });
+    requests.set(id, request);
+  }
+  for (const request of requests.values()) request.ranges.sort((a, b) => a.from - b.from);
+  return [...requests.values()];
+}
+
+/** What came from REST is asked of REST again. */
+function offerAgain({ venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
+  const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
+  return rest === undefined ? {} : { rest };
+}
+
+/** Of one run's options those that the next try of it keeps: not what was chosen, nor how a run of its day was told. */
+const CARRIED: readonly FlagName[] = [
+  'out',
+  'format',
+  'temp-dir',
+  'force',
+  'revisions',
+  'recheck-days',
+  'verify',
+  'stale-checksum',
+  'strict',
+  'concurrency',
+  'retry-preset',
+  'retries',
+  'retry-delay',
+  'retry-factor',
+  'retry-max-delay',
+  'retry-strategy',
+  'breaker-open',
+  'breaker-failures',
+  'breaker-successes',
+  'connect-timeout',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+  'max-wait',
+  'blocked-wait',
+  'request-interval',
+  'requests-per-minute',
+  'limits',
+  'priority',
+  'bwlimit',
+  'pool-limit',
+  'pool-limit-per-host',
+  'keep-alive',
+  'http2',
+  'ca-file',
+  'archive-url',
+  'listing-url',
+  'fallback-url',
+  'fapi-url',
+  'dapi-url',
+  'spot-url',
+];
+
+export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
+  return Object.fromEntries(
+    CARRIED.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
+  );
+}

@@ -1,0 +1,127 @@
+/** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
+import { dayOf, parseDay } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { Resolved } from '../options/resolve.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { resolveRange } from './date-range.js';
+import type { Range } from './date-range.js';
+import { readPatterns } from './symbol-patterns.js';
+import type { ReadList } from './symbol-patterns.js';
+import { pairOf, takesSymbol } from '../source/routes.js';
+import { chooseDatasets, oneMarket } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import { chooseRestSymbols } from './select-symbols.js';
+import type { RestSymbols } from './select-symbols.js';
+import { continueLake } from './continue-lake.js';
+import { describeWanted, excludedNotes, few, givenFlags } from './describe-selection.js';
+import { offerOf, wallNotes } from './rest-offer.js';
+import type { Session } from '../download/session.js';
+import { seriesRequest } from './selection.js';
+import type { Asked, Asking, Wanted } from './selection.js';
+
+/** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
+export async function wantMetrics(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+  const { options } = session;
+  const { range, datasets } = askMetrics(session);
+  const hasListing = options.join !== undefined;
+  if (options.symbols === undefined) {
+    const wanted = await continueLake(session, range, givenFlags(resolved), 'metrics');
+    const notes = [...wanted.notes, ...wallNotes(session, wanted.requests)];
+    return { verb: 'metrics', ...wanted, notes, hasListing };
+  }
+  const patterns = await readPatterns(options.symbols, read);
+  const chosen = await chooseRestSymbols(session, patterns);
+  refuseDated(chosen.symbols, datasets);
+  // Symbol by symbol: datasets that count in different budgets are asked for at the same time.
+  const requests = chosen.symbols.flatMap((symbol) =>
+    datasets.flatMap((dataset) => requestOf(session, dataset, symbol, range)),
+  );
+  return {
+    verb: 'metrics',
+    requests,
+    hasListing,
+    ...describeWanted(session, datasets),
+    range: range.text,
+    notes: [
+      ...excludedNotes(chosen.excluded),
+      ...delistedNotes(chosen),
+      ...restingNotes(chosen),
+      ...datedNotes(chosen.symbols, datasets),
+      ...wallNotes(session, requests),
+    ],
+    ended: [],
+  };
+}
+
+/** What the flags say by themselves, before anybody looks at exchange, archive or lake. Throws usage errors. */
+export function askMetrics(asking: Asking): Asked {
+  const { options, venue, nowMs } = asking;
+  refuseMarket(asking);
+  refuseZip(asking);
+  const range = withToday(asking, resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0));
+  return { range, datasets: chooseDatasets(venue, options, 'rest') };
+}
+
+function refuseMarket({ options }: Asking): void {
+  const market = oneMarket(options, 'metrics');
+  if (market === 'um' || market === 'cm') return;
+  throw usage(`--market: metrics has um and cm, not ${market}`, '--market um', {
+    flags: { market: 'um' },
+  });
+}
+
+function refuseZip({ options }: Asking): void {
+  if (options.format !== 'zip') return;
+  throw usage('--format: zip is for files of the archive, REST has none', '--format parquet', {
+    flags: { format: 'parquet' },
+  });
+}
+
+/** The range ends with the running day when that is wanted and nothing else is said. */
+function withToday({ options, nowMs }: Asking, range: Range): Range {
+  const today = dayOf(nowMs);
+  if (options['include-today'] !== true || range.to !== today) return range;
+  return { ...range, to: today + 1, text: `${range.text} and today` };
+}
+
+function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest[] {
+  const request = seriesRequest(session, dataset, symbol, range);
+  const rest = offerOf(session, request.series);
+  return rest === undefined ? [] : [{ ...request, rest }];
+}
+
+function refuseDated(symbols: readonly string[], datasets: readonly ChosenDataset[]): void {
+  if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(spec, market, symbol))))
+    return;
+  const [symbol = ''] = symbols;
+  const perpetual = `${pairOf(symbol)}_PERP`;
+  throw usage(
+    `--symbols ${symbol}: these are statistics of a pair, for which its perpetual contract stands`,
+    `--symbols ${perpetual}`,
+    { flags: { symbols: perpetual } },
+  );
+}
+
+function delistedNotes({ delisted }: RestSymbols): string[] {
+  if (delisted.length === 0) return [];
+  return [
+    `delisted   ${few(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
+  ];
+}
+
+function restingNotes({ resting }: RestSymbols): string[] {
+  if (resting.length === 0) return [];
+  return [`resting    ${few(resting)}${countBeyondFew(resting)}: not traded at the moment`];
+}
+
+function countBeyondFew(names: readonly string[]): string {
+  return few(names).endsWith('…') ? ` (${names.length})` : '';
+}
+
+function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset[]): string[] {
+  return datasets.flatMap(({ market, spec }) => {
+    const dated = symbols.filter((symbol) => !takesSymbol(spec, market, symbol));
+    if (dated.length === 0) return [];
+    return [`lacking    ${market} ${spec.name} has no ${few(dated)}: only perpetual contracts`];
+  });
+}

@@ -1,0 +1,131 @@
+/** `cryptodl vision`: from the What and When flags to the series that are planned. */
+import type { Session } from '../download/session.js';
+import { dayText, parseDay } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import type { SeriesRequest } from '../plan/plan-series.js';
+import { endOfDataset } from '../source/dataset-ended.js';
+import { continueLake } from './continue-lake.js';
+import { resolveRange } from './date-range.js';
+import type { Range } from './date-range.js';
+import { describeWanted, excludedNotes, givenFlags } from './describe-selection.js';
+import { fillOf } from './rest-offer.js';
+import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import { chooseSymbols } from './select-symbols.js';
+import type { ChosenSymbols } from './select-symbols.js';
+import { seriesRequest } from './selection.js';
+import type { Asked, Asking, Wanted } from './selection.js';
+import { readPatterns, symbolLike } from './symbol-patterns.js';
+import type { ReadList, Selection, SymbolPatterns } from './symbol-patterns.js';
+
+/** Without --symbols, what the lake holds is continued. Throws usage errors. */
+export async function wantSeries(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+  const { options, venue } = session;
+  const { range, datasets } = askSeries(session);
+  const mayLack = mayLackOf(options);
+  if (options.symbols === undefined)
+    return {
+      verb: 'vision',
+      ...(await continueLake(session, range, givenFlags(resolved), 'vision')),
+    };
+  const patterns = await readPatterns(options.symbols, read);
+  const { selection, available } = await chooseSymbols(session, patterns, datasets);
+  const requests = datasets.flatMap((dataset) => {
+    const has = available?.get(dataset.spec);
+    const symbols = selection.symbols.filter(
+      (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !mayLack),
+    );
+    return symbols.map((symbol) => requestOf(session, dataset, symbol, range));
+  });
+  const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
+  return {
+    verb: 'vision',
+    requests,
+    hasListing: available !== undefined,
+    ...describeWanted(session, datasets),
+    range: range.text,
+    notes: [
+      ...notesOf(selection, datasets, range),
+      ...(mayLack ? [] : lackingNotes(patterns, datasets, available)),
+      ...endedNotes(venue, ended, range.to),
+    ],
+    ended,
+  };
+}
+
+/** Whether datasets and symbols that are not there are left out without a word. */
+function mayLackOf({ market, dataset }: Options): boolean {
+  return isAll(market) || isAll(dataset);
+}
+
+/** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
+export function askSeries({ options, venue, nowMs }: Asking): Asked {
+  const range = resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0);
+  const chosen = chooseDatasets(venue, options);
+  // Of all datasets, those that ended before the range are not meant.
+  const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
+  const datasets = mayLackOf(options) && going.length > 0 ? going : chosen;
+  refuseVainFill(options, datasets);
+  return { range, datasets };
+}
+
+/** --fill that could fill nothing would be a promise that nobody keeps. */
+function refuseVainFill(options: Options, datasets: readonly ChosenDataset[]): void {
+  if (options.fill === undefined) return;
+  const what =
+    options.format === 'zip'
+      ? 'files of the archive'
+      : datasets.every(({ spec }) => spec.rest === undefined)
+        ? options.dataset.join(',')
+        : undefined;
+  if (what === undefined) return;
+  throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out', { flags: { fill: null } });
+}
+
+function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest {
+  const request = seriesRequest(session, dataset, symbol, range);
+  return { ...request, ...fillOf(session, request.series) };
+}
+
+/** Named symbols that one of the datasets has and another has not. */
+function lackingNotes(
+  { names }: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+  available: ChosenSymbols['available'],
+): string[] {
+  const lacking = datasets.flatMap(({ market, spec }) => {
+    const has = available?.get(spec);
+    return names.flatMap((name) => {
+      if (has === undefined || has.has(name)) return [];
+      const near = symbolLike(name, [...has]);
+      return `lacking    ${market} ${spec.name} has no ${name}${near === undefined ? '' : `; did you mean ${near}?`}`;
+    });
+  });
+  const all = [...new Set(lacking)];
+  return all.length > MOST_NOTES
+    ? [...all.slice(0, MOST_NOTES), `           … and ${all.length - MOST_NOTES} more`]
+    : all;
+}
+
+const MOST_NOTES = 5;
+
+function notesOf(selection: Selection, datasets: readonly ChosenDataset[], range: Range): string[] {
+  const notes = excludedNotes(selection.excluded);
+  const monthly = datasets.filter((dataset) => !dataset.cadences.includes('daily'));
+  const names = [
+    ...new Set(
+      monthly.map(({ spec, interval }) =>
+        [spec.name, interval].filter((part) => part !== undefined).join(' '),
+      ),
+    ),
+  ];
+  if (names.length > 0) {
+    const first = range.from === undefined ? 'the start' : dayText(range.from).slice(0, 7);
+    notes.push(
+      `monthly    ${names.join(', ')}: every month that the range touches (${first} … ${dayText(range.to - 1).slice(0, 7)})`,
+    );
+  }
+  return notes;
+}

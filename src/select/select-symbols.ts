@@ -1,0 +1,204 @@
+/** `--symbols` and `--quote` against what the archive has. */
+import type { Session } from '../download/session.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import type { Market } from '../model/task.js';
+import { byKey, datasetPrefix } from '../source/keys.js';
+import { isListingFault } from '../source/listing.js';
+import { mayDoWithout } from '../source/rest-session.js';
+import type { DatasetSpec } from '../source/venue.js';
+import { findDataset, isArchived } from '../source/venue.js';
+import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
+import type { Selection, SymbolPatterns } from './symbol-patterns.js';
+
+/** Of a symbol too long to be one, in a warning. */
+const SHOWN_CHARACTERS = 40;
+
+export interface ChosenSymbols {
+  readonly selection: Selection;
+  /** Symbols of each dataset; undefined when the listing cannot be had. */
+  readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
+}
+
+/** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
+export async function chooseSymbols(
+  session: Session,
+  patterns: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+): Promise<ChosenSymbols> {
+  const quotes = session.options.quote ?? [];
+  let available: Map<DatasetSpec, ReadonlySet<string>>;
+  try {
+    available = await listedSymbols(session, datasets);
+  } catch (error) {
+    if (!isListingFault(error)) throw error;
+    refuseRemoved(session, datasets);
+    return { selection: withoutListing(session, patterns, quotes, error), available: undefined };
+  }
+  for (const dataset of datasets) {
+    if (available.get(dataset.spec)?.size === 0) refuseRemoved(session, [dataset]);
+  }
+  const what = [
+    ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
+  ];
+  return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
+}
+
+function refuseRemoved(session: Session, datasets: readonly ChosenDataset[]): void {
+  const removed = datasets.find(({ spec }) => spec.removed);
+  if (removed !== undefined) refuseEnded(session.venue, removed);
+}
+
+function withoutListing(
+  session: Session,
+  patterns: SymbolPatterns,
+  quotes: readonly string[],
+  error: CryptodlError,
+): Selection {
+  const selection = namesOnly(patterns, quotes);
+  if (selection === undefined) {
+    // The host is there, and has said when it may be asked again.
+    if (error.code === 'wait-too-long') throw error;
+    throw new CryptodlError(
+      'unreachable',
+      `the listing cannot be had, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
+      {
+        cause: error,
+        hint: 'check the network and --listing-url, or name the symbols exactly',
+      },
+    );
+  }
+  session.observer.warn(
+    `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
+  );
+  return selection;
+}
+
+/** By market and dataset; of every cadence that one of its intervals has, because some symbols have months only. */
+export async function listedSymbols(
+  session: Pick<Session, 'venue' | 'listing' | 'observer'>,
+  datasets: readonly ChosenDataset[],
+): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
+  const listed = new Map<DatasetSpec, ReadonlySet<string>>();
+  const tooLong = new Set<string>();
+  for (const { market, spec } of datasets) {
+    if (listed.has(spec)) continue;
+    const cadences = datasets
+      .filter((dataset) => dataset.spec === spec)
+      .flatMap((dataset) => dataset.cadences);
+    const symbols = new Set<string>();
+    for (const cadence of new Set(cadences)) {
+      const prefix = datasetPrefix(session.venue, market, cadence, spec.name);
+      for await (const symbol of session.listing.folders(prefix))
+        (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
+    }
+    listed.set(spec, symbols);
+  }
+  const [first] = tooLong;
+  if (first !== undefined) {
+    const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more of over ${MOST_SYMBOL_CHARACTERS})` : '';
+    session.observer.warn(
+      `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
+    );
+  }
+  return listed;
+}
+
+/** All of them, in key order. */
+export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
+  return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
+}
+
+// `--symbols` of `cryptodl metrics` against what the exchange trades now; what it trades no more is told apart.
+
+export interface RestSymbols {
+  readonly symbols: readonly string[];
+  readonly excluded: readonly string[];
+  /** `FOOUSDT (SETTLING)`: chosen ones that are not traded at the moment. */
+  readonly resting: readonly string[];
+  /** Named symbols that only the archive knows. */
+  readonly delisted: readonly string[];
+}
+
+/** Throws usage errors for names that neither the exchange nor the archive knows, with the nearest one. */
+export async function chooseRestSymbols(session: Session, patterns: SymbolPatterns): Promise<RestSymbols> {
+  const market = oneMarket(session.options, 'metrics');
+  const traded = await tradedSymbols(session, market);
+  const unknown = patterns.names.filter((name) => !traded.has(name));
+  const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(session, market);
+  const delisted = unknown.filter((name) => archived.has(name));
+  const names = patterns.names.filter((name) => !delisted.includes(name));
+  if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
+  const { symbols, excluded } = selectSymbols(
+    { ...patterns, names },
+    session.options.quote ?? [],
+    [...traded.keys()].sort(byKey),
+    market,
+    'REST',
+  );
+  const resting = symbols.flatMap((symbol) => {
+    const status = traded.get(symbol) ?? TRADING;
+    return status === TRADING ? [] : [`${symbol} (${status})`];
+  });
+  return { symbols, excluded, resting, delisted };
+}
+
+function allDelisted(delisted: readonly string[], market: Market): Error {
+  const few = delisted.slice(0, 5);
+  return usage(
+    `${few.join(', ')}: not traded any more, so REST has nothing of ${few.length === 1 ? 'it' : 'them'}`,
+    'the archive has the history: cryptodl vision --dataset metrics,fundingRate',
+    {
+      command: [
+        'vision',
+        '--market',
+        market,
+        '--dataset',
+        'metrics,fundingRate',
+        '--symbols',
+        few.join(','),
+        '--months',
+        '1',
+      ],
+    },
+  );
+}
+
+const TRADING = 'TRADING';
+
+/** With their status. Where the host does not answer us, what the archive lists must do. */
+async function tradedSymbols(session: Session, market: Market): Promise<ReadonlyMap<string, string>> {
+  try {
+    const symbols = await session.rest.symbols(market);
+    return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
+  } catch (error) {
+    if (!mayDoWithout(error) && !isBannedBesideArchive(session, error)) throw error;
+    const archived = await archivedSymbols(session, market);
+    // Nobody knows any symbol: that is no mistake in the names.
+    if (archived.size === 0) throw error;
+    const hint = error.hint === undefined ? '' : `; ${error.hint}`;
+    session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
+    return new Map([...archived].map((symbol) => [symbol, TRADING]));
+  }
+}
+
+/** What the archive has can be taken before REST may be asked again. */
+function isBannedBesideArchive({ options }: Session, error: unknown): error is CryptodlError {
+  return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
+}
+
+/** Of the datasets that the archive and REST both have; without a listing there are none. */
+async function archivedSymbols(session: Session, market: Market): Promise<ReadonlySet<string>> {
+  const datasets = ['metrics', 'fundingRate'].flatMap((name) => {
+    const spec = findDataset(session.venue, market, name);
+    return spec === undefined || !isArchived(spec) ? [] : [{ market, spec, cadences: spec.cadences }];
+  });
+  try {
+    const listed = await listedSymbols(session, datasets);
+    return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
+  } catch (error) {
+    if (!mayDoWithout(error)) throw error;
+    return new Set();
+  }
+}

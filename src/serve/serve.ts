@@ -1,0 +1,37 @@
+/** `cryptodl serve DIR` until a signal ends it. */
+import { stat } from 'node:fs/promises';
+import { errnoOf, usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import type { Options } from '../options/flags.js';
+import { printLines } from '../text/printable.js';
+import { serveArchive } from './archive.js';
+
+export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
+  const facts = await stat(directory).catch(() => undefined);
+  if (facts?.isDirectory() !== true) {
+    throw usage(
+      `${directory} is not a folder`,
+      'give the folder that holds data/, for example the --out of a --format zip run',
+    );
+  }
+  let server: Awaited<ReturnType<typeof serveArchive>>;
+  try {
+    server = await serveArchive({ directory, host: options.host, port: options.port });
+  } catch (error) {
+    const code = errnoOf(error);
+    throw usage(
+      `cannot listen on ${options.host} port ${options.port} (${code})`,
+      '--port 0 takes a free one',
+    );
+  }
+  printLines(io.stdout, [server.url]);
+  printLines(io.stderr, [
+    `serving ${directory}; use it with --archive-url ${server.url}, end it with Ctrl-C`,
+  ]);
+  const signal = await new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
+    io.onSignal(resolve);
+  });
+  await server.close();
+  return signal === 'SIGINT' ? 130 : 143;
+}

@@ -1,0 +1,123 @@
+/** A dataset in words: what `schema`, docs/datasets.md and Parquet metadata are made from. */
+import { periodText } from '../model/calendar.js';
+import type { Market } from '../model/task.js';
+import { endedText } from './dataset-ended.js';
+import type { ColumnSpec } from './facts.js';
+import { reachMs, routesOf } from './routes.js';
+import { intervalsOf, isArchived, isMetric } from './venue.js';
+import type { DatasetSpec, Venue } from './venue.js';
+
+interface ColumnDescription {
+  readonly name: string;
+  /** In Parquet; numbers as they are without --numbers string. */
+  readonly type: string;
+  readonly unit: string;
+  readonly doc: string;
+  readonly nullable: boolean;
+}
+
+export interface DatasetDescription {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly title: string;
+  /** As written, in file order. */
+  readonly columns: readonly ColumnDescription[];
+  readonly facts: readonly (readonly [what: string, text: string])[];
+  readonly notes: readonly string[];
+}
+
+const TYPES: Readonly<Record<Exclude<ColumnSpec['type'], 'symbol'>, string>> = {
+  time: 'TIMESTAMP',
+  datetime: 'TIMESTAMP',
+  date: 'DATE',
+  hour: 'BIGINT',
+  integer: 'BIGINT',
+  number: 'DOUBLE',
+  flag: 'BOOLEAN',
+  text: 'VARCHAR',
+};
+
+const HEADERS: Readonly<Record<DatasetSpec['header'], string>> = {
+  never: 'published files have none',
+  some: 'some published files have one; each is looked at',
+  always: 'published files have one',
+};
+
+export function describeColumns(spec: DatasetSpec): ColumnDescription[] {
+  return spec.columns.flatMap(({ name, type, unit, doc, nullable }) =>
+    type === 'symbol' ? [] : [{ name, type: TYPES[type], unit: unitText(type, unit), doc, nullable }],
+  );
+}
+
+function unitText(type: ColumnSpec['type'], unit: string | undefined): string {
+  if (unit === undefined) return '';
+  return type === 'time' || type === 'datetime' ? `UTC (published: ${unit})` : unit;
+}
+
+export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec): DatasetDescription {
+  const intervals = intervalsOf(spec);
+  const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
+  const exception = byDay.length === 0 ? '' : ` (a day for ${byDay.join(', ')})`;
+  const ended = endedText(venue, market, spec.name);
+  return {
+    market,
+    dataset: spec.name,
+    title: spec.title,
+    columns: describeColumns(spec),
+    facts: [
+      ...(isArchived(spec) ? ([['objects', objectsText(spec)]] as const) : []),
+      ...(spec.rest === undefined ? [] : ([['REST', restText(venue, market, spec)]] as const)),
+      ...(ended === undefined ? [] : ([['state', ended]] as const)),
+      ...(intervals === undefined ? [] : ([['intervals', intervalText(spec, intervals)]] as const)),
+      ['files', `one per ${spec.partition}${exception}`],
+      ['sorted by', spec.sort.join(', ')],
+      ...(isArchived(spec) ? ([['header', HEADERS[spec.header]]] as const) : []),
+      [
+        'path',
+        `${intervals === undefined ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
+      ],
+    ],
+    notes: spec.notes,
+  };
+}
+
+function objectsText(spec: DatasetSpec): string {
+  return spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ');
+}
+
+/** `the last 30 days, by cryptodl metrics` */
+function restText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  const verbs = [
+    ...(isMetric(spec) ? ['cryptodl metrics'] : []),
+    ...(isArchived(spec) ? ['cryptodl vision --fill rest'] : []),
+  ];
+  return `${reachText(venue, market, spec)}, by ${verbs.join(' and ')}`;
+}
+
+const DAY_HOURS = 24;
+const FEW_DAYS = 3;
+
+/** How far back REST goes. */
+export function reachText(venue: Venue, market: Market, { name }: DatasetSpec): string {
+  const series = { market, dataset: name, symbol: '' };
+  const reach = reachMs(venue, series);
+  if (reach === undefined) {
+    const first = routesOf(venue, series).find(({ route }) => route.first !== undefined)?.route.first;
+    return first === undefined ? 'all days' : `${first} …`;
+  }
+  const hours = reach / 3_600_000;
+  return hours < FEW_DAYS * DAY_HOURS ? `the last ${hours} hours` : `the last ${hours / DAY_HOURS} days`;
+}
+
+function sinceText(spec: DatasetSpec, cadence: DatasetSpec['cadences'][number]): string {
+  const { first, last } = spec.spans[cadence] ?? {};
+  if (first === undefined && last === undefined) return '';
+  const from = first === undefined ? '' : `${periodText(first)} `;
+  return ` ${from}…${last === undefined ? '' : ` ${periodText(last)}`}`;
+}
+
+function intervalText(spec: DatasetSpec, all: readonly string[]): string {
+  const rest = all.filter((interval) => spec.intervals?.daily.includes(interval) !== true);
+  const text = all.join(' ');
+  return rest.length === 0 ? text : `${text} (${rest.join(' ')} monthly only)`;
+}

@@ -1,0 +1,112 @@
+/** What a REST host says of its symbols and of its limits. Statuses and contract types are open texts: new ones come. */
+import { CryptodlError } from '../model/errors.js';
+import type { Market } from '../model/task.js';
+import type { RestClient, RestRequest } from './rest-client.js';
+
+export interface TradedSymbol {
+  readonly symbol: string;
+  readonly status: string;
+  /** Empty for spot, and for some symbols that are not traded yet. */
+  readonly contractType: string;
+}
+
+interface RequestLimit {
+  /** Weight, in each window of the host's clock. */
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+export interface ExchangeInfo {
+  readonly symbols: readonly TradedSymbol[];
+  readonly weight: RequestLimit | undefined;
+}
+
+const REQUESTS: Readonly<Partial<Record<Market, RestRequest>>> = {
+  spot: { host: 'spot', path: '/api/v3/exchangeInfo', query: {}, bucket: 'spot', weight: 20 },
+  um: { host: 'fapi', path: '/fapi/v1/exchangeInfo', query: {}, bucket: 'futures', weight: 1 },
+  cm: { host: 'dapi', path: '/dapi/v1/exchangeInfo', query: {}, bucket: 'futures', weight: 1 },
+};
+
+/** What a host said once; `etag` with its quotes, where it gave one. */
+export interface HeldInfo {
+  readonly info: ExchangeInfo;
+  readonly etag: string | undefined;
+}
+
+/**
+ * One request; what is held is asked for only if it has changed. Rejects with `location-restricted` where the host does not
+ * serve our place.
+ */
+export async function exchangeInfo(client: RestClient, market: Market, held?: HeldInfo): Promise<HeldInfo> {
+  const request = REQUESTS[market];
+  if (request === undefined) throw new CryptodlError('bug', `REST has no ${market}`);
+  const known = held?.etag === undefined ? {} : { heldEtag: held.etag };
+  const answered = await client.getChanged({ ...request, ...known }, readExchangeInfo);
+  if (answered !== 'unchanged') return { info: answered.value, etag: answered.etag };
+  if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo is unchanged that nobody held');
+  return held;
+}
+
+/** As it was kept; undefined for content that is something else. */
+export function parseHeldInfo(content: unknown): HeldInfo | undefined {
+  const { info, etag } = fieldsOf(content);
+  const { symbols, weight } = fieldsOf(info);
+  if (!Array.isArray(symbols) || !symbols.every(isTradedSymbol)) return undefined;
+  const { limit, windowMs } = fieldsOf(weight);
+  if (weight !== undefined && (typeof limit !== 'number' || typeof windowMs !== 'number')) return undefined;
+  if (etag !== undefined && typeof etag !== 'string') return undefined;
+  return { info: info as ExchangeInfo, etag };
+}
+
+function isTradedSymbol(value: unknown): boolean {
+  const { symbol, status, contractType } = fieldsOf(value);
+  return [symbol, status, contractType].every((text) => typeof text === 'string');
+}
+
+/** The bucket that the weight limit of a market's host is about. */
+export function weightBucket(market: Market): string {
+  return REQUESTS[market]?.bucket ?? '';
+}
+
+/** Throws `answer-malformed`. */
+export function readExchangeInfo(content: unknown): ExchangeInfo {
+  const { symbols, rateLimits } = fieldsOf(content);
+  if (!Array.isArray(symbols))
+    throw new CryptodlError('answer-malformed', 'exchangeInfo has no list of symbols');
+  return {
+    symbols: symbols.map((entry: unknown) => {
+      const { symbol, status, contractStatus, contractType } = fieldsOf(entry);
+      if (typeof symbol !== 'string' || symbol === '')
+        throw new CryptodlError('answer-malformed', 'exchangeInfo has a symbol without a name');
+      return { symbol, status: textOf(status ?? contractStatus), contractType: textOf(contractType) };
+    }),
+    weight: Array.isArray(rateLimits) ? weightLimit(rateLimits) : undefined,
+  };
+}
+
+const INTERVAL_MS: Readonly<Record<string, number>> = {
+  SECOND: 1000,
+  MINUTE: 60_000,
+  HOUR: 3_600_000,
+  DAY: 86_400_000,
+};
+
+function weightLimit(limits: readonly unknown[]): RequestLimit | undefined {
+  for (const entry of limits) {
+    const { rateLimitType, interval, intervalNum, limit } = fieldsOf(entry);
+    const unitMs = INTERVAL_MS[textOf(interval)];
+    if (rateLimitType !== 'REQUEST_WEIGHT' || unitMs === undefined) continue;
+    if (typeof limit !== 'number' || typeof intervalNum !== 'number' || limit < 1 || intervalNum < 1)
+      continue;
+    return { limit, windowMs: unitMs * intervalNum };
+  }
+  return undefined;
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,172 @@
+/**
+ * What walks of the listing have seen of one prefix: stretches of names, each with what lies in it. A walk begins at a marker
+ * that moves from day to day, so a copy is of names, not of requests.
+ */
+import { byKey, SIDECAR } from './keys.js';
+import type { ListedObject } from './listing-xml.js';
+
+/** All names after `after` (null: from the first) up to and with `upTo` (null: to the last). */
+export interface Stretch {
+  readonly after: string | null;
+  readonly upTo: string | null;
+  /** Epoch milliseconds: its newest end was listed then. */
+  readonly at: number;
+  /** A sidecar is a field of its zip. */
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+}
+
+/** A page that the server gave an ETag: where it lay, for when it says that nothing has changed. */
+interface KnownPage {
+  readonly etag: string;
+  readonly after: string | null;
+  readonly upTo: string | null;
+}
+
+export interface ListingCopy {
+  readonly stretches: readonly Stretch[];
+  /** By query. */
+  readonly pages: Readonly<Record<string, KnownPage>>;
+}
+
+/** Pages whose ETags are remembered: those of the last walks. */
+const MOST_PAGES = 16;
+
+export const NO_COPY: ListingCopy = { stretches: [], pages: {} };
+
+/** The walk's stretch counts; what lies beside it stays, and what touches it becomes one with it. */
+export function withStretch(
+  copy: ListingCopy,
+  walked: Stretch,
+  pages: Readonly<Record<string, KnownPage>>,
+): ListingCopy {
+  let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects) };
+  const apart: Stretch[] = [];
+  for (const other of copy.stretches) {
+    if (endsBefore(other, joined) || endsBefore(joined, other)) apart.push(other);
+    else joined = join(joined, other);
+  }
+  const known = [
+    ...Object.entries(copy.pages).filter(([query]) => !(query in pages)),
+    ...Object.entries(pages),
+  ];
+  return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
+}
+
+/** In key order a sidecar follows its zip. */
+function withoutSidecars(objects: readonly ListedObject[]): ListedObject[] {
+  const zips: ListedObject[] = [];
+  for (const object of objects) {
+    const last = zips.at(-1);
+    if (!object.key.endsWith(SIDECAR)) zips.push(object);
+    else if (last !== undefined && object.key === last.key + SIDECAR)
+      zips[zips.length - 1] = { ...last, sidecarEtag: object.etag };
+  }
+  return zips;
+}
+
+/** What follows a name, as far as it is known without a gap; undefined: nothing is known there. */
+export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
+  const stretch = copy.stretches.find(
+    (one) =>
+      !isBefore(after, one.after) && (one.upTo === null || after === null || byKey(after, one.upTo) < 0),
+  );
+  return stretch === undefined ? undefined : cut(stretch, after, null);
+}
+
+/** What a page had between its two ends; undefined when it is not known any more. */
+export function knownPage(copy: ListingCopy, { after, upTo }: KnownPage): Stretch | undefined {
+  const stretch = knownAfter(copy, after);
+  if (stretch === undefined || reachesFurther(upTo, stretch.upTo)) return undefined;
+  return upTo === null ? stretch : { ...cut(stretch, after, upTo), upTo };
+}
+
+/** Is there a gap between the end of the one and the start of the other? */
+function endsBefore(one: Stretch, other: Stretch): boolean {
+  return one.upTo !== null && other.after !== null && byKey(one.upTo, other.after) < 0;
+}
+
+/** `newer` as it is; of `older` what lies outside of it. */
+function join(newer: Stretch, older: Stretch): Stretch {
+  const isBeginning = isBefore(older.after, newer.after);
+  const isEnd = reachesFurther(older.upTo, newer.upTo);
+  const outside = (name: string): 'before' | 'behind' | undefined => {
+    if (isBeginning && newer.after !== null && byKey(name, newer.after) <= 0) return 'before';
+    return isEnd && newer.upTo !== null && byKey(name, newer.upTo) > 0 ? 'behind' : undefined;
+  };
+  const of = (where: 'before' | 'behind'): Pick<Stretch, 'objects' | 'prefixes'> => ({
+    objects: older.objects.filter(({ key }) => outside(key) === where),
+    prefixes: older.prefixes.filter((prefix) => outside(prefix) === where),
+  });
+  const [before, behind] = [of('before'), of('behind')];
+  return {
+    after: isBeginning ? older.after : newer.after,
+    upTo: isEnd ? older.upTo : newer.upTo,
+    at: isEnd ? Math.min(older.at, newer.at) : newer.at,
+    objects: [...before.objects, ...newer.objects, ...behind.objects],
+    prefixes: [...before.prefixes, ...newer.prefixes, ...behind.prefixes],
+  };
+}
+
+function cut(stretch: Stretch, after: string | null, upTo: string | null): Stretch {
+  const isIn = (name: string): boolean =>
+    (after === null || byKey(name, after) > 0) && (upTo === null || byKey(name, upTo) <= 0);
+  return {
+    ...stretch,
+    after,
+    objects: stretch.objects.filter(({ key }) => isIn(key)),
+    prefixes: stretch.prefixes.filter(isIn),
+  };
+}
+
+/** Of two starts; null is the first name of all. */
+function isBefore(one: string | null, other: string | null): boolean {
+  if (other === null) return false;
+  return one === null || byKey(one, other) < 0;
+}
+
+/** Of two ends; null is the last name of all. */
+function reachesFurther(one: string | null, other: string | null): boolean {
+  if (other === null) return false;
+  return one === null || byKey(one, other) > 0;
+}
+
+/** Undefined for content that is no copy. */
+export function parseListingCopy(content: unknown): ListingCopy | undefined {
+  const { stretches, pages } = fieldsOf(content);
+  if (!Array.isArray(stretches) || typeof pages !== 'object' || pages === null) return undefined;
+  const isRight = stretches.every(isStretch) && Object.values(pages).every(isKnownPage);
+  return isRight ? (content as ListingCopy) : undefined;
+}
+
+function isStretch(value: unknown): boolean {
+  const { after, upTo, at, objects, prefixes } = fieldsOf(value);
+  return (
+    isNameOrNull(after) &&
+    isNameOrNull(upTo) &&
+    typeof at === 'number' &&
+    Array.isArray(objects) &&
+    objects.every(isObject) &&
+    Array.isArray(prefixes) &&
+    prefixes.every((prefix) => typeof prefix === 'string')
+  );
+}
+
+function isObject(value: unknown): boolean {
+  const { key, bytes, etag, lastModified, sidecarEtag = '' } = fieldsOf(value);
+  const texts = [key, etag, lastModified, sidecarEtag];
+  return texts.every((text) => typeof text === 'string') && typeof bytes === 'number';
+}
+
+function isKnownPage(value: unknown): boolean {
+  const { etag, after, upTo } = fieldsOf(value);
+  return typeof etag === 'string' && isNameOrNull(after) && isNameOrNull(upTo);
+}
+
+function isNameOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string';
+}
+
+function fieldsOf(value: unknown): Readonly<Partial<Record<string, unknown>>> {
+  return typeof value === 'object' && value !== null ? (value as Partial<Record<string, unknown>>) : {};
+}

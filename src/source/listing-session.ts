@@ -1,0 +1,61 @@
+/** The listing as a run sees it: its pages, and what earlier runs saw of them for when its host does not answer. */
+import { DAY_MS } from '../model/calendar.js';
+import type { Clock } from '../model/clock.js';
+import { isNoAnswer } from '../model/errors.js';
+import type { Observer } from '../model/observer.js';
+import { createListing } from './listing.js';
+import type { Listing, ListingCopies } from './listing.js';
+import { parseListingCopy } from './listing-copy.js';
+import type { Copies } from '../http/response-cache.js';
+import { agoText } from './rest-session.js';
+import { getListing } from './archive-client.js';
+import type { Asks } from './archive-client.js';
+
+export interface ListingSession {
+  readonly asks: Asks;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly copies: Copies;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  readonly observer: Observer;
+}
+
+export function openListing(session: ListingSession): Listing {
+  const { asks, url, clock } = session;
+  return createListing((query, heldEtag) => getListing(asks, url, query, heldEtag), {
+    copies: copiesOf(session),
+    monotonic: () => clock.monotonic(),
+  });
+}
+
+/** A copy that is so much older than the one that was told of is told of too. */
+const OLDER = 2;
+/** Of an older stretch beside newer ones. */
+const MAX_AGE_MS = 30 * DAY_MS;
+
+/** Under which a copy of the listing below a prefix is kept. */
+export function listingCopyName(url: string, prefix: string): string {
+  return `listing ${url} ${prefix}`;
+}
+
+function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
+  let toldMs = 0;
+  return {
+    nowMs,
+    read: async (prefix) => (await copies.read(listingCopyName(url, prefix), parseListingCopy))?.value,
+    keep: (prefix, copy) => copies.keep(listingCopyName(url, prefix), copy),
+    mayStandIn: (error, at) => {
+      if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
+      const ageMs = Math.max(1, nowMs - at);
+      if (toldMs === 0 || ageMs > toldMs * OLDER) {
+        toldMs = ageMs;
+        observer.warn(
+          `the listing at ${new URL(url).host} cannot be had (${error.message}): what it said ${agoText(at, nowMs)} is used; what was published since then is looked for by probing, what was changed or removed since then is not seen`,
+        );
+      }
+      return true;
+    },
+  };
+}

@@ -1,0 +1,211 @@
+/** S3's ListObjects (v1) and ListObjectsV2 answers: the elements that count, each where it belongs and once. */
+import { CryptodlError } from '../model/errors.js';
+
+export interface ListedObject {
+  readonly key: string;
+  readonly bytes: number;
+  /** Without quotes. */
+  readonly etag: string;
+  readonly lastModified: string;
+  /** Of its sidecar; only in copies, which have no sidecars of their own. */
+  readonly sidecarEtag?: string;
+}
+
+export interface ListingPage {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+  readonly truncated: boolean;
+  readonly nextMarker?: string;
+  readonly continuationToken?: string;
+}
+
+/** Throws `listing-malformed` for anything that is not a complete listing document in UTF-8. */
+export function parseListing(body: Buffer): ListingPage {
+  const page = rootOf(body);
+  const encoded = text(page, 'EncodingType') === 'url';
+  const name = (value: string): string => (encoded ? urlDecoded(value) : value);
+  const nextMarker = text(page, 'NextMarker');
+  const continuationToken = text(page, 'NextContinuationToken');
+  return {
+    objects: all(page, 'Contents').map((object) => objectOf(object, name)),
+    prefixes: all(page, 'CommonPrefixes').map((common) => name(prefixOf(common))),
+    truncated: isTruncated(page),
+    ...(nextMarker === undefined || nextMarker === '' ? {} : { nextMarker: name(nextMarker) }),
+    ...(continuationToken === undefined ? {} : { continuationToken }),
+  };
+}
+
+function rootOf(body: Buffer): XmlElement {
+  let root: XmlElement | undefined;
+  let why = '';
+  try {
+    root = readXml(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch (error) {
+    why = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
+  }
+  if (root?.name === 'ListBucketResult') return root;
+  const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);
+  throw malformed(`not a bucket listing: ${JSON.stringify(head)}${why}`);
+}
+
+/** Without it nobody knows whether objects are missing behind the last one. */
+function isTruncated(page: XmlElement): boolean {
+  const said = text(page, 'IsTruncated');
+  if (said === 'true' || said === 'false') return said === 'true';
+  throw malformed(`a listing does not say whether it goes on: ${JSON.stringify(said?.slice(0, 40))}`);
+}
+
+function urlDecoded(value: string): string {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch (error) {
+    throw new CryptodlError('listing-malformed', `a listed name is not url-encoded: ${value.slice(0, 80)}`, {
+      cause: error,
+    });
+  }
+}
+
+function objectOf(object: XmlElement, name: (value: string) => string): ListedObject {
+  const key = text(object, 'Key');
+  const size = text(object, 'Size') ?? '';
+  const bytes = Number(size);
+  if (key === undefined || key === '' || !/^\d+$/.test(size) || !Number.isSafeInteger(bytes))
+    throw malformed(`a listed object has no key or size: ${JSON.stringify(key?.slice(0, 80))}`);
+  return {
+    key: name(key),
+    bytes,
+    etag: (text(object, 'ETag') ?? '').replaceAll('"', ''),
+    lastModified: text(object, 'LastModified') ?? '',
+  };
+}
+
+function prefixOf(common: XmlElement): string {
+  const prefix = text(common, 'Prefix');
+  if (prefix === undefined || prefix === '') throw malformed('a listed folder has no name');
+  return prefix;
+}
+
+/** The children of that name; text beside children is what is left of a damaged tag. */
+function all(parent: XmlElement, name: string): XmlElement[] {
+  if (parent.text.trim() !== '')
+    throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
+  return parent.children.filter((child) => child.name === name);
+}
+
+/** Undefined when there is none. Two would be two objects in one. */
+function text(parent: XmlElement, name: string): string | undefined {
+  const [found, more] = all(parent, name);
+  if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
+  return found === undefined ? undefined : leafText(found);
+}
+
+function leafText(element: XmlElement): string {
+  if (element.children.length > 0) throw malformed(`<${element.name}> is no text`);
+  return element.text;
+}
+
+function malformed(message: string): CryptodlError {
+  return new CryptodlError('listing-malformed', message);
+}
+
+/**
+ * A strict reader of the little XML that a bucket listing is: elements, attributes, text, XML's five entities and
+ * numeric ones. What is cut, unbalanced, or more than that is refused: a tag that was damaged on its way would otherwise
+ * take its object with it.
+ */
+
+interface XmlElement {
+  readonly name: string;
+  readonly children: readonly XmlElement[];
+  /** Directly in the element, entities resolved. */
+  readonly text: string;
+}
+
+const DECLARATION =
+  /^\uFEFF?(?:<\?xml[ \t\n]+version=(?:"1\.0"|'1\.0')(?:[ \t\n]+encoding=(?:"[Uu][Tt][Ff]-8"|'[Uu][Tt][Ff]-8'))?(?:[ \t\n]+standalone=(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>)?[ \t\n]*/;
+const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\n]+[A-Za-z_][\w.:-]*=(?:"[^"<]*"|'[^'<]*'))*)[ \t\n]*(\/?)>/;
+const ATTRIBUTE = /([\w.:-]+)=(?:"([^"]*)"|'([^']*)')/g;
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const NO_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
+const ENTITIES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
+);
+
+interface OpenElement extends XmlElement {
+  readonly children: XmlElement[];
+  text: string;
+}
+
+/** The root element. Throws a SyntaxError that says what is wrong, and where. */
+function readXml(document: string): XmlElement {
+  const xml = document.replaceAll(/\r\n?/g, '\n');
+  const outside: OpenElement = { name: '', children: [], text: '' };
+  const open: [OpenElement, ...OpenElement[]] = [outside];
+  const tags = new RegExp(TAG, 'y');
+  let at = DECLARATION.exec(xml)?.[0].length ?? 0;
+  while (at < xml.length) {
+    const next = xml.indexOf('<', at);
+    if (next === at) {
+      tags.lastIndex = at;
+      at += takeTag(tags.exec(xml), at, open);
+      continue;
+    }
+    const end = next < 0 ? xml.length : next;
+    (open.at(-1) ?? outside).text += textOf(xml.slice(at, end), at);
+    at = end;
+  }
+  const [root, more] = outside.children;
+  if (root === undefined || more !== undefined || /[^ \t\n]/.test(outside.text))
+    throw wrong('not one element', xml.length);
+  if (open.length > 1) throw wrong('an element is not closed', xml.length);
+  return root;
+}
+
+/** The length of the tag. */
+function takeTag(tag: RegExpExecArray | null, at: number, open: [OpenElement, ...OpenElement[]]): number {
+  if (tag === null) throw wrong('no tag', at);
+  const [whole, closing, name = '', attributes = '', selfClosing] = tag;
+  const parent = open.at(-1) ?? open[0];
+  if (closing === '/') {
+    if (open.length === 1 || parent.name !== name || attributes !== '' || selfClosing === '/')
+      throw wrong(`</${name}> closes nothing`, at);
+    open.pop();
+  } else {
+    if (attributes !== '') checkAttributes(attributes, at);
+    const element: OpenElement = { name, children: [], text: '' };
+    parent.children.push(element);
+    if (selfClosing !== '/') open.push(element);
+  }
+  return whole.length;
+}
+
+/** Nothing of a listing is told by attributes, but a damaged one is damage. */
+function checkAttributes(attributes: string, at: number): void {
+  const names = new Set<string>();
+  for (const [, name = '', double, single = ''] of attributes.matchAll(ATTRIBUTE)) {
+    if (names.has(name)) throw wrong(`two attributes ${name}`, at);
+    names.add(name);
+    textOf(double ?? single, at);
+  }
+}
+
+function textOf(raw: string, at: number): string {
+  if (NO_CHARACTER.test(raw) || raw.includes(']]>')) throw wrong('characters that XML does not have', at);
+  if (!raw.includes('&')) return raw;
+  return raw.replaceAll(/&(?:([#a-z0-9]{1,8});)?/gi, (whole, entity = '') => {
+    const character = ENTITIES.get(entity) ?? characterOf(entity);
+    if (character === undefined) throw wrong(`${JSON.stringify(whole)} is no entity`, at);
+    return character;
+  });
+}
+
+function characterOf(entity: string): string | undefined {
+  const [, hex, decimal] = /^#(?:x([0-9a-f]{1,6})|(\d{1,7}))$/i.exec(entity) ?? [];
+  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+  const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  return isCharacter ? String.fromCodePoint(code) : undefined;
+}
+
+function wrong(what: string, at: number): SyntaxError {
+  return new SyntaxError(`${what} at ${at}`);
+}

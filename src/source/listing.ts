@@ -1,0 +1,274 @@
+/** Walks of the archive's bucket listing, page by page. Source: facts, section 3. */
+import { CryptodlError } from '../model/errors.js';
+import { byKey } from './keys.js';
+import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
+import type { ListingCopy, Stretch } from './listing-copy.js';
+import type { ListedObject, ListingPage } from './listing-xml.js';
+
+/** A page, and the ETag that the server gave it. */
+export type GotPage = ListingPage & { readonly pageEtag?: string };
+
+/**
+ * Fetches one page; the query is without the leading `?`. `unchanged` when the server says that the page is still the one
+ * with that ETag.
+ */
+export type GetListing = (query: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
+
+export interface Listing {
+  /** Names of the folders directly below a prefix. */
+  folders(prefix: string): AsyncGenerator<string>;
+  /** Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). */
+  objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
+  /** Epoch milliseconds: a copy of then stood in for a page below the prefix. */
+  copiedAt?(prefix: string): number | undefined;
+}
+
+/** What earlier walks saw, for when nobody answers. */
+export interface ListingCopies {
+  readonly nowMs: number;
+  read(prefix: string): Promise<ListingCopy | undefined>;
+  keep(prefix: string, copy: ListingCopy): Promise<void>;
+  /** Whether what was listed `at` may be gone by after this error; tells people so. */
+  mayStandIn(error: unknown, at: number): boolean;
+}
+
+/** Whether the archive may still be had without its listing. */
+export function isListingFault(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
+}
+
+export interface ListingOptions {
+  readonly copies?: ListingCopies;
+  /** Milliseconds that never jump: for how long a listing is left alone. */
+  readonly monotonic?: () => number;
+}
+
+export function createListing(get: GetListing, options: ListingOptions = {}): Listing {
+  const { copies, monotonic = () => 0 } = options;
+  const copied = new Map<string, number>();
+  const walk: Walk = {
+    get: leftAlone(get, monotonic),
+    copies,
+    onCopied: (prefix, at) => {
+      copied.set(prefix, Math.min(at, copied.get(prefix) ?? at));
+    },
+  };
+  return {
+    async *folders(prefix) {
+      for await (const page of pages(walk, prefix)) {
+        for (const folder of page.prefixes) {
+          if (folder.startsWith(prefix) && folder.endsWith('/')) yield folder.slice(prefix.length, -1);
+        }
+      }
+    },
+    async *objects(prefix, marker, pageSize) {
+      for await (const page of pages(walk, prefix, marker, pageSize)) yield page.objects;
+    },
+    copiedAt: (prefix) => copied.get(prefix),
+  };
+}
+
+/** Requests that failed in a row, before nothing more is asked for a while. */
+const FAILURES_TO_STOP = 3;
+const LEFT_ALONE_MS = 60_000;
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'unreachable',
+  'connect-failed',
+  'proxy-unreachable',
+  'dns-failed',
+  'connect-timeout',
+]);
+
+/** A listing that cannot be had is not asked once more for every series. */
+function leftAlone(get: GetListing, monotonic: () => number): GetListing {
+  let failures = 0;
+  let last: { readonly error: CryptodlError; readonly at: number } | undefined;
+  return async (query, heldEtag) => {
+    if (last !== undefined && failures >= FAILURES_TO_STOP && monotonic() - last.at < LEFT_ALONE_MS)
+      throw last.error;
+    try {
+      const page = await get(query, heldEtag);
+      failures = 0;
+      return page;
+    } catch (error) {
+      if (isListingFault(error)) {
+        last = { error, at: monotonic() };
+        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_STOP : failures + 1;
+      }
+      throw error;
+    }
+  };
+}
+
+interface Walk {
+  readonly get: GetListing;
+  readonly copies: ListingCopies | undefined;
+  readonly onCopied: (prefix: string, at: number) => void;
+}
+
+/** Thirty times the longest real listing: 3,100 days of a series with their sidecars, or the symbols of a market. */
+const MOST_NAMES = 200_000;
+/** Also pages without names are paged through: by a store with small pages, or one that never ends. */
+const MOST_PAGES = 5000;
+
+/** Throws `listing-malformed` for a walk that has no end. */
+function endlessGuard(prefix: string): (page: ListingPage) => void {
+  let [names, count] = [0, 0];
+  return ({ objects, prefixes }) => {
+    names += objects.length + prefixes.length;
+    count += 1;
+    if (names <= MOST_NAMES && count <= MOST_PAGES) return;
+    const text = `the listing of ${prefix} does not end: ${names} names on ${count} pages`;
+    throw new CryptodlError('listing-malformed', text);
+  };
+}
+
+/** What one walk has seen, to be kept at its end, wherever that is. */
+class Seen {
+  readonly #objects: ListedObject[] = [];
+  readonly #prefixes: string[] = [];
+  readonly #pages: Record<string, ListingCopy['pages'][string]> = {};
+  readonly after: string | null;
+  /** Null: nothing was seen yet, or all to the end. */
+  upTo: string | null = null;
+  #isEmpty = true;
+
+  constructor(after: string | null) {
+    this.after = after;
+  }
+
+  add(query: string, page: GotPage, after: string | null): void {
+    this.#isEmpty = false;
+    for (const object of page.objects) this.#objects.push(object);
+    for (const prefix of page.prefixes) this.#prefixes.push(prefix);
+    this.upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? after) : null;
+    const etag = page.pageEtag;
+    if (etag !== undefined) this.#pages[query] = { etag, after, upTo: this.upTo };
+  }
+
+  async keepIn(copies: ListingCopies, prefix: string, known: ListingCopy): Promise<void> {
+    if (this.#isEmpty) return;
+    const { after, upTo } = this;
+    const stretch = { after, upTo, at: copies.nowMs, objects: this.#objects, prefixes: this.#prefixes };
+    await copies.keep(prefix, withStretch(known, stretch, this.#pages));
+  }
+}
+
+async function* pages(
+  { get, copies, onCopied }: Walk,
+  prefix: string,
+  marker?: string,
+  pageSize?: number,
+): AsyncGenerator<ListingPage> {
+  const base = `delimiter=%2F&prefix=${encodeURIComponent(prefix)}${pageSize === undefined ? '' : `&max-keys=${pageSize}`}`;
+  const known = (await copies?.read(prefix)) ?? NO_COPY;
+  const seen = new Seen(marker ?? null);
+  let position = marker;
+  let lastSeen: string | undefined;
+  const guard = endlessGuard(prefix);
+  let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
+  try {
+    for (;;) {
+      const after = lastSeen ?? marker ?? null;
+      let page: GotPage;
+      try {
+        page = await getPage(get, query, known);
+        assertOrder(page, prefix);
+        guard(page);
+      } catch (error) {
+        const rest = knownAfter(known, after);
+        if (rest === undefined || copies?.mayStandIn(error, rest.at) !== true) throw error;
+        onCopied(prefix, rest.at);
+        yield pageOf(rest);
+        // Behind it nothing is known: whoever wants more learns why.
+        if (rest.upTo !== null) throw error;
+        return;
+      }
+      seen.add(query, page, after);
+      yield page;
+      if (!page.truncated) return;
+      const next = nextPage(page, prefix, { position, lastSeen });
+      position = next.position;
+      lastSeen = next.lastSeen;
+      query = `${base}&${next.query}`;
+    }
+  } finally {
+    if (copies !== undefined) await seen.keepIn(copies, prefix, known);
+  }
+}
+
+/** Where the server knows its pages by ETags, one that has not changed is taken from the copy. */
+async function getPage(get: GetListing, query: string, known: ListingCopy): Promise<GotPage> {
+  const held = known.pages[query];
+  const stretch = held === undefined ? undefined : knownPage(known, held);
+  if (held === undefined || stretch === undefined) return asked(await get(query));
+  const got = await get(query, held.etag);
+  return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag } : got;
+}
+
+function asked(got: GotPage | 'unchanged'): GotPage {
+  if (got === 'unchanged')
+    throw new CryptodlError('bug', 'a page of the listing is unchanged that nobody held');
+  return got;
+}
+
+function pageOf({ objects, prefixes, upTo }: Stretch): ListingPage {
+  const truncated = upTo !== null;
+  return { objects, prefixes, truncated, ...(upTo === null ? {} : { nextMarker: upTo }) };
+}
+
+interface Position {
+  /** Marker or token that the page was asked with. */
+  readonly position: string | undefined;
+  readonly lastSeen: string | undefined;
+}
+
+/** Throws `listing-malformed` for a page that leads back to itself. */
+function nextPage(
+  page: ListingPage,
+  prefix: string,
+  { position, lastSeen }: Position,
+): Position & { query: string } {
+  // A store that speaks only v2 pages by token; the others by marker.
+  const last = lastName(page);
+  const next = page.continuationToken ?? page.nextMarker ?? last;
+  const advances =
+    page.continuationToken === undefined
+      ? next !== undefined && isAfter(next, position)
+      : next !== position && (last === undefined || isAfter(last, lastSeen));
+  if (next === undefined || !advances) {
+    throw new CryptodlError(
+      'listing-malformed',
+      `the listing of ${prefix} does not advance past ${position ?? 'its start'}`,
+    );
+  }
+  const query =
+    page.continuationToken === undefined
+      ? `marker=${encodeURIComponent(next)}`
+      : `list-type=2&continuation-token=${encodeURIComponent(next)}`;
+  return { position: next, lastSeen: last ?? lastSeen, query };
+}
+
+/** Names come in byte order, each once and below the prefix: a page that does not keep to it is damaged. */
+function assertOrder(page: ListingPage, prefix: string): void {
+  for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
+    for (const [index, name] of names.entries()) {
+      const previous = names[index - 1];
+      const isRight = name.startsWith(prefix) && (previous === undefined || byKey(name, previous) > 0);
+      if (isRight) continue;
+      throw new CryptodlError(
+        'listing-malformed',
+        `the listing of ${prefix} has ${name.slice(0, 200)} out of its place`,
+      );
+    }
+  }
+}
+
+function lastName(page: ListingPage): string | undefined {
+  const names = [page.objects.at(-1)?.key, page.prefixes.at(-1)].filter((name) => name !== undefined);
+  return names.sort(byKey).at(-1);
+}
+
+function isAfter(next: string, position: string | undefined): boolean {
+  return position === undefined || byKey(next, position) > 0;
+}

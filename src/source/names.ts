@@ -1,0 +1,68 @@
+/**
+ * The venue's names for the command line: read from config/ as they stand, because a look through the schemas costs more
+ * than all else that `--help` does. Every run looks (facts.ts).
+ */
+import { readFileSync } from 'node:fs';
+import type { Cadence, Market } from '../model/task.js';
+
+/** Stands for every market, dataset or interval. */
+export const ALL = 'all' as const;
+
+export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
+
+/** As `retry/backoff.ts` knows them. */
+export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
+export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
+
+interface VenueWords {
+  readonly hosts: Readonly<
+    Record<'archive' | 'origin' | 'listing' | 'fapi' | 'dapi' | 'spot' | 'spotPublic', string>
+  >;
+  readonly datasets: readonly string[];
+  readonly intervals: readonly string[];
+  /** By bucket: at most so many permits in a window of so long. */
+  readonly limits: Readonly<Record<string, BucketLimit>>;
+}
+
+export interface BucketLimit {
+  readonly permits: number;
+  readonly windowMs: number;
+  /** The server counts in windows of its clock, which cannot be others. */
+  readonly isWindow: boolean;
+}
+
+type PresetWords = Readonly<Record<(typeof PRESETS)[number], { retries: number; baseDelayMs: number }>>;
+
+const CONFIG = new URL('../../config/', import.meta.url);
+
+export function readConfig(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
+}
+
+/** Datasets and intervals of all markets, each once. */
+export function readVenueWords(): VenueWords {
+  const { hosts, buckets, intervals, markets } = readConfig('binance.json') as {
+    hosts: VenueWords['hosts'];
+    buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
+    intervals: Record<string, string[]>;
+    markets: Record<Market, { datasets: Record<string, { intervals?: Record<Cadence, string> }> }>;
+  };
+  const offers = MARKETS.flatMap((market) => Object.entries(markets[market].datasets));
+  const lists = offers.flatMap(([, offer]) => Object.values(offer.intervals ?? {}));
+  const limits = Object.entries(buckets).map(([name, bucket]): [string, BucketLimit] => [
+    name,
+    'permits' in bucket
+      ? { permits: bucket.permits, windowMs: bucket.windowSeconds * 1000, isWindow: true }
+      : { permits: bucket.permitsPerSecond, windowMs: 1000, isWindow: false },
+  ]);
+  return {
+    hosts,
+    limits: Object.fromEntries(limits),
+    datasets: [...new Set(offers.map(([name]) => name))],
+    intervals: [...new Set(lists.flatMap((list) => intervals[list] ?? []))],
+  };
+}
+
+export function readPresetWords(): PresetWords {
+  return readConfig('retry-presets.json') as PresetWords;
+}

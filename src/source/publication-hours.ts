@@ -1,0 +1,98 @@
+/** By what hour the daily objects of a dataset were there, by the listings that earlier runs kept. No request is made. */
+import { join } from 'node:path';
+import { DAY_MS, dayOf } from '../model/calendar.js';
+import type { Clock } from '../model/clock.js';
+import type { Options } from '../options/flags.js';
+import type { Surroundings } from '../options/environment.js';
+import { parseListingCopy } from './listing-copy.js';
+import { Copies } from '../http/response-cache.js';
+import type { Market, Series } from '../model/task.js';
+import { cadencesOf, periodOfKey, seriesPrefix } from './keys.js';
+import { intervalsOf } from './venue.js';
+import type { DatasetSpec, Venue } from './venue.js';
+import { listingCopyName } from './listing-session.js';
+import { listingUrl, stateFolder } from '../download/run-paths.js';
+
+export interface PublicationHour {
+  /** Time from the end of a day until 95 % of its objects were there. */
+  readonly afterMs: number;
+  /** `D+1 02:40 UTC`: D is the day that an object is of. */
+  readonly by: string;
+  /** Objects and symbols of the sample. */
+  readonly objects: number;
+  readonly symbols: readonly string[];
+}
+
+/** Symbols with objects of every day, as the datasets of a market name them. */
+const SAMPLE: Readonly<Record<Market, readonly string[]>> = {
+  spot: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
+  um: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
+  cm: ['BTCUSD_PERP', 'ETHUSD_PERP', 'BTCUSD', 'ETHUSD'],
+  option: ['BTCBVOLUSDT', 'ETHBVOLUSDT', 'BTCUSDT', 'ETHUSDT'],
+};
+const DAYS = 30;
+const SHARE = 0.95;
+/** Fewer say nothing about 95 %. */
+const LEAST_OBJECTS = 20;
+
+export interface PublicationRequest {
+  readonly options: Options;
+  readonly surroundings: Surroundings;
+  readonly venue: Venue;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+}
+
+/** Undefined for a dataset of which the kept listings have too few days. */
+export function publicationHours(
+  request: PublicationRequest,
+): (market: Market, spec: DatasetSpec) => Promise<PublicationHour | undefined> {
+  const { options, surroundings, venue, clock, warn } = request;
+  const nowMs = options.now ?? clock.now();
+  const folder = join(stateFolder(options, surroundings), 'cache');
+  const copies = new Copies({ folder, nowMs, isReadOnly: true, clock, warn });
+  const url = listingUrl(options, venue);
+  const today = dayOf(nowMs);
+
+  const delaysOf = async (series: Series): Promise<number[]> => {
+    const prefix = seriesPrefix(venue, series, 'daily');
+    const copy = await copies.read(listingCopyName(url, prefix), parseListingCopy);
+    const objects = copy?.value.stretches.flatMap((stretch) => stretch.objects) ?? [];
+    return objects.flatMap(({ key, lastModified }) => {
+      const period = periodOfKey(prefix, series, 'daily', key);
+      const at = Date.parse(lastModified);
+      const isMeant = period !== undefined && period.from >= today - DAYS && Number.isFinite(at);
+      return isMeant ? [at - period.to * DAY_MS] : [];
+    });
+  };
+
+  return async (market, spec) => {
+    const intervals = intervalsOf(spec)?.map((interval) => ({ interval })) ?? [{}];
+    const delays: number[] = [];
+    const symbols: string[] = [];
+    for (const symbol of SAMPLE[market]) {
+      const before = delays.length;
+      for (const layer of intervals) {
+        const series: Series = { market, dataset: spec.name, ...layer, symbol };
+        if (cadencesOf(spec, series.interval, 'daily').length > 0) delays.push(...(await delaysOf(series)));
+      }
+      if (delays.length > before) symbols.push(symbol);
+    }
+    if (delays.length < LEAST_OBJECTS) return undefined;
+    delays.sort((a, b) => a - b);
+    const afterMs = delays[Math.ceil(delays.length * SHARE) - 1] ?? 0;
+    return { afterMs, by: hourText(afterMs), objects: delays.length, symbols };
+  };
+}
+
+/** Rounded up to the minute. */
+function hourText(afterMs: number): string {
+  const minutes = Math.ceil(afterMs / 60_000);
+  const ofDay = new Date(minutes * 60_000).toISOString().slice(11, 16);
+  return `D+${1 + Math.floor((minutes * 60_000) / DAY_MS)} ${ofDay} UTC`;
+}
+
+/** `95 % by D+1 02:40 UTC, of 60 daily objects of BTCUSDT, ETHUSDT` */
+export function publicationText({ by, objects, symbols }: PublicationHour): string {
+  return `95 % by ${by}, of ${objects} daily objects of ${symbols.join(', ')} in ${DAYS} days`;
+}

@@ -1,0 +1,141 @@
+/** REST answers as JSON: every page takes its permit, is retried, and is looked at before anybody believes it. */
+import { randomUUID } from 'node:crypto';
+import { CryptodlError } from '../model/errors.js';
+import type { Fetch, Priority } from '../http/fetch.js';
+import type { REST_HOSTS } from './facts.js';
+
+export type RestHost = (typeof REST_HOSTS)[number];
+
+export interface RestOptions {
+  readonly fetch: Fetch;
+  readonly urls: Readonly<Record<RestHost, string>>;
+  /** Where spot is asked when its own host does not serve our place; undefined: nowhere else. */
+  readonly spotElsewhere: string | undefined;
+  readonly priority: Priority;
+  readonly signal: AbortSignal;
+  readonly warn: (message: string) => void;
+}
+
+export interface RestRequest {
+  readonly host: RestHost;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string | number>>;
+  readonly bucket: string;
+  readonly weight: number;
+  /** ETag of what is held, with its quotes. */
+  readonly heldEtag?: string;
+}
+
+/** What `read` made of an answer, and the ETag that it came with. */
+export interface Answered<T> {
+  readonly value: T;
+  readonly etag: string | undefined;
+}
+
+/** Far more than any page or `exchangeInfo` that was ever recorded. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export class RestClient {
+  readonly #options: RestOptions;
+  readonly #urls: Record<RestHost, string>;
+  /** Hosts that do not serve the place we are in: nothing else is asked of them. */
+  readonly #restricted = new Map<string, CryptodlError>();
+
+  constructor(options: RestOptions) {
+    this.#options = options;
+    this.#urls = { ...options.urls };
+  }
+
+  /** What `read` makes of an answer; when that throws, the answer was bad and is asked for again. */
+  async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
+    const { heldEtag: _, ...plain } = request;
+    const answered = await this.getChanged(plain, read);
+    if (answered === 'unchanged') throw new CryptodlError('bug', 'an answer is unchanged that nobody held');
+    return answered.value;
+  }
+
+  /** The same; `unchanged` when the host says that it would answer what is held. */
+  async getChanged<T>(
+    request: RestRequest,
+    read: (content: unknown) => T,
+  ): Promise<Answered<T> | 'unchanged'> {
+    const base = this.#urls[request.host];
+    const known = this.#restricted.get(base);
+    if (known !== undefined) throw known;
+    try {
+      return await this.#ask(base, request, read);
+    } catch (error) {
+      if (!(error instanceof CryptodlError) || error.code !== 'location-restricted') throw error;
+      const { spotElsewhere } = this.#options;
+      if (request.host !== 'spot' || spotElsewhere === undefined || base === spotElsewhere) {
+        const told = withHint(error);
+        this.#restricted.set(base, told);
+        throw told;
+      }
+      if (this.#urls.spot === base) this.#options.warn(`${error.message}: ${spotElsewhere} is asked instead`);
+      this.#urls.spot = spotElsewhere;
+      return this.getChanged(request, read);
+    }
+  }
+
+  async #ask<T>(
+    base: string,
+    request: RestRequest,
+    read: (content: unknown) => T,
+  ): Promise<Answered<T> | 'unchanged'> {
+    const { fetch, priority, signal } = this.#options;
+    const query = Object.entries(request.query).map(
+      ([name, value]) => `${name}=${encodeURIComponent(value)}`,
+    );
+    const url = `${base}${request.path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
+    let result: Answered<T> | 'unchanged' | undefined;
+    const { bucket, weight, heldEtag } = request;
+    await fetch(
+      {
+        url,
+        bucket,
+        weight,
+        priority,
+        maxBytes: MAX_BYTES,
+        spoolAboveBytes: MAX_BYTES,
+        ...(heldEtag === undefined ? {} : { heldEtag }),
+        expect: {
+          zip: false,
+          check: ({ status, headers, body }) => {
+            if (status === 404 || body.kind === 'file')
+              throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
+                hint: `check --${request.host}-url`,
+              });
+            result =
+              status === 304
+                ? 'unchanged'
+                : { value: read(parsed(body.bytes, request.path)), etag: headers['etag'] };
+          },
+        },
+      },
+      { signal, traceId: randomUUID() },
+    );
+    if (result === undefined) throw new CryptodlError('bug', 'an answer of REST was not checked');
+    return result;
+  }
+}
+
+const RESTRICTED_HINT =
+  'cryptodl vision and cryptodl list ask another host, which has funding rates and metrics as well, a day or a month later';
+
+function withHint(error: CryptodlError): CryptodlError {
+  const told = new CryptodlError(error.code, error.message, { cause: error, hint: RESTRICTED_HINT });
+  told.attempts = error.attempts;
+  return told;
+}
+
+function parsed(bytes: Buffer, path: string): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as unknown;
+  } catch (error) {
+    const start = JSON.stringify(bytes.subarray(0, 40).toString('utf8'));
+    throw new CryptodlError('answer-malformed', `${path} did not answer in JSON: it starts with ${start}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,54 @@
+/** What REST has of a dataset, and what it costs to ask for it. */
+import { DAY_MS } from '../model/calendar.js';
+import type { Market, Period, Series } from '../model/task.js';
+import type { RouteSpec } from './facts.js';
+import { findDataset, intervalMs } from './venue.js';
+import type { DatasetSpec, Venue } from './venue.js';
+
+/** One route, and the series that it is asked for. */
+export interface RoutedSeries {
+  readonly route: RouteSpec;
+  readonly series: Series;
+}
+
+/** Several where a dataset is joined from others; none where REST does not have it. */
+export function routesOf(venue: Venue, series: Series): RoutedSeries[] {
+  const rest = findDataset(venue, series.market, series.dataset)?.rest;
+  if (rest === undefined) return [];
+  if (!('joins' in rest)) return [{ route: rest, series }];
+  return rest.joins.flatMap((dataset) => routesOf(venue, { ...series, dataset, interval: rest.interval }));
+}
+
+/** How far back all routes of a dataset answer, in milliseconds; undefined: to the first row. */
+export function reachMs(venue: Venue, series: Series): number | undefined {
+  const reaches = routesOf(venue, series).flatMap(({ route }) => route.reachHours ?? []);
+  return reaches.length === 0 ? undefined : Math.min(...reaches) * 3_600_000;
+}
+
+const SETTLEMENT_MS = 8 * 3_600_000;
+
+/** Requests that days cost, as far as that can be told before: rows without a fixed distance are counted as three a day. */
+export function requestsFor(
+  { route, series }: RoutedSeries,
+  { from, to }: Pick<Period, 'from' | 'to'>,
+): number {
+  const stepMs = series.interval === undefined ? SETTLEMENT_MS : intervalMs(series.interval);
+  const rows = ((to - from) * DAY_MS) / stepMs;
+  // Whoever starts at a row learns from an empty page that there are no more.
+  return Math.ceil(rows / route.limit) + (route.pager === 'end' ? 0 : 1);
+}
+
+/** `BTCUSD_PERP` and `BTCUSD_261225` are contracts of BTCUSD. */
+export function pairOf(symbol: string): string {
+  return symbol.split('_')[0] ?? symbol;
+}
+
+/** Whether a symbol is the perpetual contract of its pair. */
+function isPerpetual(market: Market, symbol: string): boolean {
+  return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
+}
+
+/** Where REST knows only pairs, the perpetual contract stands for its pair, and no other one does. */
+export function takesSymbol({ rest }: DatasetSpec, market: Market, symbol: string): boolean {
+  return rest === undefined || 'joins' in rest || !rest.perpetualOnly || isPerpetual(market, symbol);
+}

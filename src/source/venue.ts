@@ -1,0 +1,169 @@
+/** What the venue's archive has: markets, datasets, columns. Made from the facts of config/. */
+import { parsePeriod } from '../model/calendar.js';
+import type { Cadence, Grain, Market, Period } from '../model/task.js';
+import { readDatasetFacts, readVenueFacts } from './facts.js';
+import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
+
+/** Periods from the first to the last known one; undefined: not known, or published to this day. */
+export interface Span {
+  readonly first?: Period;
+  readonly last?: Period;
+}
+
+/** A dataset as one market has it. */
+export interface DatasetSpec {
+  readonly name: string;
+  readonly title: string;
+  readonly aliases: readonly string[];
+  readonly cadences: readonly Cadence[];
+  readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
+  readonly removed: boolean;
+  readonly header: OfferFacts['header'];
+  /** Present for datasets with an interval layer in their keys. */
+  readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
+  readonly rowSeconds?: number;
+  /** How far outside of its period a row may be. */
+  readonly edgeSeconds: number;
+  readonly sort: readonly string[];
+  readonly partition: Grain;
+  readonly dayPartitionIntervals: readonly string[];
+  readonly columns: readonly ColumnSpec[];
+  readonly notes: readonly string[];
+  /** How REST has it, when it does. */
+  readonly rest?: RouteSpec | JoinSpec;
+}
+
+interface MarketSpec {
+  readonly path: string;
+  readonly title: string;
+  readonly datasets: Readonly<Record<string, DatasetSpec>>;
+}
+
+export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'hosts' | 'buckets'> {
+  readonly markets: Readonly<Record<Market, MarketSpec>>;
+}
+
+/** Throws when config/ contradicts itself: a bug of the package, not of the user. */
+export function loadVenue(): Venue {
+  const { intervals, markets, ...venue } = readVenueFacts();
+  const datasets = readDatasetFacts();
+  const marketOf = (market: Market): MarketSpec => {
+    const { path, title } = markets[market];
+    const specs = Object.entries(markets[market].datasets).map(([name, offer]) => {
+      const facts = datasets[name];
+      if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
+      return [name, specOf(name, facts, offer, intervals)] as const;
+    });
+    return { path, title, datasets: Object.fromEntries(specs) };
+  };
+  return {
+    ...venue,
+    markets: {
+      spot: marketOf('spot'),
+      um: marketOf('um'),
+      cm: marketOf('cm'),
+      option: marketOf('option'),
+    },
+  };
+}
+
+function specOf(
+  name: string,
+  facts: DatasetFacts,
+  offer: OfferFacts,
+  lists: VenueFacts['intervals'],
+): DatasetSpec {
+  const { rowSeconds: seconds, columns: _, notes, ...shared } = facts;
+  const columns = columnsOf(name, facts, offer);
+  const missing = facts.sort.find((sort) => columns.every((column) => column.name !== sort));
+  if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing} to sort by`);
+  const restOnly = columns.findIndex((column) => column.restOnly);
+  if (restOnly >= 0 && columns.slice(restOnly).some((column) => !column.restOnly))
+    throw new RangeError(`config: ${name} has published columns behind those of REST alone`);
+  const list = (cadence: Cadence, of: Readonly<Record<Cadence, string>>): readonly string[] => {
+    const found = lists[of[cadence]];
+    if (found === undefined) throw new RangeError(`config: no intervals ${of[cadence]}`);
+    return found;
+  };
+  const { intervals } = offer;
+  const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
+  return {
+    name,
+    ...shared,
+    cadences,
+    spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
+    removed: offer.removed,
+    header: offer.header,
+    columns,
+    notes: [...offer.notes, ...notes],
+    ...(seconds === undefined ? {} : { rowSeconds: seconds }),
+    ...(offer.rest === undefined ? {} : { rest: offer.rest }),
+    ...(intervals === undefined
+      ? {}
+      : { intervals: { daily: list('daily', intervals), monthly: list('monthly', intervals) } }),
+  };
+}
+
+/** The dataset's columns with what this market has differently. */
+function columnsOf(name: string, facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
+  const known = new Set(facts.columns.map((column) => column.name));
+  const unknown = [...offer.omit, ...Object.keys(offer.columns)].find((column) => !known.has(column));
+  if (unknown !== undefined) throw new RangeError(`config: ${name} has no column ${unknown}`);
+  return facts.columns
+    .filter((column) => !offer.omit.includes(column.name))
+    .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);
+}
+
+function spanOf(offer: OfferFacts, cadence: Cadence): Span {
+  const { first, last } = offer.cadences[cadence] ?? {};
+  const from = first === undefined ? undefined : parsePeriod(cadence, first);
+  const to = last === undefined ? undefined : parsePeriod(cadence, last);
+  return { ...(from === undefined ? {} : { first: from }), ...(to === undefined ? {} : { last: to }) };
+}
+
+/** Undefined when the market has no such dataset. */
+export function findDataset(venue: Venue, market: Market, dataset: string): DatasetSpec | undefined {
+  const { datasets } = venue.markets[market];
+  return Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
+}
+
+/** Whether the archive has it, now or once. */
+export function isArchived({ cadences }: DatasetSpec): boolean {
+  return cadences.length > 0;
+}
+
+/** Datasets of `cryptodl metrics`: funding and statistics, not prices and trades. */
+export function isMetric(spec: DatasetSpec): boolean {
+  if (spec.rest === undefined) return false;
+  return !isArchived(spec) || 'joins' in spec.rest || spec.rest.bucket === 'funding';
+}
+
+/** Columns of the archive's files, in their order. */
+export function archivedColumns({ columns }: DatasetSpec): ColumnSpec[] {
+  return columns.filter((column) => !column.restOnly);
+}
+
+/** Every interval of a dataset, in whatever cadence; undefined for datasets without an interval layer. */
+export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
+  return intervals === undefined ? undefined : [...new Set([...intervals.daily, ...intervals.monthly])];
+}
+
+/** What one file holds when nobody says otherwise. */
+export function defaultPartition(spec: DatasetSpec, interval: string | undefined): Grain {
+  return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
+}
+
+const INTERVAL_UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** `5m` → 300,000; NaN for lengths that are not fixed. */
+export function intervalMs(interval: string): number {
+  const match = /^(\d+)([smhd])$/.exec(interval);
+  return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
+}
+
+/** Seconds from row to row; undefined when the number of rows of a period is not fixed (`3d`, `1w`, `1mo`). */
+export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
+  if (spec.rowSeconds !== undefined) return spec.rowSeconds;
+  const seconds = intervalMs(interval ?? '') / 1000;
+  return seconds <= 86_400 ? seconds : undefined;
+}

@@ -1,0 +1,166 @@
+/** A lake, series by series: what is wrong, and with `fix` what was done about it. */
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DAY_MS } from '../model/calendar.js';
+import { setAside } from '../lake/quarantine.js';
+import { refuseLinkedOwn } from '../lake/layout.js';
+import { refuseWriter } from '../lake/lock.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
+import { mapOrdered } from '../queue/in-order.js';
+import { shownPath } from '../text/paths.js';
+import type { FileReader, RowsOf } from './check-file.js';
+import { checkSeries } from './check-series.js';
+import type { CheckContext, SeriesCheck } from './check-series.js';
+import type { Finding } from './finding.js';
+import { linkFinding, REMEDIES } from './finding.js';
+import { fixSeries, objectsLost } from './fix-series.js';
+import type { LostContext } from './lost-objects.js';
+import { walkLake } from '../lake/walk-lake.js';
+import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
+import { findDataset } from '../source/venue.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { Engine } from '../convert/duckdb.js';
+import { readFooter } from '../write/footer.js';
+import { inspectRows } from '../convert/inspect-rows.js';
+import type { HeldSelection } from '../select/held-series.js';
+import type { Session } from '../download/session.js';
+import { upstreamFindings } from './check-upstream.js';
+
+export interface CheckRequest {
+  readonly selection: HeldSelection;
+  readonly deep: boolean;
+  readonly upstream: boolean;
+  /** `look`: say what is wrong; `plan`: also what would have to be asked for; `fix`: only under the lake's lock. */
+  readonly mode: 'look' | 'plan' | 'fix';
+}
+
+export interface Checked {
+  readonly findings: readonly Finding[];
+  /** Objects that a manifest has told of and tells of no more; nothing when it was only looked. */
+  readonly dropped: readonly DroppedLine[];
+  /** Undefined for what is in no series. */
+  readonly check?: SeriesCheck;
+}
+
+const SERIES_AT_ONCE = 4;
+const ENGINE_MEMORY_BYTES = 300e6;
+
+/** In path order, a few series at a time. Rejects with `locked` when a run begins to write what looks wrong. */
+export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<Checked> {
+  const { paths, venue, stop } = session;
+  await refuseLinkedOwn(paths);
+  // Nothing is written into a lake that is only looked at.
+  const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
+  const engine = createEngine({
+    threads: availableParallelism(),
+    memoryBytes: ENGINE_MEMORY_BYTES,
+    tempFolder,
+  });
+  const interrupt = (): void => {
+    engine.interrupt();
+  };
+  stop.signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    const reader = readerOf(session, engine, request.deep);
+    const found = chosen(walkLake(paths.root, venue), request.selection);
+    yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
+      stop.signal.throwIfAborted();
+      return one.kind === 'series'
+        ? seriesChecked(session, request, reader, one)
+        : looseChecked(session, request, one);
+    });
+  } finally {
+    stop.signal.removeEventListener('abort', interrupt);
+    engine.close();
+  }
+}
+
+async function* chosen(
+  all: AsyncGenerator<SeriesFolder | LoosePath>,
+  selection: HeldSelection,
+): AsyncGenerator<SeriesFolder | LoosePath> {
+  for await (const one of all)
+    if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
+}
+
+function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader {
+  const footer: FileReader['footer'] = async (path) => {
+    const connection = await engine.session('small');
+    try {
+      return await readFooter(connection, path);
+    } finally {
+      connection.close();
+    }
+  };
+  const rows = async ({ series, path, lines, columns }: RowsOf): Promise<readonly string[]> => {
+    const spec = findDataset(venue, series.market, series.dataset);
+    const settings = lines[0]?.settings;
+    if (spec === undefined || settings === undefined) return [];
+    const connection = await engine.session();
+    try {
+      return await inspectRows(connection, {
+        path,
+        spec,
+        settings,
+        interval: series.interval,
+        lines,
+        columns,
+      });
+    } finally {
+      connection.close();
+    }
+  };
+  return deep ? { footer, rows } : { footer };
+}
+
+async function seriesChecked(
+  session: Session,
+  request: CheckRequest,
+  reader: FileReader,
+  folder: SeriesFolder,
+): Promise<Checked> {
+  const { paths, venue } = session;
+  const context: CheckContext = { root: paths.root, venue, reader, format: request.selection.format };
+  const isFixed = request.mode === 'fix';
+  let check = await checkSeries(context, folder);
+  if (check.findings.length > 0 && !isFixed) {
+    await refuseWriter(paths.own);
+    // A run may have come and gone since the folder was read.
+    check = await checkSeries(context, folder);
+  }
+  const upstream = request.upstream
+    ? await upstreamFindings(session, folder.series, check.inspected.manifest)
+    : [];
+  const how = { paths, reader, nowMs: session.clock.now() };
+  const lost = lostContext(session, folder);
+  if (isFixed) {
+    await session.lock?.confirm();
+    const { findings, dropped } = await fixSeries(how, lost, check);
+    return { check, dropped, findings: [...findings, ...upstream.map(withRemedy)] };
+  }
+  const dropped = request.mode === 'plan' ? await objectsLost(how, lost, check) : [];
+  return { check, dropped, findings: [...check.findings, ...upstream].map(withRemedy) };
+}
+
+function withRemedy(finding: Finding): Finding {
+  return { ...finding, left: REMEDIES[finding.kind] };
+}
+
+function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, 'series'>): LostContext {
+  const spec = findDataset(venue, series.market, series.dataset);
+  return { venue, series, spec, today: Math.floor(nowMs / DAY_MS) };
+}
+
+async function looseChecked(
+  { paths, clock, lock }: Session,
+  { mode }: CheckRequest,
+  { kind, path }: LoosePath,
+): Promise<Checked> {
+  if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
+  const finding: Finding = { kind: 'stranger', path, text: 'it is nothing of a lake' };
+  if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
+  await lock?.confirm();
+  const kept = await setAside(paths, join(paths.root, path), `stranger: ${finding.text}`, clock.now());
+  if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }], dropped: [] };
+  return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }], dropped: [] };
+}

@@ -1,0 +1,106 @@
+/** `verify --upstream`: held objects against what the archive lists now, and the digests that its sidecars name. */
+import { randomUUID } from 'node:crypto';
+import { DAY_MS, parsePeriod } from '../model/calendar.js';
+import { isFromRest } from '../lake/manifest.js';
+import type { Manifest } from '../lake/manifest.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
+import { mapOrdered } from '../queue/in-order.js';
+import { CryptodlError } from '../model/errors.js';
+import { listSeries } from '../plan/series-listing.js';
+import type { ArchiveObject, Cadence, Series } from '../model/task.js';
+import { FORMATS } from './check-series.js';
+import type { Finding } from './finding.js';
+import { keyPath, SIDECAR } from '../source/keys.js';
+import { parseSidecar } from '../download/download-object.js';
+import type { Session } from '../download/session.js';
+
+const SIDECARS_AT_ONCE = 16;
+const SIDECAR_MAX_BYTES = 64 * 1024;
+
+/** What came from REST has nothing to be compared with. Rejects when listing or sidecars cannot be had. */
+export async function upstreamFindings(
+  session: Session,
+  series: Series,
+  manifest: Manifest,
+): Promise<Finding[]> {
+  // The same object in two formats is one object.
+  const lines = new Map<string, ObjectLine>();
+  for (const format of FORMATS)
+    for (const line of manifest[format].lines()) if (!isFromRest(line)) lines.set(line.key, line);
+  const findings: Finding[] = [];
+  for (const cadence of ['daily', 'monthly'] as const) {
+    const held = [...lines.values()].filter((line) => line.cadence === cadence);
+    if (held.length === 0) continue;
+    const listed = await listedOf(session, series, cadence, held);
+    const compare = (line: ObjectLine): Promise<Finding | undefined> =>
+      findingOf(session, series, line, listed.get(line.key));
+    for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
+      if (finding !== undefined) findings.push(finding);
+  }
+  return findings;
+}
+
+async function listedOf(
+  { listing, venue, nowMs }: Session,
+  series: Series,
+  cadence: Cadence,
+  held: readonly ObjectLine[],
+): Promise<Map<string, ArchiveObject>> {
+  const periods = held.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
+  const from = Math.min(...periods.map((period) => period.from));
+  const to = Math.max(...periods.map((period) => period.to));
+  const today = Math.floor(nowMs / DAY_MS);
+  const { objects, copiedAt } = await listSeries(listing, venue, series, cadence, { from, to, today });
+  if (copiedAt !== undefined) {
+    throw new CryptodlError(
+      'unreachable',
+      'the listing does not answer, and its copy cannot tell what the archive has now',
+      { hint: 'run the same command later, or leave --upstream out' },
+    );
+  }
+  return new Map([...objects.values()].map((object) => [object.key, object]));
+}
+
+async function findingOf(
+  session: Session,
+  series: Series,
+  line: ObjectLine,
+  listed: ArchiveObject | undefined,
+): Promise<Finding | undefined> {
+  const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
+  if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive lists it no more' };
+  const isKnown = line.shorter !== undefined && revisionText(line.shorter, listed) === undefined;
+  const revised = isKnown ? undefined : revisionText(line, listed);
+  if (revised !== undefined) return { kind: 'revised', ...about, text: revised };
+  if (isKnown) return undefined;
+  const digest = await sidecarDigest(session, line.key);
+  if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
+  return {
+    kind: 'stale-digest',
+    ...about,
+    text: `its sidecar names ${digest.slice(0, 12)}…, the held object is ${line.sha256.slice(0, 12)}…, of the same ETag and size`,
+  };
+}
+
+function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
+  const hasTags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
+  if (hasTags && line.etag !== listed.etag)
+    return `the archive has ETag ${listed.etag ?? ''}, the lake ${line.etag ?? ''}`;
+  if (listed.bytes !== undefined && listed.bytes !== line.bytes)
+    return `the archive has ${listed.bytes} bytes, the lake ${line.bytes}`;
+  return undefined;
+}
+
+async function sidecarDigest({ fetch, options, stop }: Session, key: string): Promise<string | undefined> {
+  const response = await fetch(
+    {
+      url: `${options['archive-url']}/${keyPath(key)}${SIDECAR}`,
+      bucket: 'archive',
+      priority: options.priority,
+      maxBytes: SIDECAR_MAX_BYTES,
+    },
+    { signal: stop.signal, traceId: randomUUID() },
+  );
+  if (response.status === 404 || response.body.kind === 'file') return undefined;
+  return parseSidecar(response.body.bytes.toString('utf8'), key.slice(key.lastIndexOf('/') + 1));
+}

@@ -1,0 +1,73 @@
+/** `cryptodl verify`: one finding per line on stdout, what it comes to on stderr. */
+import { endLookUp, openLookUp, tellSoFar } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
+import { watchSignals } from '../cli/watch-signals.js';
+import { writeData } from '../cli/write-data.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { bytesText, numberText } from '../model/units.js';
+import type { Resolved } from '../options/resolve.js';
+import { readLists } from '../select/read-lists.js';
+import { shownPath } from '../text/paths.js';
+import { printLines, tabbed } from '../text/printable.js';
+import type { Finding } from './finding.js';
+import { verifyLake } from './verify-lake.js';
+import type { Progress, VerifySummary, VerifyTeller } from './verify-lake.js';
+
+export async function verify(run: LookUp): Promise<ExitCode> {
+  const { resolved, io } = run;
+  const { options } = resolved;
+  const signals = watchSignals(io);
+  const session = openLookUp(run, signals);
+  try {
+    const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
+    if (summary === undefined) return 0;
+    if (options.json === true) await writeData(io, [{ event: 'summary', ...summary }]);
+    const isWell = summary.exitCode === 0;
+    if (options.quiet !== true || !isWell)
+      printLines(io.stderr, closing(summary, shownPath(session.paths.root)));
+    return summary.exitCode;
+  } catch (error) {
+    return endLookUp(error, run, signals);
+  } finally {
+    signals.release();
+    await session.close();
+  }
+}
+
+function teller({ options }: Resolved, io: Io): VerifyTeller {
+  const soFar = tellSoFar(options, io);
+  return {
+    finding: (finding) =>
+      writeData(io, [options.json === true ? { event: 'finding', ...finding } : lineOf(finding)]),
+    progress: (progress) => {
+      soFar(() => seen(progress));
+    },
+  };
+}
+
+function lineOf({ kind, path, line, text, done }: Finding): string {
+  const place = line === undefined ? path : `${path}:${line}`;
+  return tabbed([kind, place, `${text}${done === undefined ? '' : ` (${done})`}`]);
+}
+
+function seen({ series, files, bytes }: Progress): string {
+  const number = numberText(files);
+  return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
+}
+
+function closing(summary: VerifySummary, out: string): string[] {
+  const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
+  if (parts.length === 0) return [`${seen(summary)}: all sound`];
+  const { fix, repair, 'nothing-known': others } = summary.left;
+  const isUpstream = (summary.findings.revised ?? 0) > 0;
+  return [
+    `${seen(summary)}: ${parts.join(', ')}`,
+    ...(others > 0 ? [`${others} of them are only told: nothing here puts them right`] : []),
+    ...(fix > 0 ? [`next: cryptodl verify --fix --out ${out}`] : []),
+    ...(repair > 0 && fix === 0
+      ? [`next: cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
+      : []),
+    ...(fix + repair + others === 0 ? ['all of it is put right'] : []),
+  ];
+}
