@@ -11,6 +11,10 @@ export function tier(folders: string, more: ViteUserConfig['test'] = {}): ViteUs
       // CI counts the tests of a tier from this file.
       reporters: REPORT === undefined ? ['default'] : ['default', ['json', { outputFile: REPORT }]],
       include: [`test/${folders}/**/*.test.ts`],
+      // A working folder and a umask belong to a process.
+      pool: 'forks',
+      // The built program is loaded as it is.
+      server: { deps: { external: [/\/dist\//] } },
       testTimeout: 60_000,
       hookTimeout: 60_000,
       // Two cores: most suites start processes of their own.

@@ -23,21 +23,26 @@ export interface LookUp {
 
 export type Signals = ReturnType<typeof watchSignals>;
 
-/** Warnings go to stderr, everything else to nobody. */
-export function openLookUp({ resolved, io }: LookUp, { signal }: Signals): Session {
-  return openSession({
-    resolved,
-    surroundings: surroundingsOf(io.environment),
-    observer: {
-      ...SILENT,
-      warn: (message) => {
-        printLines(io.stderr, [`warning: ${message}`]);
+/** Prints warnings to stderr and nothing else. Releases the signals when there is no session to close. */
+export function openLookUp({ resolved, io }: LookUp, signals: Signals): Session {
+  try {
+    return openSession({
+      resolved,
+      surroundings: surroundingsOf(io.environment),
+      observer: {
+        ...SILENT,
+        warn: (message) => {
+          printLines(io.stderr, [`warning: ${message}`]);
+        },
       },
-    },
-    clock: systemClock,
-    signal,
-    tell: () => Promise.resolve(),
-  });
+      clock: systemClock,
+      signal: signals.signal,
+      tell: () => Promise.resolve(),
+    });
+  } catch (error) {
+    signals.release();
+    throw error;
+  }
 }
 
 /** Says why it ended, unless a signal did it. */

@@ -8,8 +8,7 @@ import { printLines } from '../text/printable.js';
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 
 export async function main(): Promise<void> {
-  // Files and folders of a run are never writable by others, also under umask 000. The group is the choice of the umask.
-  process.umask(process.umask(0o077) | 0o002);
+  restrictUmask();
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;
@@ -25,6 +24,11 @@ export async function main(): Promise<void> {
     process.argv.slice(2),
     processIo(() => isRead),
   );
+}
+
+/** Files and folders of a run are never writable by others, also under umask 000. The group is the choice of the umask. */
+export function restrictUmask(): void {
+  process.umask(process.umask(0o077) | 0o002);
 }
 
 function processIo(isRead: () => boolean): Io {
@@ -61,7 +65,7 @@ function processIo(isRead: () => boolean): Io {
   };
 }
 
-function processLimits(): ProcessLimits {
+export function processLimits(): ProcessLimits {
   const limitBytes = process.constrainedMemory();
   return {
     availableBytes: process.availableMemory(),

@@ -42,12 +42,13 @@ export interface Download {
 
 export async function download({ resolved, io, typed, verb, failures, blame }: Download): Promise<ExitCode> {
   const { options } = resolved;
+  const surroundings = surroundingsOf(io.environment);
   const log = openLogOf(options, io);
   const reporter = openReporter(options, { io, log });
   const signals = watchSignals(io);
   const request: RunRequest = {
     resolved,
-    surroundings: surroundingsOf(io.environment),
+    surroundings,
     read: readLists(io),
     observer: reporter,
     clock: systemClock,

@@ -1,29 +1,29 @@
-/** The wall time that waits and failed attempts cost a run. */
+/** What waits and failed attempts cost a run in wall time (mechanisms Z15, Z18). */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
 
-/** Whole milliseconds. Their sum is at most the time with any request in flight. */
+/** Whole milliseconds. All of them together are at most the time in which there was any request. */
 export interface CostFigures {
   readonly waits: Readonly<Partial<Record<Wait, number>>>;
-  /** Time of failed attempts. */
+  /** Attempts on the wire that failed. */
   readonly failures: Readonly<Partial<Record<ErrorCode, number>>>;
 }
 
-/** Codes that are no failures of the connection: the run ended, or the host asked for a pause. */
+/** No failures of the wire: the run was ended, or the host asked to wait. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
 /**
- * Waits overlap, so their sum is not wall time. Each moment is divided equally among the requests that are in flight or
- * wait: if 29 of 30 requests wait for a permit, a second of waiting costs 29/30 s. A request that waits alone costs the
- * whole second.
+ * The sum of waits that are side by side is no wall time. Here the requests that are on the wire or wait divide each moment
+ * among them: of thirty requests of which 29 wait for a permit, a second of waiting costs 29/30 s; a request that waits
+ * alone costs the whole second.
  */
 export class Costs {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** Requests in flight or waiting. */
+  /** Requests that are on the wire or wait. */
   #requests = 0;
-  /** The share, in milliseconds, of a request that was present from the beginning. */
+  /** The share of one request that has been there all the time. */
   #shareMs = 0;
   #at: number;
   readonly #waiting: Partial<Record<Wait, number>> = {};
@@ -35,7 +35,7 @@ export class Costs {
     this.#at = clock.monotonic();
   }
 
-  /** Requests that are waiting now. */
+  /** Requests that wait for it now. */
   waiting(what: Wait): number {
     return this.#waiting[what] ?? 0;
   }
@@ -44,10 +44,10 @@ export class Costs {
     return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
   }
 
-  /** The outermost layer. Layers below report their waits through `onWait`. */
+  /** Outermost: the layers below tell of their waits. */
   readonly layer: Layer = (next) => (request, context) => next(request, { ...context, onWait: this.#onWait });
 
-  /** The layer around one attempt. */
+  /** Around one attempt on the wire. */
   readonly wire =
     (next: Fetch): Fetch =>
     async (request, context) => {
@@ -73,7 +73,7 @@ export class Costs {
     };
   };
 
-  /** Begins a share. The returned function ends it and returns its milliseconds. */
+  /** The returned function ends it and returns its share. */
   #begin(): () => number {
     const from = this.#advance();
     this.#requests += 1;
@@ -92,7 +92,7 @@ export class Costs {
   }
 }
 
-/** Only the costs above zero. */
+/** Without what cost nothing. */
 function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Partial<Record<Key, number>> {
   const entries = (Object.entries(costs) as [Key, number][]).map(
     ([key, ms]) => [key, Math.round(ms)] as const,

@@ -1,11 +1,11 @@
-/** The command to type after a run with failures. */
+/** What to type after a run in which something failed. */
 import type { ErrorCode } from '../model/errors.js';
 import { shellWord } from '../text/printable.js';
 import type { Tally } from './tally.js';
 
 export type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
 
-/** `reportPath`: as the user types it. */
+/** `reportPath`: as it is typed. */
 export function nextStep(
   { failedBy, failedPermanent, failedRetryable, waitedTooLong }: Failed,
   reportPath: string,
@@ -17,7 +17,7 @@ export function nextStep(
   return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
 }
 
-/** The sum of several runs. */
+/** Of several runs together. */
 export function sumOfFailed(runs: readonly Failed[]): Failed {
   const failedBy: Partial<Record<ErrorCode, number>> = {};
   const sum = { failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };
@@ -31,5 +31,5 @@ export function sumOfFailed(runs: readonly Failed[]): Failed {
 }
 
 const STALE: ErrorCode = 'sidecar-stale';
-/** For failures that a retry cannot change. */
+/** No other try of the same bytes succeeds. */
 const AGAIN = 'run the same command again later: a retry now fails the same way';

@@ -1,4 +1,4 @@
-/** The first lines of a run: the plan in numbers. */
+/** The first lines of a run: what is going to be done. */
 import type { Announcement } from '../model/observer.js';
 import { bytesText, countText, numberText } from '../model/units.js';
 
@@ -35,7 +35,7 @@ export function planBlock({
   ];
 }
 
-/** One line per dataset, if there are several. */
+/** Of several datasets a line each. */
 function fetchLines({ fetchBy }: Announcement['totals']): string[] {
   const parts = Object.entries(fetchBy).filter(([, { objects }]) => objects > 0);
   if (parts.length < 2) return [];

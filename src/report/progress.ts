@@ -1,4 +1,4 @@
-/** The progress of a run (cli-progress): one redrawn line on a terminal, an occasional plain line elsewhere. */
+/** Owner of cli-progress: one redrawn line on a terminal, an occasional plain line elsewhere. */
 import { SingleBar } from 'cli-progress';
 import type { Clock, Timer } from '../model/clock.js';
 import { bytesText, durationText } from '../model/units.js';
@@ -14,7 +14,7 @@ export interface ProgressState {
 }
 
 export interface Progress {
-  /** Erases the line for a message. The next update draws it again. */
+  /** Erases the line, so that a message can be printed; it is redrawn by itself. */
   clear(): void;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export interface Progress {
 export interface ProgressOptions {
   readonly mode: 'bar' | 'plain' | 'none';
   readonly stream: NodeJS.WritableStream;
-  /** Prefix of each plain line; empty for a single run. */
+  /** Before each plain line; empty where nothing else prints. */
   readonly label: string;
   readonly clock: Clock;
   readonly state: () => ProgressState;
@@ -60,7 +60,7 @@ function startBar(options: ProgressOptions, text: () => string): Progress {
     },
     stop: () => {
       timer.cancel();
-      // The bar returns to its first line. Lines that were printed in between stay.
+      // The bar goes back to where it began; lines that were printed meanwhile stay.
       options.stream.write(SAVE_CURSOR);
       bar.stop();
     },

@@ -1,4 +1,4 @@
-/** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
+/** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { RetryEvent } from '../model/errors.js';
@@ -21,22 +21,22 @@ export interface ReporterOptions {
   readonly quiet: boolean;
   readonly progress: 'bar' | 'plain' | 'none';
   readonly log: Log;
-  /** The name of the job, if there are several. It precedes the first line and stands in each event. */
+  /** Which one of several runs this is: named before its first line, and in every event. */
   readonly job?: string;
-  /** Other jobs print at the same time: each line begins with the name of the job. */
+  /** Other jobs print meanwhile: each line begins with the name of its job. */
   readonly isBeside?: boolean;
 }
 
-/** Shorter waits have no line. */
+/** Waits shorter than this are not worth a line. */
 const LONG_WAIT_MS = 5000;
-/** With `--quiet`, so many warnings are kept for a run with failures. The log has all warnings. */
+/** Kept back with --quiet; the log has them all. */
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
   readonly #options: ReporterOptions;
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
-  /** Not printed with `--quiet`. */
+  /** Kept back by --quiet. */
   readonly #warnings: string[] = [];
   #untold = 0;
   #saidWaitAt = Number.NEGATIVE_INFINITY;
@@ -46,12 +46,12 @@ export class Reporter implements Observer {
     this.#options = options;
   }
 
-  /** Lines for people; not printed with `--quiet`. */
+  /** Plain lines for people; kept back by --quiet. */
   say(lines: readonly string[]): void {
     if (!this.#options.quiet) this.#print(lines);
   }
 
-  /** Lines that are printed also with `--quiet`, after the kept warnings. */
+  /** Lines that also --quiet shows, after the warnings that it kept back. */
   alarm(lines: readonly string[]): void {
     const more = this.#untold === 0 ? [] : [`… and ${this.#untold} more warnings`];
     this.#print([...this.#warnings.splice(0), ...more, ...lines]);
@@ -64,7 +64,7 @@ export class Reporter implements Observer {
     this.#options.log.logger.info(message);
   }
 
-  /** With `--quiet`, printed only when the run has failures. */
+  /** With --quiet only told of a run that does not end well. */
   warn(message: string): void {
     const line = `warning: ${message}`;
     if (!this.#options.quiet) this.#print([line]);
@@ -113,7 +113,7 @@ export class Reporter implements Observer {
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
-  /** A changed object: users of the old rows must know. */
+  /** Who has used the old rows must know. */
   #tellChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
     if (changed === undefined) return;
     const { market, dataset, interval, symbol, period, key, bytes } = outcome;
@@ -150,7 +150,7 @@ export class Reporter implements Observer {
     logger.trace({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
   }
 
-  /** Prints the last lines of a run. `error`: the error that ended it early. */
+  /** The last lines of a run; `error` is what ended it early. */
   end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
     this.#progress?.stop();
     this.#progress = undefined;
@@ -166,7 +166,7 @@ export class Reporter implements Observer {
     this.#options.log.close();
   }
 
-  /** Prefix of each line while other jobs print. */
+  /** Before each line, where other jobs print meanwhile. */
   get #label(): string {
     const { job, isBeside } = this.#options;
     return job === undefined || isBeside !== true ? '' : `[${job}] `;
@@ -177,7 +177,7 @@ export class Reporter implements Observer {
     const { job, isBeside, stderr } = this.#options;
     const title = job === undefined || isBeside === true || this.#isTitled ? [] : [`[${job}]`];
     this.#isTitled = true;
-    // Here a tab is part of a name. Only tables for programs separate cells with tabs.
+    // A tab separates cells only in tables for programs; here it is of a name.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
     printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
   }

@@ -317,12 +317,8 @@ describe('every market and dataset', () => {
         '--interval',
         '1h',
       ];
-      // Each writes a lake of its own.
-      await Promise.all(
-        Object.entries(FORMATS).map(async ([out, flags]) => {
-          results.set(`${market} ${out}`, await runOk(out, [...what, ...range(...DAYS), '--json', ...flags]));
-        }),
-      );
+      for (const [out, flags] of Object.entries(FORMATS))
+        results.set(`${market} ${out}`, await runOk(out, [...what, ...range(...DAYS), '--json', ...flags]));
     }
   });
 

@@ -145,7 +145,8 @@ describe('a run behind a proxy', () => {
   const proxy = createServer((incoming, response) => {
     const { pathname, search, host } = new URL(incoming.url ?? '');
     proxied.push({ path: host + pathname, authorization: incoming.headers['proxy-authorization'] });
-    ask(`${archive.url}${pathname}${search}`, (answer) => {
+    // Without connections that stay open beyond their answer.
+    ask(`${archive.url}${pathname}${search}`, { agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(response);
     }).end();
@@ -222,6 +223,8 @@ describe('a run behind a proxy', () => {
     );
     expect(result.stdout).not.toContain(SECRET);
     expect(archive.requests).toEqual([]);
+    for (const verb of ['verify', 'list'])
+      expect((await cryptodl([verb, '--out', join(scratch, 'malformed')], { env })).code).toBe(2);
   });
 
   it('ends at once when the proxy wants another password: it would want it for every object', async () => {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { cryptodl, FAST } from '../helpers/cli.js';
+import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { VenueSymbol } from '../helpers/rest-venue-types.js';
@@ -75,7 +75,7 @@ const whatOf = (url: string, permits: number): string[] => [
 function metrics(state: string, symbols: readonly string[], flags: readonly string[]): Promise<CliResult> {
   const what = ['--dataset', 'openInterestHist', '--days', '29', '--symbols', symbols.join(',')];
   const where = ['--out', join(scratch, randomUUID()), '--state-dir', state];
-  return cryptodl(['metrics', ...what, ...where, ...flags]);
+  return cryptodlProcess(['metrics', ...what, ...where, ...flags]);
 }
 
 /** Requests while the first of these runs had work, from when all of them had begun. */

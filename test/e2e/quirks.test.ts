@@ -144,10 +144,12 @@ describe('zips', () => {
       const root = { name: memberOf(key), data: csv };
       const stray = { name: `fsx-data/collector_data/${key.replace(/\.zip$/, '.csv')}`, data: csv };
       publishZip(folder, key, makeZip(place === 'last' ? [root, stray] : [stray, root]));
-      const [result] = await Promise.all([
-        runOk(series, { out: `two-${place}`, days: '2021-12', flags: ['--as-published'] }),
-        runOk(series, { out: `two-${place}-zip`, days: '2021-12', flags: ['--format', 'zip'] }),
-      ]);
+      const result = await runOk(series, {
+        out: `two-${place}`,
+        days: '2021-12',
+        flags: ['--as-published'],
+      });
+      await runOk(series, { out: `two-${place}-zip`, days: '2021-12', flags: ['--format', 'zip'] });
       expect(eventOf(result, key)).toMatchObject({ outcome: 'ok', rows });
       expect(await read(`two-${place}`, series, '2021-12')).toHaveLength(rows);
       const files = filesBelow(lake(`two-${place}`)).filter((path) => !path.startsWith('.cryptodl/'));
@@ -315,10 +317,8 @@ describe('rows that come twice, or in no order', () => {
       ...rows.slice(3000),
     ];
     const key = put(series, '2026-02', csv.join(''));
-    const [dropped, kept] = await Promise.all([
-      runOk(series, { out: 'far', days: '2026-02' }),
-      runOk(series, { out: 'far-kept', days: '2026-02', flags: ['--as-published'] }),
-    ]);
+    const dropped = await runOk(series, { out: 'far', days: '2026-02' });
+    const kept = await runOk(series, { out: 'far-kept', days: '2026-02', flags: ['--as-published'] });
     expect(eventOf(dropped, key)).toMatchObject({ outcome: 'ok', rows: 6000, duplicates: 3000 });
     expect(summary(dropped)).toMatchObject({ duplicatesDropped: 3000 });
     expect(dropped.stderr).toContain('3,000 exact duplicate rows');
@@ -362,10 +362,8 @@ describe('rows that come twice, or in no order', () => {
       const ordered = Array.from({ length: 2000 }, (_, index) => row(9000 + index, start + index * 60_000));
       const halves = ordered.slice(0, 1000).flatMap((first, index) => [first, ordered[1000 + index] ?? '']);
       put(series, month, header + halves.join(''));
-      await Promise.all([
-        runOk(series, { out: 'halves', days: month }),
-        runOk(series, { out: 'halves-published', days: month, flags: ['--as-published'] }),
-      ]);
+      await runOk(series, { out: 'halves', days: month });
+      await runOk(series, { out: 'halves-published', days: month, flags: ['--as-published'] });
       const idsIn = async (out: string): Promise<unknown[]> =>
         (await read(out, series, month)).map((cells) => Number(cells[id]));
       expect(await idsIn('halves')).toEqual(Array.from({ length: 2000 }, (_, index) => 9000 + index));
@@ -895,11 +893,8 @@ describe('metrics', () => {
       '2023-06-25',
       `${METRICS}2023-06-25 00:00:00,BTCUSD_PERP,1.5,2,"","","",6\n2023-06-25 00:05:00,BTCUSD_PERP,1.5,2,,4,5,\n`,
     );
-    await Promise.all(
-      [[], ['--numbers', 'string'], ['--format', 'csv']].map((flags) =>
-        runOk(series, { out: `blanks${flags.join('')}`, days: ['2023-06-25', '2023-06-25'], flags }),
-      ),
-    );
+    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
+      await runOk(series, { out: `blanks${flags.join('')}`, days: ['2023-06-25', '2023-06-25'], flags });
     const ratios = (rows: readonly Record<string, unknown>[]): unknown[][] =>
       rows.map((row) => Object.values(row).slice(3));
     expect(ratios(await read('blanks', series, '2023-06'))).toEqual([
@@ -927,11 +922,8 @@ describe('numbers', () => {
       '2026-04',
       FUNDING + rates.map((rate, index) => `${1775001600000 + index * 8 * HOUR_MS},8,${rate}\n`).join(''),
     );
-    await Promise.all(
-      [[], ['--numbers', 'string'], ['--format', 'csv']].map((flags) =>
-        runOk(series, { out: `exponents${flags.join('')}`, days: '2026-04', flags }),
-      ),
-    );
+    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
+      await runOk(series, { out: `exponents${flags.join('')}`, days: '2026-04', flags });
     const of = (rows: readonly Record<string, unknown>[]): unknown[] =>
       rows.map((row) => row['last_funding_rate']);
     expect(of(await read('exponents', series, '2026-04'))).toEqual([-1.8e-7, -6e-8, 9e-7, 0.0001, 0]);
@@ -951,11 +943,8 @@ describe('numbers', () => {
       '2023-10-20',
       header + row('13', 34_000) + row('02', 36_000) + row('02', 34_000) + row('00', 34_000),
     );
-    await Promise.all(
-      [[], ['--numbers', 'string'], ['--format', 'csv']].map((flags) =>
-        runOk(series, { out: `options${flags.join('')}`, days: ['2023-10-20', '2023-10-20'], flags }),
-      ),
-    );
+    for (const flags of [[], ['--numbers', 'string'], ['--format', 'csv']])
+      await runOk(series, { out: `options${flags.join('')}`, days: ['2023-10-20', '2023-10-20'], flags });
     const rows = await read('options--numbersstring', series, '2023-10');
     expect(rows.map((cells) => `${String(cells['hour'])} ${String(cells['contract'])}`)).toEqual([
       '0 BTC-231229-34000-C',
@@ -990,10 +979,12 @@ describe('numbers', () => {
     put(spot, '2024-01-01', '1,1.5,2,1,1,1704067200000,True,True\n2,1.5,2,2,2,1704067200000,False,True\n');
     put(um, '2024-01-01', `${AGG_TRADES}1,1.5,2,1,1,1704067200000,true\n2,1.5,2,2,2,1704067200000,false\n`);
     for (const series of [spot, um]) {
-      await Promise.all([
-        runOk(series, { out: 'flags', days: ['2024-01-01', '2024-01-01'] }),
-        runOk(series, { out: 'flags-csv', days: ['2024-01-01', '2024-01-01'], flags: ['--format', 'csv'] }),
-      ]);
+      await runOk(series, { out: 'flags', days: ['2024-01-01', '2024-01-01'] });
+      await runOk(series, {
+        out: 'flags-csv',
+        days: ['2024-01-01', '2024-01-01'],
+        flags: ['--format', 'csv'],
+      });
       const flags = (rows: readonly Record<string, unknown>[]): unknown[] =>
         rows.map((row) => row['is_buyer_maker']);
       expect(flags(await read('flags', series, '2024-01-01'))).toEqual([true, false]);

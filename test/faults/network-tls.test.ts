@@ -105,6 +105,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
       const target = connect(Number(new URL(to).port), '127.0.0.1');
       target.on('error', () => undefined);
       sockets.add(target);
+      socket.on('close', () => target.destroy());
       socket.pipe(target).pipe(socket);
     });
     server.listen(0, '127.0.0.1');

@@ -64,8 +64,8 @@ export class VirtualClock implements Clock {
     const end = this.#now + ms;
     await settle();
     for (;;) {
-      const next = [...this.#due].filter((due) => due.at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
+      const next = this.#next();
+      if (next === undefined || next.at > end) break;
       this.#now = Math.max(this.#now, next.at);
       this.#due.delete(next);
       next.act();
@@ -76,8 +76,15 @@ export class VirtualClock implements Clock {
 
   /** Milliseconds to the next timer; undefined when none waits. */
   get untilNext(): number | undefined {
-    if (this.#due.size === 0) return undefined;
-    return Math.max(0, Math.min(...[...this.#due].map(({ at }) => at)) - this.#now);
+    const next = this.#next();
+    return next === undefined ? undefined : Math.max(0, next.at - this.#now);
+  }
+
+  /** Of those at the same time the one that was set first. */
+  #next(): Due | undefined {
+    let next: Due | undefined;
+    for (const due of this.#due) if (next === undefined || due.at < next.at) next = due;
+    return next;
   }
 
   /** Timers that wait. */

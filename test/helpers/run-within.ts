@@ -1,0 +1,125 @@
+/** The built program within this process: `run(argv, io)` of dist/main.js with streams, environment and signals of the test. */
+import { Socket } from 'node:net';
+import { Readable, Writable } from 'node:stream';
+import type { Io } from '../../src/model/io.js';
+
+export interface RunWithin {
+  /** All of it: nothing of this process's own environment is passed on. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly stdin: string;
+  readonly cwd: string | undefined;
+  /** How the program would be started, word by word. */
+  readonly program: readonly string[];
+}
+
+export interface RanWithin {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A process would wait for the last handle of a run: here it must be closed by then. Servers close idle sockets after 5 s. */
+const CLOSED_MS = 10_000;
+
+let isUnderWay = false;
+
+/** Fails when the run leaves a timer, a socket, a file, a thread or a listener for signals behind. */
+export async function runWithin(args: readonly string[], options: RunWithin): Promise<RanWithin> {
+  if (isUnderWay) throw new Error('one run at a time in a process: the others need cryptodlProcess()');
+  isUnderWay = true;
+  const folder = process.cwd();
+  try {
+    process.chdir(options.cwd ?? folder);
+    return await ran(args, options);
+  } finally {
+    process.chdir(folder);
+    isUnderWay = false;
+  }
+}
+
+async function ran(args: readonly string[], { environment, stdin, program }: RunWithin): Promise<RanWithin> {
+  const { run, processLimits } = await built();
+  const stdout = new Collected();
+  const stderr = new Collected();
+  const before = handles();
+  let listeners = 0;
+  const io: Io = {
+    stdout,
+    stderr,
+    isRead: () => true,
+    startedAt: performance.now(),
+    stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+    program,
+    environment,
+    limits: processLimits,
+    onSignal: () => {
+      listeners += 1;
+      return () => {
+        listeners -= 1;
+      };
+    },
+    kill: (signal) => {
+      throw new Error(`the run ends its process by ${signal}: it needs cryptodlProcess()`);
+    },
+    exit: (code) => {
+      throw new Error(`the run ends its process with ${code}: it needs cryptodlProcess()`);
+    },
+  };
+  const code = await run(args, io);
+  await allClosed(before);
+  if (listeners !== 0) throw new Error(`the run left ${listeners} listeners for signals behind`);
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** Loaded when first needed: `dist` is not there yet when the types are checked. */
+async function built(): Promise<Pick<Modules, 'run' | 'processLimits'>> {
+  const dist = new URL('../../dist/', import.meta.url);
+  const load = async (file: string): Promise<unknown> => import(new URL(file, dist).href);
+  const { run } = (await load('main.js')) as Modules;
+  const { processLimits, restrictUmask } = (await load('cli/process.js')) as Modules;
+  restrictUmask();
+  return { run, processLimits };
+}
+
+type Modules = typeof import('../../src/main.js') & typeof import('../../src/cli/process.js');
+
+class Collected extends Writable {
+  readonly #chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString('utf8');
+  }
+}
+
+/** How many handles of each kind keep this process alive, without the connections that servers of the tests have accepted. */
+function handles(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const count = (kind: string, by: number): void => void counts.set(kind, (counts.get(kind) ?? 0) + by);
+  for (const kind of process.getActiveResourcesInfo()) if (kind !== 'Immediate') count(kind, 1);
+  for (const handle of activeHandles())
+    if (handle instanceof Socket && 'server' in handle && handle.server !== null) count('TCPSocketWrap', -1);
+  return counts;
+}
+
+/** Undocumented, and the only list of sockets that Node has. */
+function activeHandles(): unknown[] {
+  return (process as unknown as { _getActiveHandles: () => unknown[] })._getActiveHandles();
+}
+
+async function allClosed(before: ReadonlyMap<string, number>): Promise<void> {
+  const until = performance.now() + CLOSED_MS;
+  for (;;) {
+    const left = [...handles()].filter(([kind, count]) => count > (before.get(kind) ?? 0));
+    if (left.length === 0) return;
+    if (performance.now() > until) {
+      const what = left.map(([kind, count]) => `${kind} ×${count - (before.get(kind) ?? 0)}`);
+      throw new Error(`the run left behind: ${what.join(', ')}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
