@@ -1,4 +1,4 @@
-/** What a host has asked not to be asked for, until when: remembered for the next run (mechanisms D18, N26). */
+/** Bans: until when a host refuses a kind of request. The next runs of this machine know them too. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
 import { hostOf } from './fetch.js';
@@ -6,14 +6,14 @@ import { StateFile } from '../files/state-file.js';
 import type { StateFileOptions } from '../files/state-file.js';
 
 export interface Ban {
-  /** Epoch milliseconds. */
+  /** End of the ban, in epoch milliseconds. */
   readonly until: number;
   readonly why: string;
 }
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 
-/** Bans of other runs are seen this long after they were written. */
+/** Milliseconds between two looks at the bans of other runs. */
 const READ_EVERY_MS = 1000;
 
 export class Bans {
@@ -43,13 +43,13 @@ export class Bans {
     }
   }
 
-  /** All that last, by place. */
+  /** All current bans, by place. */
   async lasting(): Promise<ReadonlyMap<string, Ban>> {
     const now = this.#clock.now();
     return new Map(Object.entries(await this.#read()).filter(([, { until }]) => until > now));
   }
 
-  /** How long a place is still banned, also by what other runs were told since this one began; 0 when it is not. */
+  /** Milliseconds that are left of the ban of a place, including bans that other runs met meanwhile; 0 without a ban. */
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
@@ -58,13 +58,13 @@ export class Bans {
     return Math.max(0, until - this.#clock.now());
   }
 
-  /** A shorter ban does not end a longer one. Written in the background; see `written`. */
+  /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   remember(place: string, ban: Ban): void {
     const writing = this.#write(place, ban).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
   }
 
-  /** Forgets all bans of a host; resolves to the places of which one was remembered. */
+  /** Forgets all bans of a host. Resolves with the places that were banned. */
   async clear(host: string): Promise<string[]> {
     const places: string[] = [];
     await this.#file.update((bans) => {
@@ -75,12 +75,12 @@ export class Bans {
     return places;
   }
 
-  /** Resolves when everything that was remembered is on the disk. */
+  /** Resolves when all bans are on disk. */
   async written(): Promise<void> {
     await Promise.all(this.#writing);
   }
 
-  /** A ban that ends later than any host can ask for is shortened in the file, so that it ends. */
+  /** Shortens a ban in the file that lasts longer than any host can ask for. */
   async #read(): Promise<BansByPlace> {
     const bans = await this.#file.read();
     const latest = this.#clock.now() + LONGEST_WAIT_MS;
@@ -105,12 +105,12 @@ export class Bans {
   }
 }
 
-/** What is counted together, and where: servers on one machine are not one server. */
+/** The place of a ban: bucket, and host with port. */
 export function placeOf(bucket: string, url: string): string {
   return `${bucket} ${hostOf(url)}`;
 }
 
-/** Of `placeOf`: the name of a bucket has no blank. */
+/** The inverse of `placeOf`. Names of buckets contain no blank. */
 function hostOfPlace(place: string): string {
   return place.slice(place.indexOf(' ') + 1);
 }

@@ -1,4 +1,4 @@
-/** What a run takes of hosts: of each bucket what the venue allows, or less where the user says so, and so much at once. */
+/** The limits of a run: of each bucket the limit of the venue, or a lower one of the user, and the concurrency. */
 import type { Observer } from '../model/observer.js';
 import type { Options, Verb } from '../options/flags.js';
 import type { Pace } from './throttle/paced-meter.js';
@@ -33,9 +33,9 @@ export function limitedBuckets(
   return Object.fromEntries(limited) as Record<keyof Buckets, Quota>;
 }
 
-/** What `auto` does not exceed unless told to. */
+/** The maximum of `auto` by default. */
 export const ARCHIVE_MOST = 128;
-/** More answers at once use up every budget of REST all the same: at 0.3 s each, those of spot, the widest, take fifteen. */
+/** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
 export const REST_MOST = 20;
 
 export function warnOfMany(

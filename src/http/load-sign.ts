@@ -1,21 +1,21 @@
-/** What one attempt tells about the load of a host. */
+/** The load of a host, as one attempt shows it. */
 import { CryptodlError } from '../model/errors.js';
 import type { AttemptEnd } from './fetch.js';
 
-/** What an attempt on the wire says about the load. */
+/** The result of one attempt, for the search of the concurrency. */
 export interface LoadSign {
-  /** On the monotonic clock; between these two it waits for a socket. */
+  /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
   readonly begunAt: number;
   readonly sentAt: number;
   readonly endedAt: number;
   /**
-   * `refused`: the host said that it is too much, or did not take the connection. `troubled`: the line or the content
-   * was bad, which may have nothing to do with the load. `other`: it says nothing about the load.
+   * `refused`: the host refused the request or the connection. `troubled`: the connection or the content was bad, possibly
+   * without any relation to the load. `other`: the result says nothing about the load.
    */
   readonly result: 'good' | 'refused' | 'troubled' | 'other';
-  /** Its answer is an object of the run, not a sidecar. */
+  /** The answer is an object of the run, not a sidecar. */
   readonly isObject: boolean;
-  /** This process comes late to its own work. */
+  /** The event loop of this process is late. */
   readonly isLate: boolean;
 }
 
@@ -33,12 +33,12 @@ const BAD_CONTENT: ReadonlySet<string> = new Set([
   'not-a-zip',
 ]);
 
-/** `isLate`: this process comes late to its own work. */
+/** `isLate`: the event loop of this process is late. */
 export function loadSignOf(
   { request, begunAt, sentAt, endedAt, error }: AttemptEnd,
   isLate: boolean,
 ): LoadSign {
-  // A sidecar is expected to be nothing in particular.
+  // Only objects have expectations of their body.
   return {
     begunAt,
     sentAt,

@@ -1,6 +1,6 @@
 /**
- * Copies of what hosts said, for when they do not answer. A help, never a duty: a damaged copy is thrown away with a warning,
- * and a folder that cannot be written costs the copies, not the run. Runs share them: the last one to write is read.
+ * Copies of answers, for hosts that do not answer later. A damaged copy is removed with a warning. Without a writable folder,
+ * the run goes on without copies. All runs of the machine share the copies; the last written one counts.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
@@ -20,29 +20,29 @@ export interface Copy<T> {
 
 export interface CopiesOptions {
   readonly folder: string;
-  /** Epoch milliseconds: "today" of the run. */
+  /** The "today" of the run, in epoch milliseconds. */
   readonly nowMs: number;
-  /** A dry run uses copies and leaves none. */
+  /** A dry run reads copies and writes none. */
   readonly isReadOnly: boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly warn: (message: string) => void;
-  /** All files together; beyond it the oldest go, once a day. */
+  /** Bytes of all files. Beyond it, the oldest files are removed once a day. */
   readonly maxBytes?: number;
 }
 
 const MAX_AGE_MS = 30 * 86_400_000;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** What a killed run left half-written. */
+/** Temporary files that a killed run left. */
 const STAGED_MS = 3_600_000;
 const WRITES_AT_ONCE = 8;
-/** What waits for the disk is in memory. */
+/** Bytes at most that wait in memory for the disk. */
 const MOST_KEPT = 64;
-/** Unpacked: as much as the largest answer that is taken from REST. */
+/** Unpacked bytes at most; the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
-/** A copy, or one that is being written: nothing else in the folder is the tool's to remove. */
+/** Names of copies and of their temporary files. Other files in the folder are never removed. */
 const OWN_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
-/** Its age says when the folder was last looked through: thousands of copies are not for every run. */
+/** The age of this file tells when the folder was last cleaned, because not each run can look at thousands of copies. */
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
@@ -51,7 +51,7 @@ const unpacked = promisify(gunzip);
 
 export class Copies {
   readonly #options: CopiesOptions;
-  /** Kept and not yet on the disk. */
+  /** Copies that are not on disk yet. */
   readonly #kept = new Map<string, Copy<unknown>>();
   readonly #underWay = new Set<string>();
   #writers = 0;
@@ -64,7 +64,7 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined: there is none, or it is too old. `parse` gives undefined for what is not what it should be. */
+  /** Undefined without a copy or if it is too old. `parse` returns undefined for damaged content. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
     const kept = this.#kept.get(name);
     if (kept !== undefined) return kept as Copy<T>;
@@ -84,7 +84,7 @@ export class Copies {
     return this.#options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
   }
 
-  /** Written in the background, see `close`; resolves when there is room for the next. */
+  /** Writes in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
     this.#kept.set(name, { at, value });
@@ -98,7 +98,7 @@ export class Copies {
     if (this.#kept.size > MOST_KEPT) await this.#written;
   }
 
-  /** Resolves when all is written, and, once a day, what is too old or too much is gone. */
+  /** Resolves when all copies are written and, once a day, old and surplus copies are removed. */
   async close(): Promise<void> {
     await this.#written;
     if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
@@ -106,7 +106,7 @@ export class Copies {
 
   async #isPruneDue(): Promise<boolean> {
     const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
-    // By amount: a clock that was wrong once is not believed for years.
+    // Absolute difference: a clock that was wrong once must not keep a copy for years.
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
@@ -118,7 +118,7 @@ export class Copies {
       this.#underWay.add(name);
       await this.#write(name, copy);
       this.#underWay.delete(name);
-      // Unless it was kept anew meanwhile.
+      // Unless a newer copy replaced it.
       if (this.#kept.get(name) === copy) this.#kept.delete(name);
     }
   }
@@ -141,7 +141,7 @@ export class Copies {
   async #prune(): Promise<void> {
     const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
     const now = clock.now();
-    // Not through a link: the files behind it may be of others.
+    // Not through a link: it may lead to files of others.
     if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
@@ -163,7 +163,7 @@ export class Copies {
     await this.#notePruned(new Date(now));
   }
 
-  /** A file of that name that is there already keeps its content. */
+  /** An existing file of that name keeps its content. */
   async #notePruned(at: Date): Promise<void> {
     const path = join(this.#options.folder, PRUNED);
     await writeFile(path, '', { flag: 'wx' }).catch(() => undefined);

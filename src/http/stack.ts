@@ -1,4 +1,4 @@
-/** The layers of one request, put together: every attempt takes its own permit and its own deadlines. */
+/** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
 import type { Common } from '../model/shared-resources.js';
@@ -18,8 +18,8 @@ import { limitedBuckets } from './limits.js';
 import { isBadContent, loadSignOf } from './load-sign.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
-import { elsewhere } from './retry/fallback-host.js';
-import type { Failover, Twin } from './retry/fallback-host.js';
+import { fallbackHost } from './retry/fallback-host.js';
+import type { FallbackHost, Failover } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { endWaits, retry } from './retry/retry.js';
 import { Demand } from './throttle/demand.js';
@@ -48,17 +48,17 @@ export interface StackOptions {
   readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
   readonly failover?: Failover;
   readonly proxies: Proxies;
-  /** What the runs of this machine share. */
+  /** Folder that the runs of this machine share. */
   readonly stateFolder: string;
   readonly listingUrl: string;
-  /** This process comes late to its own work. */
+  /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
-  /** With the other jobs of the process. */
+  /** Resources that the jobs of the process share. */
   readonly common?: Common | undefined;
-  /** Aborts when nothing is waited for any more. */
+  /** Aborts when waiting ends. */
   readonly waitSignal?: AbortSignal | undefined;
-  /** One attempt on the wire; through sockets when nothing is said. */
+  /** One attempt; by default through the sockets of undici. */
   readonly wire?: Fetch | undefined;
 }
 
@@ -69,10 +69,10 @@ export interface Stack {
   close(): Promise<void>;
 }
 
-/** Retries of one host at once, however low the concurrency is. */
+/** Least number of retries of one host at once, at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: endWaits (when there is a last moment), retry, verify, retryBudget, elsewhere, breaker, throttle, sockets (when they are limited), timeout, measure, redirect, transport. */
+/** Outermost first: endWaits (with a deadline), retry, verify, retryBudget, fallback host, breaker, throttle, sockets (if limited), timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
@@ -95,7 +95,7 @@ type AttemptOptions = Omit<
   'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
-/** A request as one attempt, which is counted and has its deadlines; nothing is asked twice. */
+/** A stack without retries: each request is one attempt with its deadlines. */
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
@@ -155,7 +155,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
     },
   });
   const fetch = times.layer(
-    costs.layer(retryLayer(stack)(verify(budgeted(elsewhere(twinOf(stack))(broken(once)))))),
+    costs.layer(retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack))(broken(once)))))),
   );
   return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
 }
@@ -177,7 +177,7 @@ function retryLayer({ options, clock, observer, figures, concurrency, failover }
   });
 }
 
-/** The preset, and what was asked for by itself. */
+/** The retry preset, overridden by single flags. */
 export function backoffOf(options: Options): BackoffOptions & { retries: number } {
   const preset = loadRetryPresets()[options['retry-preset']];
   return {
@@ -212,7 +212,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
     buckets: limitedBuckets(venue, options),
     maxWaitMs: options['max-wait'],
     shared: sharedBuckets(stack),
-    // Those of REST are budgets: runs wait for them all the time.
+    // Buckets of REST are budgets, so waiting for them is usual.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
     countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
     demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
@@ -225,7 +225,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
   });
 }
 
-/** Jobs of one process that ask the same hosts. */
+/** Buckets that the jobs of one process share, if they ask the same hosts. */
 function sharedBuckets({
   common,
   options,
@@ -237,8 +237,8 @@ function sharedBuckets({
   return common?.once(name, () => new SharedBuckets());
 }
 
-/** Whoever moved the archive has no other host, unless it is given. */
-function twinOf({ options, venue }: AttemptOptions): Twin | undefined {
+/** A moved archive has no fallback host, unless the user names one. */
+function fallbackOf({ options, venue }: AttemptOptions): FallbackHost | undefined {
   const first = options['archive-url'];
   const other = options['fallback-url'] ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
   return other === undefined || other === first ? undefined : { first, other };
@@ -254,18 +254,18 @@ const REST_URLS = ['fapi-url', 'dapi-url', 'spot-url'] as const;
 
 function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
   const { options, venue, listingUrl } = stack;
-  const twin = twinOf(stack);
+  const fallback = fallbackOf(stack);
   const urls = [
     options['archive-url'],
     listingUrl,
     ...Object.values(venue.hosts),
     ...REST_URLS.map((name) => options[name]),
-    ...(twin === undefined ? [] : [twin.other]),
+    ...(fallback === undefined ? [] : [fallback.other]),
   ];
   return new Set(urls.map((url) => new URL(url).host));
 }
 
-/** The level of concurrency is that of the archive: its listing and REST have other hosts, with limits of their own. */
+/** The concurrency is that of the archive. Its listing and REST have other hosts with limits of their own. */
 function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
   return bucket === 'archive';
 }

@@ -1,3 +1,4 @@
+/** The circuit breaker: stops requests to a host that keeps failing. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
@@ -8,28 +9,28 @@ import type { Failover } from './fallback-host.js';
 export interface BreakerOptions {
   readonly clock: Clock;
   readonly openMs: number;
-  /** Least wait after a firewall's refusal of this address; a second refusal ends the host for this run. */
+  /** Least wait after a firewall refused this address, in milliseconds. A second refusal stops the host for this run. */
   readonly blockedMs: number;
-  /** Failures in a row that open it. */
+  /** Failures in a row that open the breaker. */
   readonly failuresToOpen: number;
-  /** Successes in a row that close it. */
+  /** Successes in a row that close the breaker. */
   readonly successesToClose: number;
   readonly onChange?: (host: string, state: BreakerState) => void;
   readonly failover?: Failover | undefined;
-  /** What to check when a host cannot be reached. */
+  /** Advice for a host that cannot be reached. */
   readonly hintOf?: (host: string) => string;
 }
 
 type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
 
-/** This share of the results within a window opens it as well, when there are enough to tell. */
+/** This share of failures within a window opens the breaker too, if the window has enough results. */
 const WINDOW_MS = 10_000;
 const RESULTS_TO_TELL = 20;
 const SHARE_TO_OPEN = 0.5;
-/** Requests that may be under way while it is half-open. */
+/** Requests in flight at most while the breaker is half-open. */
 const PROBES = 3;
 
-/** `neutral` says nothing about the host: a 404, refused content, an abort. */
+/** `neutral`: a result that says nothing about the host, such as refused content or an abort. */
 type Result = 'success' | 'failure' | 'blocked' | 'neutral';
 
 /** The state of one host: closed, open until a moment, half-open with a few probes, or stopped for good. */
@@ -38,13 +39,13 @@ class Breaker {
   readonly #options: BreakerOptions;
   #state: BreakerState = 'closed';
   #failures = 0;
-  /** Since it opened, or since the last failure. */
+  /** Since the breaker opened, or since the last failure. */
   #successes = 0;
   #recent = new SlidingCounts(WINDOW_MS);
   #openUntil = 0;
   #isBlocked = false;
   #probes = 0;
-  /** Aborts when it is closed or stopped, for those that wait for it. */
+  /** Aborts when the breaker closes or stops the host, and so ends the waits for it. */
   #over = new AbortController();
 
   constructor(host: string, options: BreakerOptions) {
@@ -52,7 +53,7 @@ class Breaker {
     this.#options = options;
   }
 
-  /** Throws `breaker-open` or, when it is stopped, `wait-too-long`; or returns the function that takes the result. */
+  /** Returns the function that takes the result of the request. Throws `breaker-open`, or `wait-too-long` for a stopped host. */
   enter(): (result: Result) => void {
     if (this.#state === 'stopped') throw stopped(this.#host);
     if (this.#state === 'closed') {
@@ -82,8 +83,8 @@ class Breaker {
   #closedResult(result: Result): void {
     if (result === 'neutral' || this.#state === 'stopped') return;
     if (this.#state !== 'closed') {
-      // It was under way when the breaker opened: its failure does not open it again, but a host that serves it refused
-      // what was too much, and less is asked of it by now.
+      // The request was in flight when the breaker opened. Its failure does not open the breaker again. Its success shows
+      // that the host refused only a surplus, and the load is lower by now.
       if (result !== 'success') this.#successes = 0;
       else if (!this.#isBlocked) this.#onServed();
       return;
@@ -98,8 +99,9 @@ class Breaker {
   }
 
   /**
-   * A late probe does not open again what others have closed; a late failure is news, a late success is not.
-   * `isOnceMore`: sent after the wait for a refusal of this address; refusals of probes sent together are one.
+   * Takes the result of a probe. A late probe does not open a breaker that others closed. A late failure counts, a late
+   * success does not. `isOnceMore`: the request was sent after the wait for a refusal of this address. Refusals of probes
+   * that were sent together count as one.
    */
   #probeResult(result: Result, isOnceMore: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
@@ -124,7 +126,7 @@ class Breaker {
   }
 
   #open(delayMs: number): void {
-    // A failure that comes late does not shorten what a refusal of this address asked for.
+    // A late failure does not shorten the wait after a refusal of this address.
     this.#openUntil = Math.max(this.#openUntil, this.#options.clock.monotonic() + delayMs);
     this.#successes = 0;
     this.#become('open');
@@ -153,7 +155,7 @@ function stopped(host: string): CryptodlError {
   });
 }
 
-/** Nothing came from the host, or nothing was sent to it. */
+/** Codes of requests without any answer of the host. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -164,13 +166,13 @@ const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'wait-too-long',
 ]);
 
-/** What a run knows of its hosts. */
+/** The breakers of a run, by host. */
 class Hosts {
   readonly #options: BreakerOptions;
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
   readonly #unknown = new Set<string>();
-  /** Hosts whose proxy could not be reached the last time. */
+  /** Hosts behind a proxy that could not be reached at the last request. */
   readonly #proxied = new Map<string, CryptodlError>();
 
   constructor(options: BreakerOptions) {
@@ -183,11 +185,11 @@ class Hosts {
     try {
       return known.enter();
     } catch (error) {
-      // While no host has ever answered, it is our network that is down: waiting for it would look like hanging.
+      // If no host has ever answered, the network of this machine is down. Waiting for it would look like a hang.
       const nobody =
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
       const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
-      // A host of another source was not asked yet.
+      // The host of the other source has had no request yet.
       if ((nobody === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
       const { message, hint = '' } = this.#proxied.get(host) ?? {};
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
@@ -217,7 +219,7 @@ function resultOf(error: unknown): Result {
   return error.hostFault ? 'failure' : 'neutral';
 }
 
-/** Stops asking a host that keeps failing. A 404 is an answer; refused content and aborts say nothing about a host. */
+/** The layer that stops requests to a failing host. A 404 is an answer; refused content and aborts say nothing about a host. */
 export function breaker(options: BreakerOptions): Layer {
   const hosts = new Hosts(options);
   return (next) => async (request, context) => {
@@ -236,7 +238,7 @@ export function breaker(options: BreakerOptions): Layer {
   };
 }
 
-/** Results of the last while, in a tenth of it each: what it costs does not grow with their number. */
+/** Results within a sliding window, in ten slots, so that the cost does not grow with their number. */
 
 const SLOTS = 10;
 
@@ -254,7 +256,7 @@ class SlidingCounts {
     this.#slotMs = windowMs / SLOTS;
   }
 
-  /** Counts one result, and tells what the window holds with it. */
+  /** Counts one result and returns the counts of the window. */
   add(nowMs: number, isFailure: boolean): { results: number; failures: number } {
     const number = Math.floor(nowMs / this.#slotMs);
     this.#slots = this.#slots.filter((slot) => slot.number > number - SLOTS);

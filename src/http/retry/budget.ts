@@ -1,6 +1,6 @@
 /**
- * How many retries a host may cost: a bucket that successes fill and retries empty, and a bound of retries at once
- * (mechanisms Z14, A3). When it is empty, retries wait; they do not fail.
+ * The retry budget of a host: successes fill it, retries empty it, and the number of retries at once is limited. With an
+ * empty budget, retries wait; they do not fail.
  */
 import type { Clock, Timer } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
@@ -10,18 +10,18 @@ import { durationText } from '../../model/units.js';
 
 export interface BudgetOptions {
   readonly clock: Clock;
-  /** Retries at once, asked anew for each. */
+  /** Retries at once; read for each retry. */
   readonly mostAtOnce: () => number;
-  /** Whoever would wait longer is refused with `wait-too-long`. */
+  /** A longer wait is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
-  /** Told when one more waits (1) or one less (-1). */
+  /** Called when a retry begins to wait (1) or stops waiting (-1). */
   readonly onWaiting?: (change: 1 | -1) => void;
 }
 
 const CAPACITY = 100;
 const RETRY_COST = 10;
 const SUCCESS_GAIN = 1;
-/** Without any success the host is still asked now and then, one retry per this long: else a bad host would stop a run. */
+/** Milliseconds per retry without any success. Without this trickle, a bad host would stop the run. */
 const TRICKLE_MS = 200;
 
 interface Waiter {
@@ -30,8 +30,8 @@ interface Waiter {
 }
 
 /**
- * Every attempt that is a retry takes from the budget of its host. Within the check of the content: a retry that waits
- * for its sidecar holds nothing, else the retries of zips and of sidecars would wait for each other (mechanism Z13).
+ * The layer that takes each retry from the budget of its host. It stands inside the check of the content: a retry that
+ * waits for its sidecar holds no budget, because otherwise retries of zips and of sidecars would wait for each other.
  */
 export function retryBudget(options: BudgetOptions): Layer {
   const budgets = new Map<string, RetryBudget>();
@@ -66,22 +66,22 @@ export class RetryBudget {
     this.#filledAt = options.clock.monotonic();
   }
 
-  /** Waiting retries. */
+  /** Retries that wait. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
-  /** A retry that is answered gets its cost back: a host that is sound again is not made to wait for the trickle. */
+  /** An answered retry gets its cost back, so that a recovered host need not wait for the trickle. */
   onSuccess(cost = 0): void {
     this.#tokens = Math.min(CAPACITY, this.#tokens + Math.max(cost, SUCCESS_GAIN));
     this.#grant();
   }
 
-  /** Resolves when a retry may leave, with what is to be called when it is over. Rejects with the signal's reason. */
+  /** Resolves when a retry may start, with the function that ends it. Rejects with the reason of the signal. */
   async take(signal: AbortSignal, cost = RETRY_COST, onWait?: OnWait): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
-      // What costs nothing waits because the host asked for a pause.
+      // A retry without cost waits because the host asked for a pause.
       const endWait = onWait?.(cost === 0 ? 'pause' : 'retry-budget');
       this.#options.onWaiting?.(1);
       try {
@@ -145,7 +145,7 @@ export class RetryBudget {
   }
 
   #grant(): void {
-    // In the order of asking; who costs nothing is not held up by who waits for the budget.
+    // In the order of arrival. A retry without cost does not wait for the budget.
     for (const waiter of this.#waiters) {
       if (!this.#tryTake(waiter.cost)) continue;
       this.#waiters.delete(waiter);
@@ -155,7 +155,7 @@ export class RetryBudget {
     else this.#wake();
   }
 
-  /** Exact: when the trickle has brought enough for one retry. A bound of retries at once is woken by their ends. */
+  /** Sets the timer for the moment when the trickle allows one retry. The end of a retry wakes the next one by itself. */
   #wake(): void {
     if (this.#wakeUp !== undefined || this.#tokens >= RETRY_COST) return;
     const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * TRICKLE_MS);

@@ -1,32 +1,32 @@
-/** Asks the other host of the same objects while the first is left alone (mechanism B10): same bucket, same budget. */
+/** Requests go to another host of the same objects while the breaker of the first host is open. Bucket and budget stay the same. */
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Layer } from '../fetch.js';
 
-export interface Twin {
-  /** Address below which the objects are, without a slash at its end. */
+export interface FallbackHost {
+  /** Base address of the objects, without a slash at its end. */
   readonly first: string;
   readonly other: string;
 }
 
-/** Refusals that never reached the first host. */
-const LEFT_ALONE: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
+/** Codes of requests that did not reach the first host. */
+const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
 
-/** Outside of the breaker, so that each of the two hosts has its own. */
-export function elsewhere(twin: Twin | undefined): Layer {
-  if (twin === undefined) return (next) => next;
+/** The layer stands outside of the breaker, so that each of the two hosts has a breaker of its own. */
+export function fallbackHost(hosts: FallbackHost | undefined): Layer {
+  if (hosts === undefined) return (next) => next;
   return (next) => async (request, context) => {
     try {
       return await next(request, context);
     } catch (error) {
-      const isLeftAlone = error instanceof CryptodlError && LEFT_ALONE.has(error.code);
-      if (!isLeftAlone || !request.url.startsWith(`${twin.first}/`)) throw error;
-      const url = twin.other + request.url.slice(twin.first.length);
+      const isNotAsked = error instanceof CryptodlError && NOT_ASKED.has(error.code);
+      if (!isNotAsked || !request.url.startsWith(`${hosts.first}/`)) throw error;
+      const url = hosts.other + request.url.slice(hosts.first.length);
       try {
         return await next({ ...request, url }, context);
       } catch (otherError) {
-        // When neither may be asked, whoever may be sooner says when.
-        const isNeither = otherError instanceof CryptodlError && LEFT_ALONE.has(otherError.code);
+        // If neither host may be asked, the shorter of the two waits counts.
+        const isNeither = otherError instanceof CryptodlError && NOT_ASKED.has(otherError.code);
         throw isNeither && waitOf(error) <= waitOf(otherError) ? error : otherError;
       }
     }
@@ -37,12 +37,12 @@ function waitOf({ code, retryAfterMs }: CryptodlError): number {
   return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
 }
 
-/** A wait that a host asks for is worth its while up to here, also where another source has the same. */
+/** With another source, a longer wait for a host is not accepted. Milliseconds. */
 const SHORT_WAIT_MS = 10_000;
 
 /**
- * Whether another source is asked for what a host does not give (mechanism B10): REST for the archive with `--fill rest`,
- * the archive for REST with `--join archive`. Ahead of that, no request waits for a host that does not answer.
+ * Whether another source substitutes a host without answers: REST for the archive with `--fill rest`, the archive for REST
+ * with `--join archive`. In that case, no request waits for a host that does not answer.
  */
 export class Failover {
   isAhead: boolean;
@@ -51,6 +51,6 @@ export class Failover {
     this.isAhead = hasOtherSource;
   }
 
-  /** A host that asks for a longer wait counts as one that does not answer. */
+  /** A host that asks for a longer wait counts as a host without answers. */
   readonly longestWaitMs = (): number => (this.isAhead ? SHORT_WAIT_MS : Number.POSITIVE_INFINITY);
 }

@@ -1,3 +1,4 @@
+/** The retry layer, its delays, and the layer that ends all waits at a deadline. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import type { ErrorCode, RetryEvent } from '../../model/errors.js';
@@ -7,25 +8,25 @@ import type { Failover } from './fallback-host.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
-  /** Extra tries. */
+  /** Retries per request. */
   readonly retries: number;
-  /** Longest time a request may spend waiting for a limit or an open breaker. */
+  /** Longest wait of a request for a limit or an open breaker, in milliseconds. */
   readonly maxWaitMs: number;
   readonly failover?: Failover | undefined;
   readonly onRetry?: (event: RetryEvent) => void;
-  /** Told once per request, at its end: how many extra tries it took, and why it failed. */
+  /** Called once at the end of each request, with the number of its retries and its error. */
   readonly onEnd?: (retries: number, error?: unknown) => void;
 }
 
-/** Refusals before anything was sent, or by a limit: they use up no attempt, they only wait. */
+/** Codes of refusals that only wait and use up no attempt: nothing was sent, or a limit was reached. */
 const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
-/** What another source is asked for at once, if there is one. */
+/** With another source, it is asked at once after these codes. */
 const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
-/** The bucket waits for these by itself; what is slept here is only what spreads the herd. */
+/** The bucket itself waits after these codes. Here, only jitter is added, so that the requests do not start together. */
 const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
-/** A body that got so much further was worth its attempt. */
+/** An attempt with at least so many new bytes of the body does not use up a retry. */
 const PROGRESS_BYTES = 8 * 1024 * 1024;
-/** Content that its publisher contradicts is asked for again twice, past caches, however few retries there are. */
+/** Content that contradicts its digest is requested twice more, past caches, whatever the number of retries. */
 const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set([
   'checksum-mismatch',
   'sidecar-stale',
@@ -33,10 +34,10 @@ const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set([
   'not-a-zip',
 ]);
 const ASK_AGAIN_TIMES = 2;
-/** A cache on the way may be what damaged it. */
+/** After these codes, caches must revalidate, because a cache may have damaged the body. */
 const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...ASK_AGAIN, 'body-damaged']);
 
-/** The one retry layer. The rejected error carries the number of attempts. */
+/** The retry layer. A rejected error carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
   return (next) => async (request, context) => {
     const tries = new Tries(options, request, context);
@@ -62,7 +63,7 @@ class Tries {
   #refusals = 0;
   #bypassCache = false;
   #refusedSince: number | undefined;
-  /** Attempts that left this layer, also those that only had to wait. */
+  /** Attempts that left this layer, including those that only had to wait. */
   #sent = 0;
   #partial: PartialBody | undefined;
   #furthest = 0;
@@ -93,7 +94,7 @@ class Tries {
     }
   }
 
-  /** Shorter, when the reason to wait is over sooner. */
+  /** Sleeps; ends early when the reason to wait is over. */
   async #sleep(delayMs: number, refused: CryptodlError): Promise<void> {
     const { over } = refused;
     const { signal, waitSignal = signal, onWait } = this.#context;
@@ -104,14 +105,14 @@ class Tries {
         over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
       );
     } catch {
-      // Otherwise `over` has aborted: it is asked again at once.
+      // Otherwise `over` has aborted, and the next attempt follows at once.
       if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, refused);
     } finally {
       endWait?.();
     }
   }
 
-  /** Of a wait that the wait signal has ended: also what it was for. */
+  /** The error of a wait that the wait signal ended, with the reason of the wait. */
   #endedWaiting(reason: unknown, refused: CryptodlError | undefined): unknown {
     const { signal, waitSignal } = this.#context;
     const isOurs = reason === waitSignal?.reason && !signal.aborted;
@@ -127,7 +128,7 @@ class Tries {
     return over;
   }
 
-  /** Extra tries so far. */
+  /** Retries so far. */
   get retries(): number {
     return this.#attempt - 1;
   }
@@ -144,7 +145,7 @@ class Tries {
     };
   }
 
-  /** Throws when it is not worth another try. */
+  /** Throws when no further attempt is worth it. */
   #delayAfter(error: CryptodlError): number {
     const { retries, maxWaitMs } = this.#options;
     const { failover } = this.#options;
@@ -169,14 +170,14 @@ class Tries {
     return delayMs;
   }
 
-  /** A large body over a bad line comes in pieces: whoever gets on is not given up on. */
+  /** Over a bad connection, a large body comes in pieces. Progress resets the count of retries. */
   #forgiveProgress(bytes: number): void {
     if (bytes < this.#furthest + PROGRESS_BYTES) return;
     this.#furthest = bytes;
     this.#failures = 0;
   }
 
-  /** The breaker says when it may be asked again. Jitter spreads the herd. */
+  /** The breaker tells the wait. Jitter spreads the requests. */
   #waitMs(error: CryptodlError): number {
     const { clock, baseDelayMs, maxWaitMs } = this.#options;
     const asked = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
@@ -206,7 +207,7 @@ function waitFor({ code, retryAfterMs }: CryptodlError, delayMs: number): Wait {
   return delayMs === retryAfterMs ? 'retry-after' : 'back-off';
 }
 
-/** What says by itself that nothing more is to be waited for. */
+/** Codes that end all waiting. */
 const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
 
 function isRetried(error: unknown): error is CryptodlError {
@@ -227,20 +228,18 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
   return longer;
 }
 
-// How long to wait before each retry of a request (mechanisms A1, A2, Q4).
-
-/** The last three spread the herd: uniform over all of the step, over its upper half, or from the delay before. */
+/** The last three spread requests: uniformly over the step, over its upper half, or relative to the delay before. */
 export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
 
 export interface BackoffOptions {
   readonly strategy: Strategy;
   readonly baseDelayMs: number;
-  /** From step to step, for all but fixed, linear and decorrelated. */
+  /** Growth per step; not for fixed, linear and decorrelated. */
   readonly factor: number;
   readonly maxDelayMs: number;
 }
 
-/** Milliseconds before the next retry; to be called once per retry of one request. */
+/** Returns a function that gives the milliseconds before the next retry; it is called once per retry of one request. */
 export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
   const { strategy, baseDelayMs, factor, maxDelayMs } = options;
   let retries = 0;
@@ -266,7 +265,7 @@ export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'rando
   };
 }
 
-/** Requests wait for permits, retries and bans until `until` aborts; what it aborts with is then why they failed. */
+/** A layer that ends waits for permits, retries and bans when `until` aborts. The requests fail with its reason. */
 export function endWaits(until: AbortSignal): Layer {
   return (next) => async (request, context) => {
     try {
@@ -274,7 +273,7 @@ export function endWaits(until: AbortSignal): Layer {
     } catch (error) {
       const isOurs = error === until.reason && !context.signal.aborted;
       if (!isOurs || !(error instanceof CryptodlError)) throw error;
-      // Each request has an error of its own: it counts its attempts.
+      // Each request has its own error, because the error counts its attempts.
       throw new CryptodlError(error.code, `${error.message}, and it still waited for its turn`);
     }
   };

@@ -1,6 +1,7 @@
 /**
- * Which runs of this machine want permits of a budget: an empty file each, whose name tells its priority and whose time when it
- * last wanted some (docs/adr/0013). What cannot be written or read costs the order between runs, not the run.
+ * The runs of this machine that want permits of a budget: one empty file per run. Its name tells the priority, and its
+ * modification time tells when the run last wanted a permit (docs/adr/0013). If the files cannot be written or read, runs
+ * lose their order, but go on.
  */
 import { randomUUID } from 'node:crypto';
 import { closeSync, lstatSync, lutimesSync, opendirSync, openSync, rmSync, type Stats } from 'node:fs';
@@ -13,7 +14,7 @@ import type { Wanting } from './priority-queue.js';
 
 export interface DemandOptions {
   readonly folder: string;
-  /** Of the bucket. */
+  /** Name of the bucket. */
   readonly name: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly warn: (message: string) => void;
@@ -21,15 +22,15 @@ export interface DemandOptions {
 
 const OWN_NAME = /^(high|normal|low)-[0-9a-f-]{36}\.wanting$/;
 const NONE: Wanting = { high: 0, normal: 0, low: 0 };
-/** A run that wants permits says so this often. */
+/** Milliseconds after which a run that wants permits updates its file. */
 const TELL_MS = 1000;
-/** What other runs say is read this often. */
+/** Milliseconds between two looks at the files of other runs. */
 const READ_MS = 200;
-/** A run that has not said it for so long wants none, or was killed. */
+/** An older file counts as no demand: the run wants no permits, or was killed. Milliseconds. */
 const STALE_MS = 5000;
-/** Then its file is removed. */
+/** An older file is removed. Milliseconds. */
 const LEFT_MS = 60_000;
-/** More files than runs of a machine are foreign: they are not looked at. */
+/** More files than a machine has runs are foreign. They are not read. */
 const MOST_FILES = 1000;
 
 export class Demand {
@@ -45,7 +46,7 @@ export class Demand {
     this.#folder = new BudgetFolder(options.folder, options.name);
   }
 
-  /** This run wants permits now. */
+  /** Records that this run wants permits now. */
   show(priority: Priority): void {
     const now = this.#options.clock.monotonic();
     const file = this.#files.get(priority) ?? {
@@ -60,7 +61,7 @@ export class Demand {
     });
   }
 
-  /** Other runs that want permits now. */
+  /** Counts other runs that want permits now, by priority. */
   others(): Wanting {
     const now = this.#options.clock.monotonic();
     if (now - this.#readAt < READ_MS) return this.#others;
@@ -72,7 +73,7 @@ export class Demand {
     return this.#others;
   }
 
-  /** This run wants no more at this priority. */
+  /** Records that this run wants no more permits at this priority. */
   hide(priority: Priority): void {
     const file = this.#files.get(priority);
     this.#files.delete(priority);
@@ -82,7 +83,7 @@ export class Demand {
     });
   }
 
-  /** No link is followed, and no file of another kind is touched. */
+  /** Follows no link and touches only regular files. */
   #touch(path: string): void {
     this.#folder.make();
     const seconds = this.#options.clock.now() / 1000;
@@ -108,12 +109,12 @@ export class Demand {
     return wanting;
   }
 
-  /** A file that was left behind is removed. */
+  /** Removes the file of a run that ended. */
   #isFresh(name: string): boolean {
     const path = join(this.#folder.path, name);
     const facts = lstatSync(path, { throwIfNoEntry: false });
     if (facts === undefined || !isOfTool(facts)) return false;
-    // A clock that was set makes the time of a file lie ahead.
+    // After a change of the clock, the time of a file may lie in the future.
     const ageMs = Math.abs(this.#options.clock.now() - facts.mtimeMs);
     if (ageMs > LEFT_MS) removeLeft(path);
     return ageMs <= STALE_MS;
@@ -132,16 +133,16 @@ export class Demand {
   }
 }
 
-/** Its files are empty. */
+/** A file of this count is empty. */
 function isOfTool(facts: Stats): boolean {
   return facts.isFile() && facts.size === 0;
 }
 
-/** In a folder of several users it may be another's. */
+/** In a folder of several users, the file may belong to another user. */
 function removeLeft(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // It stays, and is not looked at.
+    // The file stays and is ignored.
   }
 }

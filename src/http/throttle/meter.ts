@@ -1,22 +1,22 @@
-/** How a server counts: at most a rate with a burst, or at most a budget in each window of its clock. */
+/** Meters count permits as a server does: a rate with a burst, or a budget per window of the server's clock. */
 import type { ServerTime } from './server-clock.js';
 
 export interface Meter {
-  /** The heaviest single request that it can ever let through. */
+  /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
-  /** Permits that were taken by all that share them, as far as was seen. */
+  /** Permits that all sharers took, as far as is known. */
   readonly taken: number;
-  /** Whether so many more can be had without leaving others less: they are not scarce, or there are none. */
+  /** Whether so many permits may be taken without regard to other priorities: permits are not scarce, or none are left. */
   isSpare(weight: number, nowMs: number): boolean;
-  /** What requests wait for is mostly a pace of the user, not how the server counts. */
+  /** Requests wait mostly for a pace of the user, not for the limit of the server. */
   readonly isPaced?: boolean;
-  /** Takes the permits and returns 0, or returns the milliseconds after which it is worth asking again. */
+  /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
   take(weight: number, nowMs: number): number;
-  /** Of permits that were never used. */
+  /** Gives back permits that were not used. */
   giveBack(weight: number, nowMs: number): void;
-  /** What the server says that was used in its window of `dateMs` (NaN: it does not say when); only ever corrects upwards. */
+  /** Takes the server's count for its window of `dateMs` (NaN: unknown). It only raises our own count. */
   onUsed(used: number, dateMs: number, nowMs: number): void;
-  /** Nothing is left until the window ends: in so many milliseconds, if the server counts in windows. */
+  /** Marks the budget as used up. Returns the milliseconds until the window ends, if the server counts in windows. */
   onExhausted(nowMs: number): number | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-/** In any span of t seconds at most `permitsPerSecond · t + burst` permits (mechanism B4). */
+/** In any span of t seconds at most `permitsPerSecond · t + burst` permits. */
 export class RateMeter implements Meter {
   readonly most: number;
   taken = 0;
@@ -40,7 +40,7 @@ export class RateMeter implements Meter {
     this.#filledAt = nowMs;
   }
 
-  /** What is there now is given, and more comes all the time. */
+  /** A rate is not scarce for long: permits come all the time. */
   isSpare(): boolean {
     return true;
   }
@@ -61,7 +61,7 @@ export class RateMeter implements Meter {
   }
 
   onUsed(): void {
-    // A rate has no window that a server could tell of.
+    // A rate has no window.
   }
 
   onExhausted(): undefined {
@@ -74,12 +74,12 @@ export interface Budget {
   readonly windowMs: number;
 }
 
-/** From this share of the budget on, the rest is spread over the rest of the window. */
+/** After this share of the budget, the rest is spread over the rest of the window. */
 const SLOW_FROM = 0.8;
 
 /**
- * At most `permits` in each window of the server's clock; other clients of the same address are seen in what the server
- * says was used, other processes of this machine in the count (mechanisms Z1, Q6, D18).
+ * At most `permits` in each window of the server's clock. The server's own count includes other clients of the same
+ * address, and the shared count includes other processes of this machine.
  */
 export class WindowMeter implements Meter {
   taken = 0;
@@ -87,9 +87,9 @@ export class WindowMeter implements Meter {
   readonly #count: WindowCount;
   #budget: Budget;
   #window = Number.NaN;
-  /** Permits of the running window that are in `taken`, or were there before this process. */
+  /** Permits of the current window that `taken` includes, or that were used before this process. */
   #seen: number | undefined;
-  /** When the slow part of the running window began. */
+  /** Beginning of the slow part of the current window. */
   #slowFrom: number | undefined;
 
   constructor(budget: Budget, serverTime: (nowMs: number) => ServerTime, count: WindowCount) {
@@ -106,12 +106,12 @@ export class WindowMeter implements Meter {
     return this.#budget.windowMs;
   }
 
-  /** The venue says that its limit is another one now. */
+  /** Takes a new limit from the venue. */
   set budget(budget: Budget) {
     this.#budget = budget;
   }
 
-  /** An even pace over the window is not faster. */
+  /** Whether the use stays below an even pace over the window, or the window has too few permits anyway. */
   isSpare(weight: number, nowMs: number): boolean {
     const { permits, windowMs } = this.#budget;
     const { window, at } = this.#enter(nowMs);
@@ -122,12 +122,12 @@ export class WindowMeter implements Meter {
   take(weight: number, nowMs: number): number {
     const { permits, windowMs } = this.#budget;
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
-    // It may be the next window there already, or this one still: nobody knows whose budget it would be.
+    // Near the boundary it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
     const used = this.#used(window);
     if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
-    // A request that is heavier than the slow part fits only into the fast one.
+    // A request that is heavier than the slow part fits only into the fast part.
     if (used + weight > slow && used > 0) {
       this.#slowFrom ??= at;
       const share = (used + weight - slow) / (permits - slow);
@@ -146,9 +146,9 @@ export class WindowMeter implements Meter {
 
   onUsed(used: number, dateMs: number, nowMs: number): void {
     const { window, isSure } = this.#enter(nowMs);
-    // A number of the window before would lie about this one; a date has whole seconds, like the windows.
+    // A count of the previous window does not hold for this one. A date has whole seconds, like the windows.
     const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.#budget.windowMs) === window;
-    // Beyond the budget a number says nothing more.
+    // A count beyond the budget has no further meaning.
     if (isOfThis) this.#count.raise(window, Math.min(used, this.#budget.permits));
   }
 
@@ -165,7 +165,7 @@ export class WindowMeter implements Meter {
     return used;
   }
 
-  /** `at` and `leftMs`: since the window began and until it is over, for sure. */
+  /** `at`: milliseconds since the window surely began; `leftMs`: until it has surely ended. */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.#budget;
     const { from, to } = this.#serverTime(nowMs);
@@ -180,16 +180,16 @@ export class WindowMeter implements Meter {
   }
 }
 
-/** How much of a window's budget is used: by this process, or by all of this machine. */
+/** The permits that were used in a window, by this process or by all processes of this machine. */
 
 export interface WindowCount {
   /** Permits used in the window with this number. */
   used(window: number): number;
-  /** Takes so many, if there is room for them: then true. */
+  /** Takes so many permits and returns true if the window has room for them. */
   take(window: number, weight: number, permits: number): boolean;
-  /** At least so many were used, says the server. */
+  /** Raises the count to the count of the server. */
   raise(window: number, used: number): void;
-  /** Permits that were taken and never sent. */
+  /** Gives back permits of requests that were not sent. */
   giveBack(window: number, weight: number): void;
 }
 

@@ -1,3 +1,4 @@
+/** Paces of the user (`--request-interval`, `--requests-per-minute`) in addition to the meter of a bucket. */
 import type { Meter } from './meter.js';
 
 /** At most so many requests in any span of so long. */
@@ -6,7 +7,7 @@ export interface Pace {
   readonly spanMs: number;
 }
 
-/** When the last requests were let through: as many of them as a span may have. */
+/** Times of the last requests, as many as a span allows. */
 class Recent {
   readonly #pace: Pace;
   readonly #times: number[] = [];
@@ -26,18 +27,18 @@ class Recent {
     this.#taken += 1;
   }
 
-  /** The time that was there before is forgotten: it was older than a span, or the request had not been let through. */
+  /** Forgets the last request. The time that it overwrote was older than a span. */
   giveBack(): void {
     this.#taken -= 1;
     this.#times[this.#taken % this.#pace.requests] = Number.NEGATIVE_INFINITY;
   }
 }
 
-/** Another meter, and besides no faster than any of these. */
+/** A meter that is also no faster than each of these paces. */
 export class PacedMeter implements Meter {
   readonly #meter: Meter;
   readonly #recent: readonly Recent[];
-  /** Milliseconds that the paces had requests wait, and the meter. */
+  /** Milliseconds of waits for the paces and for the meter. */
   readonly #heldMs = { byPaces: 0, byMeter: 0 };
 
   constructor(meter: Meter, paces: readonly Pace[]) {

@@ -1,50 +1,50 @@
-/** Requests that wait: first come, first served within a priority. */
+/** Waiting requests, by priority; within a priority in the order of arrival. */
 import type { Priority } from '../fetch.js';
 
 interface Waiting {
   readonly priority: Priority;
 }
 
-/** What a bucket cost those who asked it. */
+/** The waits and refusals of a bucket. */
 export interface LimiterTally {
-  /** How often there was a wait, and how long all together. */
+  /** Number of waits, and their sum in milliseconds. */
   waits: number;
   waitedMs: number;
-  /** Refusals of the server that it was asked too much: a burst of them counts once. */
+  /** Refusals of the server for too many requests; a burst counts as one. */
   refusals: number;
 }
 
-export class Lanes<T extends Waiting> {
-  readonly #lanes: Readonly<Record<Priority, Set<T>>> = {
+export class PriorityQueue<T extends Waiting> {
+  readonly #queues: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),
     normal: new Set(),
     low: new Set(),
   };
 
   get size(): number {
-    const { high, normal, low } = this.#lanes;
+    const { high, normal, low } = this.#queues;
     return high.size + normal.size + low.size;
   }
 
-  /** All requests of a priority count as one. */
+  /** 1 for each priority with waiting requests, otherwise 0. */
   wanting(): Record<Priority, number> {
-    const { high, normal, low } = this.#lanes;
+    const { high, normal, low } = this.#queues;
     return { high: Math.min(1, high.size), normal: Math.min(1, normal.size), low: Math.min(1, low.size) };
   }
 
-  /** Returns what takes it out again. */
+  /** Adds a request. Returns the function that removes it. */
   add(item: T): () => void {
-    const lane = this.#lanes[item.priority];
-    lane.add(item);
+    const queue = this.#queues[item.priority];
+    queue.add(item);
     return () => {
-      lane.delete(item);
+      queue.delete(item);
     };
   }
 
-  /** The first of each priority in the order of their turn: lower ones that have earned it, then the highest. */
+  /** The first request of each priority in the order of service: lower priorities that earned a permit, then the highest. */
   heads(shares: Shares): T[] {
     const heads = PRIORITIES.flatMap((priority) => {
-      const [head] = this.#lanes[priority];
+      const [head] = this.#queues[priority];
       return head === undefined ? [] : [head];
     });
     const earned = heads.filter((head) => shares.has(head.priority));
@@ -52,20 +52,19 @@ export class Lanes<T extends Waiting> {
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (const priority of PRIORITIES) yield* this.#lanes[priority];
+    for (const priority of PRIORITIES) yield* this.#queues[priority];
   }
 }
 
-// Permits that lower priorities get although a higher one wants them too, so that none of them starves (mechanism
-// Z7).
+// Lower priorities get a share of the permits although a higher one wants them too, so that none starves.
 
-/** Highest first. */
+/** Priorities, highest first. */
 export const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];
 
-/** How many want permits, by priority. */
+/** Number of sharers that want permits, by priority. */
 export type Wanting = Readonly<Record<Priority, number>>;
 
-/** Of all permits: what the priorities below one get together while it wants permits. */
+/** Share of all permits for the priorities below one that wants permits. */
 const LOWER_SHARE = 0.2;
 
 export interface WeightedPermit {
@@ -73,13 +72,13 @@ export interface WeightedPermit {
   readonly priority: Priority;
 }
 
-/** A lower priority earns a part of a permit with each permit that is taken, by itself or by others. */
+/** A lower priority earns a part of a permit with each permit that is taken. */
 export class Shares {
   readonly #earned: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
 
   /**
-   * So many permits were taken. The highest priority that wants permits earns nothing: it has what the others leave. All that
-   * want permits at one priority save no more than `most` together.
+   * Counts taken permits. The highest priority that wants permits earns nothing, because it gets the rest. All sharers of one
+   * priority save at most `most` permits together.
    */
   earn(taken: number, wanting: Wanting, most: number): void {
     const levels = PRIORITIES.filter((priority) => wanting[priority] > 0);
@@ -97,7 +96,7 @@ export class Shares {
     return this.#earned[priority] >= 1;
   }
 
-  /** A permit that is heavier than what was earned is a debt. One that was not earned costs nothing. */
+  /** Pays for a permit. A permit heavier than the earnings leaves a debt. A permit without earnings costs nothing. */
   spend({ weight, priority }: WeightedPermit): void {
     if (this.has(priority)) this.#earned[priority] -= weight;
   }

@@ -1,22 +1,22 @@
-/** Permits of what a server counts together: weighted, by priority, paused by its refusals. */
+/** The permits of one server limit: weighted, ordered by priority, paused after refusals. */
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait, Priority } from '../fetch.js';
 import type { Demand } from './demand.js';
 import type { Meter } from './meter.js';
-import { Lanes, PRIORITIES, Shares } from './priority-queue.js';
+import { PriorityQueue, PRIORITIES, Shares } from './priority-queue.js';
 import type { LimiterTally, Wanting, WeightedPermit } from './priority-queue.js';
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly meter: Meter;
-  /** What other runs want of the same permits; unknown when nothing is said. */
+  /** Demand of other runs for the same permits; undefined: unknown. */
   readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'>;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
-  /** A longer pause is refused with `rate-limited`: another source is asked meanwhile. */
+  /** A longer pause is refused with `rate-limited`, because another source can be asked instead. */
   readonly longestWaitMs?: (() => number) | undefined;
 }
 
@@ -25,35 +25,36 @@ export interface Permit extends WeightedPermit {
 }
 
 interface Waiter extends Permit {
-  /** Ends the wait that was told last, and tells the one of now. */
+  /** Reports the present wait, and the end of the previous one. */
   readonly retell: () => void;
   readonly grant: () => void;
   readonly refuse: (error: unknown) => void;
 }
 
-/** What a refusal without a deadline costs the whole bucket; twice as much each time that it goes on. */
+/** First pause after a refusal without a deadline. It doubles with each further refusal. Milliseconds. */
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A priority that asked so recently wants more, although none of its requests waits now. */
+/** A priority with a request so recently counts as waiting. Milliseconds. */
 const WANTS_MS = 5000;
-/** Other runs are told of a wait, and looked for, this often. */
+/** Milliseconds between two updates of the demand of runs while a request waits. */
 const TELL_MS = 1000;
-/** Permits that are left to a higher priority are looked at again this often: it takes them without telling. */
+/** Milliseconds between two looks at permits that are left to a higher priority of another run, which takes them silently. */
 const LOOK_MS = 50;
-/** The share of the most permits that lower priorities save up for later. */
+/** The largest saving of lower priorities, as a share of the largest permit. */
 const SAVED = 0.05;
 
 /**
- * Exact wake-up: no polling unless permits are left to other runs, and nothing is held across a wait. While a higher priority
- * wants permits, here or in another run, a lower one takes only what it earned or what an even pace leaves over.
+ * A bucket of permits. Timers wake requests at the exact moment; polling happens only while permits are left to other runs.
+ * Nothing is held during a wait. While a higher priority wants permits, in this run or another one, a lower priority takes
+ * only earned permits, or those that an even pace leaves over.
  */
 export class QuotaBucket implements LimiterTally {
-  /** Of all that asked without a tally of their own. */
+  /** Waits and refusals of requests without a tally of their own. */
   waits = 0;
   waitedMs = 0;
   refusals = 0;
   readonly #options: QuotaBucketOptions;
-  readonly #waiters = new Lanes<Waiter>();
+  readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
   readonly #askedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
   #seen: number;
@@ -73,8 +74,8 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /**
-   * Resolves when the permit is taken; rejects with the signal's reason, `wait-too-long`, or for a weight that never fits.
-   * `waitSignal` ends a wait only: a permit that is there is given.
+   * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long`, or for a weight that
+   * never fits. `waitSignal` ends only waits: an available permit is still given.
    */
   async take(
     permit: Permit,
@@ -103,28 +104,28 @@ export class QuotaBucket implements LimiterTally {
     }
   }
 
-  /** The request was never sent. */
+  /** Gives back the permit of a request that was not sent. */
   giveBack(weight: number): void {
     const { clock, meter } = this.#options;
     meter.giveBack(weight, clock.monotonic());
     this.#wake();
   }
 
-  /** Those who asked at this priority want no more; others of them who do will ask again. */
+  /** Forgets the demand of a priority. Requests that still want permits ask again. */
   leave(priority: Priority): void {
     this.#askedAt[priority] = -Infinity;
     this.#options.demand?.hide(priority);
     this.#wake();
   }
 
-  /** The server took a request that was sent then: whatever it refused before is over. */
+  /** The server accepted a request that was sent at `sentAt`, so earlier refusals are over. */
   onTaken(sentAt: number): void {
     if (sentAt > this.#refusedAt) this.#pauses = 0;
   }
 
   /**
-   * The server refused a request that was sent then, for so long if it says how long. Those that were under way together
-   * are one refusal (defect D17). Throws like `pause`.
+   * The server refused a request that was sent at `sentAt`, for `retryAfterMs` if it says so. Refusals of requests that were
+   * in flight together count as one. Throws like `pause`.
    */
   onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
     const { clock, meter } = this.#options;
@@ -166,20 +167,20 @@ export class QuotaBucket implements LimiterTally {
         this.#wake();
         reject(signal.reason as Error);
       };
-      const leaveLane = this.#waiters.add(waiter);
+      const leaveQueue = this.#waiters.add(waiter);
       const leave = (): void => {
-        leaveLane();
+        leaveQueue();
         endWait?.();
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      // A request that comes later changes nothing for those before it.
+      // A later request changes nothing for earlier ones.
       if (this.#waiters.heads(this.#shares).includes(waiter)) this.#wake();
     });
   }
 
   /**
-   * Nothing leaves before `delayMs` have passed. A shorter pause does not end a longer one. Throws `wait-too-long` or
-   * `rate-limited`, and refuses with it whoever waits already.
+   * Pauses the bucket for `delayMs`. A shorter pause does not end a longer one. Throws `wait-too-long` or `rate-limited`,
+   * and refuses all waiting requests with the same error.
    */
   pause(delayMs: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
@@ -211,7 +212,7 @@ export class QuotaBucket implements LimiterTally {
     return onWait?.(this.#isPaused ? 'pause' : 'permit');
   }
 
-  /** A pause that begins or ends changes what those in the line wait for. */
+  /** Reports the new reason of all waits when a pause begins or ends. */
   #retell(): void {
     const isPaused = this.#isPaused;
     if (isPaused === this.#wasPaused) return;
@@ -219,7 +220,7 @@ export class QuotaBucket implements LimiterTally {
     for (const waiter of this.#waiters) waiter.retell();
   }
 
-  /** Gives what there is, and sets the timer for the next. */
+  /** Gives all available permits and sets the timer for the next one. */
   #wake(): void {
     this.#retell();
     this.#wakeUp?.cancel();
@@ -231,7 +232,7 @@ export class QuotaBucket implements LimiterTally {
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
       const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, TELL_MS);
-      // Rounding may leave a wait too small to move the time: then the same would be asked for ever.
+      // Rounding may leave a wait that is too small to move the clock. Without a least wait, the loop would not end.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
         this.#wake();
       });
@@ -239,7 +240,7 @@ export class QuotaBucket implements LimiterTally {
     }
   }
 
-  /** Gives one permit and returns 0, or returns the milliseconds after which it is worth asking again. */
+  /** Gives one permit and returns 0, or returns the milliseconds before the next attempt can succeed. */
   #giveNext(now: number): number {
     let leftMs = Number.POSITIVE_INFINITY;
     for (const head of this.#waiters.heads(this.#shares)) {
@@ -250,7 +251,7 @@ export class QuotaBucket implements LimiterTally {
         return 0;
       }
       leftMs = Math.min(leftMs, delayMs);
-      // No other overtakes a request for which there is too little.
+      // A light request does not overtake a heavy one for which too few permits are left.
       if (!isLeft) break;
     }
     return leftMs;
@@ -273,14 +274,14 @@ export class QuotaBucket implements LimiterTally {
     return { isTaken: delayMs === 0, isLeft: false, delayMs };
   }
 
-  /** With the permits that were taken since. */
+  /** The earnings, including permits that were taken since the last look. */
   #earn(wanting: Wanting): void {
     const { meter } = this.#options;
     this.#shares.earn(meter.taken - this.#seen, wanting, meter.most * SAVED);
     this.#seen = meter.taken;
   }
 
-  /** How many want permits: all requests of a priority here count as one, and each other run as one more. */
+  /** Sharers by priority: all requests of this run count as one, and each other run as one more. */
   #wanting(now: number): Wanting {
     const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
     const waiting = this.#waiters.wanting();
@@ -290,7 +291,7 @@ export class QuotaBucket implements LimiterTally {
   }
 }
 
-/** It is for the caller to ask elsewhere, or again: no layer below waits for it. */
+/** The caller asks another source, or asks again. No layer below waits. */
 function askedToWait(leftMs: number): CryptodlError {
   const error = new CryptodlError('rate-limited', `asked to wait ${durationText(leftMs)}`);
   error.isGivenUp = true;

@@ -1,19 +1,19 @@
-/** What time it is where the windows are counted, as far as its `Date` headers tell. */
+/** The time of the server that counts the windows, estimated from its `Date` headers. */
 
 export interface ServerTime {
-  /** Epoch milliseconds: it is not earlier than `from` and not later than `to`. */
+  /** Epoch milliseconds. The time of the server lies between `from` and `to`. */
   readonly from: number;
   readonly to: number;
 }
 
 /** A `Date` header has whole seconds. */
 const SECOND_MS = 1000;
-/** What took longer hardly tells: with bounds as wide as a window nobody would ever know which one it is. */
+/** Slower answers are ignored: with bounds as wide as a window, the current window would never be known. */
 const SLOWEST_MS = 10_000;
 
 /**
- * Each answer bounds the difference between the server's clock and ours from both sides: it was written after the
- * request was sent and before the answer was here. Before the first answer our own clock must do.
+ * Each answer bounds the difference between the server's clock and ours from both sides: its date was written after the
+ * request was sent and before the answer arrived. Before the first answer, our own clock is used.
  */
 export class ServerClock {
   readonly #localOffsetMs: number;
@@ -25,14 +25,14 @@ export class ServerClock {
     this.#localOffsetMs = localOffsetMs;
   }
 
-  /** `dateMs` as in the header; the other two on the monotonic clock. */
+  /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
   onAnswer(dateMs: number, sentAt: number, receivedAt: number): void {
     if (receivedAt - sentAt > SLOWEST_MS) return;
     const least = dateMs - receivedAt;
     const most = dateMs + SECOND_MS - sentAt;
     this.#leastMs = Math.max(this.#leastMs, least);
     this.#mostMs = Math.min(this.#mostMs, most);
-    // A clock that was set: only the last answer counts.
+    // The clock was changed: only the last answer counts.
     if (this.#leastMs > this.#mostMs) {
       this.#leastMs = least;
       this.#mostMs = most;

@@ -1,7 +1,7 @@
 /**
- * A budget that all runs of one machine share: a file per window, as long as the permits that were taken. Appending is
- * atomic, so that nobody needs a lock, and a file can hold nothing wrong (docs/adr/0009). What cannot be written costs the
- * sharing, not the run.
+ * A budget that all runs of one machine share: one file per window, with one byte per taken permit. Appending is atomic, so
+ * no lock is needed, and the file has no content that could be damaged (docs/adr/0009). If the file cannot be written, the
+ * run counts alone.
  */
 import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,20 +12,20 @@ import type { WindowCount } from './meter.js';
 
 export interface SharedCountOptions {
   readonly folder: string;
-  /** Of the bucket and the place that it is about. */
+  /** Name of the bucket and its host. */
   readonly name: string;
   readonly warn: (message: string) => void;
 }
 
 const OWN_NAME = /^\d+\.permits$/;
-/** No link is followed, and a pipe without a reader is not waited for. Windows has neither constant, and ignores them. */
+/** Follows no link and does not wait for the reader of a pipe. Windows lacks both constants and ignores them. */
 const APPEND =
   constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
   readonly #folder: BudgetFolder;
-  /** Alone from the moment when the folder could not be used. */
+  /** The count of this process alone, after the folder could not be used. */
   readonly #own = new OwnCount();
   #isAlone = false;
   #window = Number.NaN;
@@ -43,7 +43,7 @@ export class SharedCount implements WindowCount {
     if (this.#sizeOf(window) + weight > permits) return false;
     if (!this.#own.take(window, weight, permits)) return false;
     this.#append(window, weight);
-    // If another run was faster, what both took stays counted until the window ends.
+    // If another run was faster, the permits of both stay counted until the window ends.
     return this.#sizeOf(window) <= permits;
   }
 
@@ -53,7 +53,7 @@ export class SharedCount implements WindowCount {
     if (missing > 0) this.#append(window, missing);
   }
 
-  /** What is in the file stays: nobody can tell whose it was. */
+  /** The file keeps its size: bytes of several runs cannot be told apart. */
   giveBack(window: number, weight: number): void {
     if (this.#isAlone) this.#own.giveBack(window, weight);
   }
@@ -86,7 +86,7 @@ export class SharedCount implements WindowCount {
     });
   }
 
-  /** Undefined, and alone from then on, when the folder cannot be used. */
+  /** Undefined if the folder cannot be used; from then on this process counts alone. */
   #shared<T>(act: () => T): T | undefined {
     if (this.#isAlone) return undefined;
     try {
@@ -100,7 +100,7 @@ export class SharedCount implements WindowCount {
     }
   }
 
-  /** The first permit of a window takes the files of those before away, but no folder and no link with such a name. */
+  /** The first permit of a window removes the files of earlier windows, but no folder and no link with such a name. */
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;
@@ -113,8 +113,8 @@ export class SharedCount implements WindowCount {
   }
 }
 
-// The folder of one budget in the state folder. The state folder may be a symbolic link of the user; a link below it
-// is not followed, because the files on its other side are foreign.
+// The folder of one budget in the state folder. The state folder may be a symbolic link of the user. A link below it
+// is not followed, because it leads to foreign files.
 
 export class BudgetFolder {
   readonly path: string;
@@ -127,7 +127,7 @@ export class BudgetFolder {
     this.path = join(this.#budgets, encodeURIComponent(name));
   }
 
-  /** Throws when a link, or another thing than a folder, is in its place; it may be missing. */
+  /** Throws if the path is a link or not a folder. It may be missing. */
   check(): void {
     for (const path of [this.#budgets, this.path]) {
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false)

@@ -1,3 +1,4 @@
+/** The permits of all requests of a run: one bucket per limit of a server. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
@@ -14,56 +15,56 @@ import { ServerClock } from './server-clock.js';
 interface OwnBudget {
   readonly permits: number;
   readonly windowSeconds: number;
-  /** The user asked for less than the server allows: what it tells of its limit does not raise this. */
+  /** The user chose a lower limit: the limit that the server tells does not raise it. */
   readonly isChosen?: boolean;
 }
 
-/** What a server counts together: a rate of ours, or its own budget per window. */
+/** The limit of a bucket: a rate, or the budget of the server per window. */
 export type Quota = (Rate | OwnBudget) & {
-  /** Besides, no faster than any of these. */
+  /** Paces that hold in addition. */
   readonly paces?: readonly Pace[];
-  /** Buckets of one family are banned together (418). */
+  /** A ban (418) holds for all buckets of one family. */
   readonly family?: string | undefined;
 };
 
 export interface ThrottleOptions {
   readonly clock: Clock;
-  /** By name; requests say which is theirs. */
+  /** Buckets by name. Each request names its bucket. */
   readonly buckets: Readonly<Record<string, Quota>>;
   readonly maxWaitMs: number;
-  /** Of these buckets, a longer pause is refused with `rate-limited`. */
+  /** A longer pause of these buckets is refused with `rate-limited`. */
   readonly longestWaitMs?: Readonly<Record<string, (() => number) | undefined>>;
-  /** Where the budget of a bucket is counted; in this process alone when nothing is said. */
+  /** The count of a bucket; by default this process counts alone. */
   readonly countOf?: (bucket: string) => WindowCount;
-  /** What other runs want of the budget of a bucket. */
+  /** Demand of other runs for a bucket. */
   readonly demandOf?: (bucket: string) => Demand;
-  /** What another run of this machine was refused: milliseconds that are left of it. */
+  /** Milliseconds that are left of a ban that another run of this machine met. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
-  /** Buckets that several runs of this process share; its own when nothing is said. */
+  /** Buckets that several runs of this process share; by default the run has its own. */
   readonly shared?: SharedBuckets | undefined;
-  /** Told of every refusal that says how long it lasts. */
+  /** Called for each refusal with a deadline. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
 
-/** What the limiter had to do, all buckets together. */
+/** Waits and refusals of all buckets together. */
 export interface ThrottleFigures {
-  /** Requests that had to wait for a permit, and how long all together. */
+  /** Number of waits for a permit, and their sum in milliseconds. */
   readonly waits: number;
   readonly waitedMs: number;
-  /** How often a server said that it was too much. */
+  /** Number of refusals by servers (429, 418). */
   readonly refusals: number;
-  /** The same of each bucket that had any. */
+  /** The same per bucket, for buckets with waits or refusals. */
   readonly buckets: Readonly<Record<string, BucketFigures>>;
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** What its requests waited for is a limit of the user. */
+  /** The waits were for a limit of the user. */
   readonly isChosen: boolean;
 }
 
 /**
- * What runs of one process that ask the same servers have in common: the buckets that they limit alike, and in any case what
- * the venue allows.
+ * Buckets that the runs of one process share: buckets with equal limits are one, and the limit of the venue holds for all
+ * of them together.
  */
 export class SharedBuckets {
   readonly #buckets = new Map<string, Guarded>();
@@ -87,11 +88,11 @@ function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
   return there;
 }
 
-/** All buckets of a run: one registry, keyed by what servers count together (mechanism Z1). */
+/** All buckets of a run, by name. */
 export class Throttle {
   readonly #options: ThrottleOptions;
   readonly #buckets: ReadonlyMap<string, Guarded>;
-  /** Of this run alone. */
+  /** Waits and refusals of this run alone. */
   readonly #tallies = new Map<string, LimiterTally>();
   readonly #priorities = new Set<Priority>();
 
@@ -103,7 +104,7 @@ export class Throttle {
     );
   }
 
-  /** This run wants nothing more: permits are left to it no longer. */
+  /** Ends the demand of this run, so that other runs leave no permits to it. */
   close(): void {
     for (const { bucket } of this.#buckets.values())
       for (const priority of this.#priorities) bucket.leave(priority);
@@ -125,7 +126,7 @@ export class Throttle {
     };
   }
 
-  /** The venue tells its limit; it replaces the one that was configured, unless the user asked for less. */
+  /** Takes the limit that the venue tells. It replaces the configured limit, unless the user chose a lower one. */
   setBudget(bucket: string, budget: Budget): void {
     const { window } = this.#of(bucket);
     const quota = this.#options.buckets[bucket];
@@ -135,7 +136,7 @@ export class Throttle {
     window.budget = { ...budget, permits };
   }
 
-  /** Every attempt takes a permit of its bucket; a 429 pauses the bucket for everybody. */
+  /** The layer: each attempt takes a permit of its bucket. A 429 pauses the whole bucket. */
   readonly layer: Layer = (next) => async (request, context) => {
     const { clock } = this.#options;
     const { bucket, window, time } = this.#of(request.bucket);
@@ -174,7 +175,7 @@ export class Throttle {
   #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
-    // All of them, before one says that it is too long to wait for.
+    // Pauses all buckets of the family, before one of them throws because the pause is too long.
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
       if (retryAfterMs !== undefined)
         this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
@@ -188,7 +189,7 @@ export class Throttle {
     if (tooLong[0] !== undefined) throw tooLong[0];
   }
 
-  /** A ban is for the whole family. */
+  /** A ban holds for the whole family. */
   #refusedWith(name: string, code: ErrorCode): string[] {
     const { family } = this.#options.buckets[name] ?? {};
     const isKin = (other: string): boolean =>
@@ -214,7 +215,7 @@ function isChosenBudget(quota: Quota | undefined): boolean {
 interface Guarded {
   readonly bucket: QuotaBucket;
   readonly time: ServerClock;
-  /** Where the server counts in windows. */
+  /** Buckets of servers that count in windows. */
   readonly window: WindowMeter | undefined;
 }
 
@@ -253,8 +254,8 @@ function paced(meter: Meter, { paces = [] }: Quota): Meter {
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * `X-MBX-USED-WEIGHT-1M: 27`: what the server has counted in its running window; 0 when it does not say. The weight of
- * a minute is another budget than the requests of five, whoever tells of it.
+ * `X-MBX-USED-WEIGHT-1M: 27`: the count of the server in its current window; 0 without the header. The weight per minute
+ * and the number of requests per five minutes are different budgets.
  */
 function usedWeight(headers: Readonly<Record<string, string>>, windowMs: number): number {
   const used = Object.entries(headers).flatMap(([name, value]) => {

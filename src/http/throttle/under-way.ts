@@ -1,16 +1,17 @@
+/** Limits the requests in flight, because each one needs a socket. */
 import type { FetchRequest, Layer, OnWait, Priority, Wait } from '../fetch.js';
-import { Lanes, Shares } from './priority-queue.js';
+import { PriorityQueue, Shares } from './priority-queue.js';
 
 export interface UnderWayOptions {
-  /** Requests that are under way at once. */
+  /** Requests in flight at most. */
   readonly most: number;
-  /** Requests of different places are counted apart. */
+  /** Requests with different names are counted separately. */
   readonly placeOf: (request: FetchRequest) => string;
-  /** As what a wait is told. */
+  /** The reason that a wait reports. */
   readonly wait: Wait;
 }
 
-/** So many requests are under way at once: each of them needs a socket. The others wait, which spends no timeout. */
+/** A layer that limits the requests in flight, because each one needs a socket. Waiting spends no timeout. */
 export function underWay({ most, placeOf, wait }: UnderWayOptions): Layer {
   const places = new Map<string, Place>();
   return (next) => async (request, context) => {
@@ -34,7 +35,7 @@ interface Waiter {
 }
 
 class Place {
-  readonly #waiters = new Lanes<Waiter>();
+  readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
   #free: number;
 
@@ -70,7 +71,7 @@ class Place {
     first.grant();
   }
 
-  /** Whoever leaves gives its place to the one that is granted. */
+  /** The end of a request gives its place to the next one. */
   #wait(priority: Priority, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {

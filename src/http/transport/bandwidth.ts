@@ -1,17 +1,17 @@
-/** How fast bodies may arrive, all connections together (`--bwlimit`). */
+/** The limit of received bytes per second, over all connections (`--bwlimit`). */
 import type { Clock } from '../../model/clock.js';
 
 export interface Bandwidth {
-  /** Counts bytes that arrived; a promise means: nothing more before it is fulfilled. */
+  /** Counts received bytes. The caller must not read on before the returned promise is fulfilled. */
   take(bytes: number): Promise<void> | undefined;
 }
 
 export const UNLIMITED: Bandwidth = { take: () => undefined };
 
-/** Sleeping for less is not worth a timer; the debt is paid with the next chunk. */
+/** Shorter sleeps are not worth a timer. The next chunk pays the debt. Milliseconds. */
 const LEAST_WAIT_MS = 5;
 
-/** Bytes are paid for after they came: each chunk waits until the chunks before it have been paid. */
+/** Bytes are paid after their arrival: each chunk waits until earlier chunks are paid. */
 export function limitBandwidth(bytesPerSecond: number, clock: Clock, signal: AbortSignal): Bandwidth {
   let paidUntil = clock.monotonic();
   return {

@@ -1,4 +1,4 @@
-/** One question to the resolver for all connections, asked anew after a while or when a connection failed (mechanism K3). */
+/** Caches DNS answers for all connections. A name is resolved again after some time, or after a failed connection. */
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -10,15 +10,15 @@ type Answer = readonly LookupAddress[];
 const KEEP_MS = 300_000;
 
 export interface DnsFigures {
-  /** Connections that wanted to know a name. */
+  /** Look-ups of connections. */
   readonly lookups: number;
-  /** Answered from the cache, or together with a question under way. */
+  /** Look-ups that the cache or a running query answered. */
   readonly hits: number;
-  /** Questions to the resolver. */
+  /** Queries to the resolver. */
   readonly misses: number;
-  /** Questions that the resolver could not answer. */
+  /** Failed queries. */
   readonly failures: number;
-  /** Milliseconds in which a question was under way. */
+  /** Milliseconds with a running query. */
   readonly ms: number;
 }
 
@@ -31,7 +31,7 @@ export class DnsCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #resolver: Resolver;
   readonly #entries = new Map<string, Entry>();
-  /** The last answers that were any: better than none while the resolver is down. */
+  /** The last good answers, which are used while the resolver is down. */
   readonly #last = new Map<string, Answer>();
   #hits = 0;
   #misses = 0;
@@ -52,7 +52,7 @@ export class DnsCache {
     return { lookups: hits + misses, hits, misses, failures: this.#failures, ms: Math.round(ms) };
   }
 
-  /** For `net.connect`, which tries all addresses of a name. */
+  /** The `lookup` option of `net.connect`, which tries all addresses of a name. */
   readonly lookup: LookupFunction = (hostname, options, tell) => {
     this.#addresses(hostname, options).then(
       (addresses) => {
@@ -66,7 +66,7 @@ export class DnsCache {
     );
   };
 
-  /** The next connection asks the resolver again. */
+  /** Removes a name, so that the next connection queries the resolver. */
   forget(hostname: string): void {
     for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
   }
@@ -85,7 +85,7 @@ export class DnsCache {
         return addresses;
       },
       (error: unknown) => {
-        // What was asked since then stands.
+        // A newer query stays.
         if (this.#entries.get(key)?.answer === answer) this.#entries.delete(key);
         const last = this.#last.get(key);
         if (last === undefined) throw error;

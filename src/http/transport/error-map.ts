@@ -1,4 +1,4 @@
-/** Wire-level exceptions and HTTP statuses → typed errors. The only place that knows undici's and the sockets' codes. */
+/** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. No other file knows their codes. */
 import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { venueRefusal } from '../../source/rest-refusal.js';
@@ -10,7 +10,7 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ENETUNREACH: 'connect-failed',
   ENETDOWN: 'connect-failed',
   EADDRNOTAVAIL: 'connect-failed',
-  // A firewall that says no.
+  // A firewall refused.
   EPERM: 'connect-failed',
   EACCES: 'connect-failed',
   ENOTFOUND: 'host-unknown',
@@ -30,12 +30,12 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   HOSTNAME_MISMATCH: 'tls-failed',
 };
 
-/** The families of certificate refusals (OpenSSL's X509_V_ERR names, as Node gives them). */
+/** Families of certificate errors (OpenSSL's X509_V_ERR names, as Node gives them). */
 const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
-/** Wrong use of undici: a bug of ours. */
+/** Wrong use of undici is a bug of this program. */
 const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
 
-/** Any other trouble on the wire is a lost connection; an error without a code is not from the wire. */
+/** Other errors with a code are lost connections. An error without a code does not come from a connection. */
 export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
   const proxied = proxyRefusal(error, url);
@@ -58,7 +58,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   });
 }
 
-/** No connection was made yet. */
+/** Codes of failures before a connection existed. */
 const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'host-unknown',
@@ -66,7 +66,7 @@ const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'connect-timeout',
 ]);
 
-/** Whether it was this address that could not be connected to: NO_PROXY may have the host asked directly. */
+/** Whether the failed connection was to this address. With NO_PROXY the host may have been asked directly. */
 function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
   const wanted = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
@@ -79,7 +79,7 @@ function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
 const TRUST_HINT =
   'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
 
-/** undici tells only in the text that a proxy refused a tunnel, or a request over http: that as if it were our mistake. */
+/** undici reports the refusal of a proxy only in its text; for http, as if the request were invalid. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
   const said = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   const status = Number(said?.[1] ?? Number.NaN);
@@ -98,13 +98,13 @@ function proxyAnswered(status: number, url: string, cause?: Error): CryptodlErro
 interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Start of the body. */
+  /** The beginning of the body. */
   readonly head: string;
-  /** Epoch milliseconds of our clock. */
+  /** Time of this machine, in epoch milliseconds. */
   readonly receivedAt: number;
 }
 
-/** Undefined for the statuses that are answers (200, 206, 404). */
+/** The error of a status; undefined for answers (200, 206, 404). */
 export function statusError(answer: Answer, url: string): CryptodlError | undefined {
   const { status, headers, head } = answer;
   if (status === 200 || status === 206 || status === 404) return undefined;
@@ -124,14 +124,14 @@ export function statusError(answer: Answer, url: string): CryptodlError | undefi
   });
 }
 
-/** A ban without any deadline lasts at least this long. */
+/** Duration of a ban without a deadline, in milliseconds. */
 const BAN_MS = 120_000;
 
-/** The longest that header and body (`IP banned until 1734000000000`) ask for. */
+/** The longest wait that header and body (`IP banned until 1734000000000`) ask for. */
 function limitMs({ status, headers, head, receivedAt }: Answer): number | undefined {
   const until = Number(/banned until (\d{13})/i.exec(head)?.[1] ?? Number.NaN);
   const serverNow = Date.parse(headers['date'] ?? '');
-  // The server's clock, to the second; without it ours.
+  // The clock of the server, in seconds; without its date the clock of this machine.
   const fromBody = until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
   const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
   if (asked.length > 0) return Math.max(...asked.map((ms) => ms ?? 0));
@@ -142,7 +142,7 @@ function statusCode({ status, head }: Answer): ErrorCode {
   if (status === 429) return 'rate-limited';
   if (status === 418) return 'banned';
   if (status >= 500 || status === 408) return 'http-server-error';
-  // S3 says in XML that it is about the object; a page for people comes from a firewall in front of it (defect D19).
+  // S3 answers about an object in XML. An HTML page comes from a firewall in front of it.
   if (status === 403) return /<html|<!doctype html/i.test(head) ? 'address-blocked' : 'http-forbidden';
   if (status === 416) return 'http-protocol';
   if (status === 451) return 'location-restricted';
@@ -161,18 +161,18 @@ function summary(head: string): string {
 }
 
 /**
- * Milliseconds that `Retry-After` asks for, as seconds or as an HTTP date against the server's own `Date`;
- * not clipped here. A date has whole seconds, so one is added. Undefined when absent, past or garbage.
- * Source: RFC 9110, section 10.2.3.
+ * Milliseconds of `Retry-After`, which is a number of seconds or an HTTP date relative to the server's own `Date`. A date
+ * has whole seconds, so one second is added. The value is not limited here. Undefined if the header is absent, past or
+ * invalid. Source: RFC 9110, section 10.2.3.
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>): number | undefined {
   const value = headers['retry-after']?.trim();
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Math.max(1, Number(value)) * 1000;
-  // Date.parse finds a year in almost any text ("wait 35"); dates in HTTP end in GMT.
+  // Date.parse finds a year in almost any text ("wait 35"). Dates in HTTP end in GMT.
   const until = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
   const serverNow = Date.parse(headers['date'] ?? '');
   const waitMs = until - serverNow + 1000;
-  // Not a number where one of the two is no date.
+  // NaN if one of the two is no date.
   return waitMs > 1000 ? waitMs : undefined;
 }

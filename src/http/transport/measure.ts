@@ -1,4 +1,4 @@
-/** Tells of every attempt on the wire, when it begins and how it ended. */
+/** A layer that reports the beginning and the end of each attempt. */
 import type { Clock } from '../../model/clock.js';
 import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
 
@@ -10,7 +10,7 @@ export interface AttemptObserver {
 export function measure(clock: Clock, observer: AttemptObserver): Layer {
   return (next) => async (request, context) => {
     const begunAt = clock.monotonic();
-    // Until a socket is free it has not been sent.
+    // The request is sent when a socket is free.
     let sentAt = begunAt;
     let firstByteMs: number | undefined;
     const tell = (error: unknown): void => {

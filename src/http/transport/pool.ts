@@ -1,4 +1,4 @@
-/** Owner of undici: one keep-alive pool per origin, or the proxy in front of it. */
+/** The connections of a run (undici): one keep-alive pool per origin, or the proxy in front of it. */
 import { rootCertificates } from 'node:tls';
 import { Client, EnvHttpProxyAgent, Pool } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
@@ -9,21 +9,21 @@ import type { DnsFigures } from './dns-cache.js';
 export interface PoolOptions {
   /** Most sockets per origin. */
   readonly connections: number;
-  /** Most direct sockets of all origins, of which no more are busy. */
+  /** Most direct sockets of all origins. The caller sends no more requests at once. */
   readonly most?: number | undefined;
-  /** Sockets of all pools that share `most`; of this one alone when nothing is said. */
+  /** Counts the sockets of all pools that share `most`; by default of this one alone. */
   readonly open?: Set<Connection> | undefined;
-  /** How long an idle socket is kept; 0 keeps none. */
+  /** Milliseconds for which an idle socket is kept; 0 keeps none. */
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
   readonly http2: boolean;
-  /** PEM of authorities that are trusted besides the usual ones. */
+  /** Further trusted certificate authorities, in PEM. */
   readonly authorities: string | undefined;
   readonly proxies: {
-    /** For `http:` addresses; empty is none. */
+    /** Proxy for `http:` addresses; empty: none. */
     readonly http: string;
     readonly https: string;
-    /** Hosts that are asked directly, as `NO_PROXY` has them. */
+    /** Hosts without a proxy, in the form of `NO_PROXY`. */
     readonly except: string;
   };
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -34,17 +34,17 @@ export interface PoolUse {
   readonly busy: number;
   /** Requests that wait for a socket. */
   readonly queued: number;
-  /** Most sockets that there may be. */
+  /** Sockets at most. */
   readonly most: number;
 }
 
 export interface Pools {
-  /** Undefined when none is set; NO_PROXY may have the host asked directly all the same. */
+  /** The proxy of an address; undefined without one. NO_PROXY may still exclude the host. */
   proxyOf(url: string): URL | undefined;
   of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
-  /** Of direct connections: what a proxy agent holds, undici does not tell. */
+  /** Use of direct connections. undici does not tell the connections of a proxy agent. */
   use(): PoolUse;
-  /** Of direct connections as well. */
+  /** DNS figures of direct connections. */
   names(): DnsFigures;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export function createPools(options: PoolOptions): Pools {
     });
     return pool;
   };
-  // undici would also send https through the proxy that is meant for http, and read the environment by itself.
+  // Without this, undici sends https through the proxy for http, and reads the environment itself.
   const through = (proxy: string): EnvHttpProxyAgent =>
     new EnvHttpProxyAgent({
       ...shared,
@@ -109,11 +109,11 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
   return {
     connections,
     allowH2: http2,
-    // Over HTTP/2 one connection takes many requests at once; 0 closes it after each.
+    // An HTTP/2 connection takes many requests at once. 0 closes a connection after each request.
     ...(http2 ? {} : { pipelining: isKept ? 1 : 0 }),
-    // A server may ask for less, not for more.
+    // A server may shorten the keep-alive time, not extend it.
     ...(isKept ? { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs } : {}),
-    // Our own timers see what undici's do not: a trickling body, a body under back-pressure.
+    // The timeout layer also detects trickling bodies and knows about back-pressure.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
@@ -124,7 +124,7 @@ export interface Connection {
   socket?: Parameters<buildConnector.Callback>[1];
 }
 
-/** Clients that have so many sockets together: for one more, an idle one is closed. */
+/** Clients with a common maximum of sockets. For a new socket beyond it, an idle one is closed. */
 function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL, options: object) => Client {
   const makeRoom = (): void => {
     if (open.size < most) return;

@@ -1,10 +1,10 @@
-/** Follows what points on, within one attempt: same host or one that the run knows, never from https to http (fault N19). */
+/** Follows redirects within one attempt: to the same host or a host of the run, never from https to http. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Layer } from '../fetch.js';
 
 const MOST = 3;
 
-/** `hosts`: host and port of every server that the run may be sent to. */
+/** `hosts`: host and port of each server that a redirect may lead to. */
 export function redirect(hosts: ReadonlySet<string>): Layer {
   return (next) => async (request, context) => {
     let url = request.url;

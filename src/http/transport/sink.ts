@@ -1,4 +1,4 @@
-/** Where a body goes while it arrives: memory when small, a spool file when large, hashed on the way. */
+/** Takes the bytes of a body into memory, or into a spool file if they are many, and hashes them. */
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -31,8 +31,8 @@ export class Sink {
   }
 
   /**
-   * Goes on after the first `bytes` of the spool file, hashed from the disk: the digests are of the whole body as it
-   * lies there. Undefined when the file does not have so many.
+   * Continues after the first `bytes` of the spool file. They are hashed from the disk, so that the digests cover the whole
+   * file. Undefined if the file is shorter.
    */
   static async resume(
     options: SinkOptions & { spoolPath: string },
@@ -62,7 +62,7 @@ export class Sink {
     return undefined;
   }
 
-  /** Takes one chunk. A promise means: do not give me more before it is fulfilled (it rejects on disk errors). */
+  /** Takes one chunk. The caller must wait for a returned promise before the next chunk. It rejects on disk errors. */
   write(chunk: Buffer): Promise<void> | undefined {
     this.#hash(chunk);
     this.#chunks.push(chunk);
@@ -89,7 +89,7 @@ export class Sink {
     return { body: { kind: 'file', path: this.#options.spoolPath, size: this.size }, ...digests };
   }
 
-  /** Lets go of the file. Resolves with the bytes that are in it for the next attempt; 0 when there is no file. */
+  /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file. */
   async discard(): Promise<number> {
     try {
       await this.#writing;
@@ -120,8 +120,8 @@ export class Sink {
   }
 }
 
-// Going on with a body that was cut: `Range` with `If-Range`, so that whoever has another object by now sends it
-// whole. Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
+// Continuing a cut body: `Range` with `If-Range`, so that the server sends a changed object whole.
+// Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -129,13 +129,13 @@ export function rangeHeaders({ bytes, etag }: PartialBody): Record<string, strin
   return { range: `bytes=${bytes}-`, 'if-range': etag };
 }
 
-/** With its quotes; undefined for weak and absent ones: those promise nothing about single bytes. */
+/** The strong ETag, with its quotes; undefined for a weak or absent one, which promises nothing about single bytes. */
 export function strongEtag(headers: Headers): string | undefined {
   const etag = headers['etag'];
   return etag !== undefined && /^"[^"]+"$/.test(etag) ? etag : undefined;
 }
 
-/** Why a 206 cannot be put behind what is here (`partial`); undefined when it can. */
+/** Why a 206 does not continue `partial`; undefined if it does. */
 export function refuseRange(
   url: string,
   partial: PartialBody | undefined,

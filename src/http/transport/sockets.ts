@@ -1,4 +1,4 @@
-/** The sockets of a run: how many there are, and which certificates they trust. */
+/** The sockets of a run: their number and their trusted certificates. */
 import { readFileSync } from 'node:fs';
 import { errnoOf, usage } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
@@ -12,7 +12,7 @@ import type { UnderWayOptions } from '../throttle/under-way.js';
 import type { Connection, createPools, Pools, PoolUse } from './pool.js';
 import type { Common } from '../../model/shared-resources.js';
 
-/** Sockets beyond two per object in flight (zip and sidecar): for the listing. */
+/** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
 type SocketLimits = Pick<Options, 'concurrency' | 'pool-limit' | 'pool-limit-per-host'>;
@@ -24,7 +24,7 @@ interface SocketOptions {
   readonly common?: Common | undefined;
 }
 
-/** Undici's own queue would spend the timeouts of those that wait in it. */
+/** Requests do not wait in undici's own queue, because that would spend their timeouts. */
 export function withSockets({ options, common }: Pick<SocketOptions, 'options' | 'common'>): Layer {
   const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
   const limited = (name: string, limit: UnderWayOptions): Layer => {
@@ -75,7 +75,7 @@ export function poolOptions({
   };
 }
 
-/** Requests wait for a socket before undici's own queue, where the sockets are limited. */
+/** With a limit of sockets, a layer in which requests wait for a socket. */
 export function socketUse(pools: Pools, costs: Costs): PoolUse {
   const use = pools.use();
   return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };

@@ -1,3 +1,4 @@
+/** The deadlines of one attempt. */
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
@@ -9,18 +10,18 @@ export interface TimeoutOptions {
   readonly clock: Clock;
   readonly headersMs: number;
   readonly idleMs: number;
-  /** Base of the total; a second is added for every 16 KiB of expected body. */
+  /** Base of the total timeout. One second is added per 16 KiB of the expected body. */
   readonly totalMs: number;
 }
 
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
-/** A body that trickles is given up: less than this in so long. */
+/** An attempt ends if its body brings fewer bytes than this in this time. */
 const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
 
 /**
- * One AbortController per attempt, with deadlines for the headers (from the moment the request is sent, so that
- * waiting for a socket spends nothing), for silence and for trickling within the body, and for the whole.
+ * The layer of timeouts, with one AbortController per attempt. Deadlines hold for the headers (from the moment of sending,
+ * so that waiting for a socket spends nothing), for silence and trickling within the body, and for the whole attempt.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
@@ -34,7 +35,7 @@ export function timeout(options: TimeoutOptions): Layer {
     const watch = new Watch(options, expire);
     let grantedMs = 0;
     const expireTotal = (): void => {
-      // Time in which we held it up ourselves is not the host's.
+      // Pauses of this machine are not the fault of the host.
       const heldUpMs = watch.pausedMs - grantedMs;
       grantedMs += heldUpMs;
       if (heldUpMs > 0) total = options.clock.timer(heldUpMs, expireTotal);
@@ -58,7 +59,7 @@ export function timeout(options: TimeoutOptions): Layer {
   };
 }
 
-/** The signs of life of one attempt. */
+/** The timers of one attempt. Signs of life of the host reset them. */
 class Watch {
   readonly #options: TimeoutOptions;
   readonly #expire: (code: ErrorCode, what: string) => void;
@@ -73,7 +74,7 @@ class Watch {
     this.#expire = expire;
   }
 
-  /** How long our own side has held the body up. */
+  /** Milliseconds in which this machine delayed the body. */
   get pausedMs(): number {
     const running = this.#pausedSince === undefined ? 0 : this.#options.clock.monotonic() - this.#pausedSince;
     return this.#pausedMs + running;
@@ -97,7 +98,7 @@ class Watch {
         this.#silence?.restart();
         return;
       case 'paused':
-        // Our own disk is slow, or the bandwidth is limited: that is not the host's fault.
+        // The disk is slow or the bandwidth is limited, which is not the fault of the host.
         this.#pausedSince ??= this.#options.clock.monotonic();
         this.end();
     }

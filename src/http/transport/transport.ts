@@ -1,4 +1,4 @@
-/** One attempt on the wire: the innermost Fetch. */
+/** One attempt: the innermost Fetch. */
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
@@ -10,9 +10,9 @@ import type { Pools } from './pool.js';
 import { rangeHeaders, refuseRange, Sink, strongEtag } from './sink.js';
 import type { SinkOptions } from './sink.js';
 
-/** Bodies above this go to the spool path, when there is one. */
+/** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
-/** Answers that are not the object asked for are read this far, for the message. */
+/** So many bytes of other answers are read for the error message. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
 export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
@@ -24,9 +24,9 @@ export interface TransportOptions {
 }
 
 /**
- * Resolves with a complete body of status 200 or with a 404; rejects with a typed error for every other status,
- * for a cut, oversized or encoded body, and with the signal's reason when it aborts. The socket of an attempt
- * that did not end by itself is closed. What arrived of a large body stays in the spool file for the next attempt.
+ * Resolves with a complete body of status 200, or with a 404. Rejects with a typed error for any other status and for a
+ * cut, oversized or encoded body, and with the reason of the signal when it aborts. An unfinished attempt closes its
+ * socket. The received part of a large body stays in the spool file for the next attempt.
  */
 export function createTransport(options: TransportOptions): Fetch {
   return async (request, context) => {
@@ -49,7 +49,7 @@ async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<
   try {
     return await Sink.resume({ ...options, spoolPath }, bytes);
   } catch {
-    // Whatever is wrong with what was kept: it is fetched from its beginning.
+    // Any doubt about the kept part: the body is fetched from its beginning.
     return undefined;
   }
 }
@@ -72,7 +72,7 @@ function headersOf(request: FetchRequest, partial: PartialBody | undefined): Rec
 interface Order {
   readonly request: FetchRequest;
   readonly context: FetchContext;
-  /** The part that is here already. */
+  /** The part of the body that is already on disk. */
   readonly held: Sink | undefined;
 }
 
@@ -113,7 +113,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // Aborted while it waited for a socket: undici knows nothing of our signal until here.
+    // The attempt was aborted while it waited for a socket: undici does not know the signal before this point.
     if (this.#settled) controller.abort(new Error('aborted before it was sent'));
     else this.#context.onActivity?.('sent');
   }
@@ -180,14 +180,14 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(this.#tooLong());
       return;
     }
-    // Not before it is known that somebody waits for it: a wait that nobody waits for rejects when the run is over.
+    // Only awaited waits may begin: an unawaited one would reject unhandled when the run ends.
     const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
     controller.pause();
     this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
-        // Aborted meanwhile: a sign of life would set the timers of an attempt that is over.
+        // After an abort, a sign of life would set timers of an ended attempt.
         if (this.#settled) return;
         this.#context.onActivity?.('resumed');
         controller.resume();
@@ -211,7 +211,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // Errors of the disk come by another way: a socket's EACCES is not a file's.
+    // Disk errors come another way: EACCES here is that of a socket, not of a file.
     const { url } = this.#request;
     this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
   }
@@ -244,15 +244,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     void this.#keep(error).then(this.#reject, this.#reject);
   }
 
-  /** What arrived of a large body, or was here before, may be gone on from: the error says so. */
+  /** Adds to the error how much of a large body is on disk, so that the next attempt continues it. */
   async #keep(error: unknown): Promise<unknown> {
     await this.#held?.discard();
     const bytes = await this.#sink.discard();
     if (!(error instanceof CryptodlError)) return error;
-    // The next attempt begins anew: what is too long is not the beginning of the object.
+    // Too many bytes are not the beginning of the object, so the next attempt starts again.
     if (this.#isTooLong) return error;
     const etag = strongEtag(this.#headers);
-    // Another status says nothing about the object, but for 416; what was here before is still its beginning.
+    // Except for 416, another status says nothing about the object: the kept part stays valid.
     if (!this.#isWanted()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
     else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
     return error;

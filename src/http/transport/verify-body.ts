@@ -1,4 +1,4 @@
-/** Is this the object that was published? Length, magic and digest, on every attempt. */
+/** A layer that checks length, magic number and digest of a body, on every attempt. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -8,16 +8,15 @@ import { bodySize } from '../fetch.js';
 import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
 
 /**
- * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`,
- * the refused body as evidence.
- * The published digest is asked for at the same time as the object, and anew (past caches) on every attempt:
- * a replacement upstream is two writes.
+ * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`, and
+ * with the refused body as evidence. The published digest is requested together with the object, and again (past caches)
+ * on every attempt, because a replacement upstream is two separate writes.
  */
 export const verify: Layer = (next) => async (request, context) => {
   const { expect } = request;
   if (expect === undefined) return next(request, context);
   const published = expect.sha256?.(request.bypassCache === true) ?? Promise.resolve(undefined);
-  // Whoever fails first decides; the other promise must not become an unhandled rejection.
+  // The first failure decides. The other promise must not become an unhandled rejection.
   published.catch(() => undefined);
   const response = await next(request, context);
   expect.check?.(response);
@@ -44,12 +43,12 @@ export const verify: Layer = (next) => async (request, context) => {
 };
 
 interface Difference {
-  /** What contradicts the body. */
+  /** The digests that differ from the body. */
   readonly by: 'etag' | 'sidecar' | 'length';
   readonly text: string;
 }
 
-/** Where no digest is published, the listing's ETag decides. */
+/** Without a published digest, the ETag of the listing decides. */
 async function withMd5(
   { listedMd5 }: Expectation,
   response: FetchResponse,
@@ -79,8 +78,8 @@ function digestDifference(
 }
 
 /**
- * The transfer, the sidecar, or nobody can say (a replacement that is under way, an ETag that is no MD5): by the ETag
- * that came with the body, else by the listing's.
+ * Decides whether the transfer or the sidecar is wrong, by the ETag of the answer or else of the listing. Undecided during a
+ * replacement upstream, or if the ETag is no MD5.
  */
 async function whoIsWrong(
   { bytes, md5: expected, listedMd5: listed = expected }: Expectation,
@@ -104,7 +103,7 @@ async function whoIsWrong(
     : refuse('checksum-mismatch', text, response);
 }
 
-/** Undefined when it is no MD5: the ETag of a multipart upload, or of a server that makes others. */
+/** The MD5 of an ETag; undefined for the ETag of a multipart upload or of a server with other ETags. */
 export function md5OfEtag(etag: string | undefined): string | undefined {
   return /^(?:W\/)?"?([0-9a-f]{32})"?$/.exec(etag ?? '')?.[1];
 }
@@ -125,7 +124,7 @@ function isZipStart(head: Buffer): boolean {
   return magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006';
 }
 
-/** The longest tail that can hold the end record: 22 bytes and a comment of 65,535. */
+/** The longest tail of a zip with the end record: 22 bytes and a comment of 65,535 bytes. */
 const TAIL_BYTES = 65_557;
 
 async function ends(body: Body): Promise<[Buffer, Buffer]> {

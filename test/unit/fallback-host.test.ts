@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest } from '../../src/http/fetch.js';
 import { breaker } from '../../src/http/retry/breaker.js';
-import { elsewhere } from '../../src/http/retry/fallback-host.js';
+import { fallbackHost } from '../../src/http/retry/fallback-host.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -23,7 +23,7 @@ function hosts(first: Says, other: Says) {
     if (says === 200) return Promise.resolve(answer('x'));
     return Promise.reject(typeof says === 'string' ? new CryptodlError(says, 'said by the test') : says);
   };
-  const layer = elsewhere({ first: FIRST, other: OTHER })(host);
+  const layer = fallbackHost({ first: FIRST, other: OTHER })(host);
   const fetch = (url = URL_) => layer({ ...REQUEST, url }, context());
   return { asked, fetch, urls: () => asked.map(({ url }) => url) };
 }
@@ -87,7 +87,7 @@ describe('B10 the other host of the same objects', () => {
 
   it('is nobody where there is none', () => {
     const host: Fetch = () => Promise.reject(new CryptodlError('breaker-open', 'said by the test'));
-    expect(elsewhere(undefined)(host)).toBe(host);
+    expect(fallbackHost(undefined)(host)).toBe(host);
   });
 
   it('Q7 each of the two has a breaker of its own, and the first is asked again when its time is over', async () => {
@@ -107,7 +107,7 @@ describe('B10 the other host of the same objects', () => {
       failuresToOpen: 5,
       successesToClose: 3,
     })(host);
-    const fetch = elsewhere({ first: FIRST, other: OTHER })(guarded);
+    const fetch = fallbackHost({ first: FIRST, other: OTHER })(guarded);
     const ask = () => fetch({ ...REQUEST, url: URL_ }, context()).catch(() => undefined);
     for (let time = 0; time < 8; time += 1) await ask();
     expect(asked).toEqual([
