@@ -1,4 +1,4 @@
-/** How many objects are in flight: fixed, or the level at which the host delivers most (mechanisms Z6, K5). */
+/** The number of objects in flight: fixed by the user, or the level at which the host delivers most objects per second. */
 import type { LoadSign } from '../http/load-sign.js';
 import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 import { LevelSearch } from './level-search.js';
@@ -9,7 +9,7 @@ import type { Round } from './round.js';
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
-/** Where the level is, below the most that is allowed, and what keeps it there. */
+/** A level below the maximum, and what keeps it there. */
 export interface Settled {
   readonly level: number;
   readonly most: number;
@@ -18,11 +18,11 @@ export interface Settled {
 
 export interface ConcurrencyOptions {
   readonly choice: ConcurrencyChoice;
-  /** Where `auto` begins. */
+  /** The first level of `auto`. */
   readonly start: number;
 }
 
-/** Objects in flight before and after, and the reason of the change. */
+/** A change of the number of objects in flight, with its reason. */
 export interface LevelChange {
   readonly from: number;
   readonly to: number;
@@ -31,20 +31,20 @@ export interface LevelChange {
 
 const LEAST = 2;
 const RETREAT = 0.7;
-/** Of the requests that were sent before a retreat, so many tell how many the host serves: the last ones may hang. */
+/** After a retreat, results of this share of the earlier requests are enough: the last ones may hang. */
 const NEARLY_ALL = 0.9;
-/** A zip and its sidecar. */
+/** An object is two requests: a zip and its sidecar. */
 const ANSWERS_PER_OBJECT = 2;
 
 type FailureKind = 'refused' | 'troubled';
 const FAILURE_KINDS: readonly FailureKind[] = ['refused', 'troubled'];
 
 export class Concurrency {
-  /** Retreats so far: what the host could not bear. */
+  /** How often the level fell because of failures. */
   retreats = 0;
-  /** Told of every new number of places. */
+  /** Called with each new number of places in the queue. */
   onChange: (places: number) => void = () => undefined;
-  /** Told of every new level. */
+  /** Called with each change of the level. */
   onLevel: (change: LevelChange) => void = () => undefined;
   readonly #isFixed: boolean;
   readonly #most: number;
@@ -54,15 +54,15 @@ export class Concurrency {
     refused: new Failures({ least: 3, mayBeFull: true }),
     troubled: new Failures({ least: RESULTS_AFTER_RETREAT, mayBeFull: false }),
   };
-  /** The failures because of which the level falls at the moment. */
+  /** Why the level is falling now. */
   #retreatWhy: FailureKind | undefined;
   #limit: number;
   #meter: RoundMeter;
   /** Requests on the wire. */
   #flying = 0;
-  /** So many of those that were sent before the level fell must end before the lower level is in force. */
+  /** So many earlier requests must end before the lower level is in force. */
   #toEnd = 0;
-  /** What was sent before says nothing about the level of now. */
+  /** Requests that began before this moment say nothing about the present level. */
   #since = Number.NEGATIVE_INFINITY;
   #waiting = 0;
   #hasObject = false;
@@ -77,22 +77,22 @@ export class Concurrency {
     this.#meter = new RoundMeter(level, this.#search.turns, 0);
   }
 
-  /** Undefined while nothing keeps the level from growing. */
+  /** Undefined while the level may still grow. */
   get settled(): Settled | undefined {
     const { heldBy: why } = this.#search;
-    // Without any object that arrived no level was found.
+    // No level is known before the first object has arrived.
     if (!this.#hasObject || why === undefined || this.limit >= this.#most) return undefined;
     return { level: this.limit, most: this.#most, why };
   }
 
-  /** Objects on the wire at once: on its way to a higher level it rises with each object that arrives. */
+  /** Objects in flight. On the way to a higher level it rises by one with each object that arrives. */
   get limit(): number {
     return this.#limit;
   }
 
   /**
-   * Objects that may be under way: those that only wait for a retry to be granted leave their place to others, unless the
-   * user fixed how many there are.
+   * Places in the queue: an object that waits for its retry leaves its place to another one, unless the user fixed the
+   * concurrency.
    */
   get places(): number {
     if (this.#isFixed) return this.limit;
@@ -111,7 +111,7 @@ export class Concurrency {
   onEnded(sign: LoadSign): void {
     this.#flying -= 1;
     if (this.#isFixed || this.#isSettling(sign) || sign.result === 'other') return;
-    // Rounds count all that arrives; failures are those of the level of now.
+    // A round counts each object that arrives, but only the failures of the present level.
     if (sign.sentAt >= this.#since && this.#isFailing(sign)) return;
     if (sign.result !== 'good' || !sign.isObject) return;
     this.#hasObject = true;
@@ -120,19 +120,19 @@ export class Concurrency {
     if (round !== undefined) this.#onRound(round, sign.endedAt);
   }
 
-  /** Content that was not what was published: known only after its attempt. */
+  /** Damaged content, which is known only after its attempt ended. */
   onBadContent(now: number): void {
     if (this.#isFixed) return;
     this.#isTooMuch('troubled', true, now);
   }
 
-  /** A lower level is in force when as many requests as are too many have ended; after failures, when nearly all have. */
+  /** A lower level is in force when the surplus requests have ended; after failures, when nearly all earlier requests have. */
   #isSettling({ begunAt, endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
     const isEarlier = begunAt <= this.#since;
     const why = this.#retreatWhy;
     if (isEarlier && why !== undefined && result !== 'other') this.#failures[why].addEarlier(result === why);
-    // What is refused at once makes no room.
+    // A refusal makes no room: its object is asked for again.
     if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
     this.#since = endedAt;
@@ -183,7 +183,7 @@ export class Concurrency {
 
   #take(step: Step | undefined, from: number, now: number): void {
     const to = step?.level ?? from;
-    // The objects of the lower level are still under way.
+    // The objects of the lower level are still in flight.
     this.#meter = new RoundMeter(to, this.#search.turns, to > from ? from : 0, now);
     if (step === undefined || to === from) return;
     if (to < from) {

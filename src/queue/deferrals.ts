@@ -1,17 +1,17 @@
-/** What the queue is told of its work. */
+/** Tasks that wait for a further round, on disk when they are many, and the types of the queue's work. */
 import { CryptodlError } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 
-/** Work that the queue knows only by its effects. */
+/** The work of a run, as callbacks of the queue. */
 export interface QueueWork<Received> {
-  /** Called before anything of the partition is fetched; may change what must be. */
+  /** Called before the first request of a partition. May change its tasks. */
   readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
   readonly download: (plan: PartitionPlan, task: Task) => Promise<Download<Received>>;
-  /** Tasks of a plan with the same word here go together and take one place; undefined: it takes its own. */
+  /** Tasks of a plan with the same name share one place in the queue. Undefined: the task has a place of its own. */
   readonly together: (task: Task) => string | undefined;
   /**
-   * `missing`: keys that were not received, with why. Resolves with keys that are not written, with why; `held`: the archive
-   * has it no more, and what is held of it stays.
+   * `missing`: keys that were not received, with the reason. Resolves with the keys that were not written, with the reason. `held`:
+   * the archive no longer has the object, and the rows in the lake stay.
    */
   readonly write: (
     plan: PartitionPlan,
@@ -20,36 +20,34 @@ export interface QueueWork<Received> {
   ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
   readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
   /**
-   * The same tasks with their substitutes, after a round in which their host did not answer. Undefined when it answers
-   * again, and `hasRounds`.
+   * The tasks with their substitutes, after a round in which their host did not answer. Undefined when the host answers
+   * again and another round follows (`hasRounds`).
    */
   readonly substituted: (plan: PartitionPlan, hasRounds: boolean) => Promise<PartitionPlan | undefined>;
-  /** Memory that the object will take while its partition is under way. */
+  /** Bytes of memory that the object takes until its partition is written. */
   readonly bytesOf: (task: Task) => number;
-  /** Skipped and absent tasks. */
+  /** Called for skipped and absent tasks. */
   readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
 }
 
 export type Download<Received> =
   | { readonly received: Received }
   | { readonly absent: AbsenceReason }
-  /** What is held is no worse than what could be had. */
+  /** The lake has an object that is at least as good. */
   | { readonly isHeld: true };
 
 export interface QueueOptions {
   readonly downloads: number;
   readonly writers: number;
-  /** Aborts with a CryptodlError; also called by the queue itself when a fatal error ends the run. */
+  /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
   readonly stop: AbortController;
-  /** Why nothing new is begun any more; what is under way goes on, and what was not begun fails with this. */
+  /** The error of tasks that may not begin any more; undefined while tasks may begin. Tasks in flight go on. */
   readonly refusal: () => CryptodlError | undefined;
-  /** Where tasks wait for another round. */
+  /** Makes a store for the tasks of one further round. */
   readonly createSpool: () => DeferredPlans;
-  /** Waits before a further round. */
+  /** Resolves when the further round may begin. */
   readonly beforeRound: (round: number) => Promise<void>;
 }
-
-// Tasks that wait for another round, with why they failed in the last one: all of it on disk when it is much.
 
 export interface DeferredPlans {
   add(plan: PartitionPlan): Promise<void>;
@@ -59,7 +57,7 @@ export interface DeferredPlans {
 
 interface Round {
   readonly spool: DeferredPlans;
-  /** Plans of it that were taken up. */
+  /** Plans that `next` has yielded. */
   taken: number;
 }
 
@@ -67,7 +65,7 @@ export class Deferrals {
   readonly #createSpool: () => DeferredPlans;
   #spool: DeferredPlans;
   #count = 0;
-  /** Rounds that were ended in the middle. */
+  /** Rounds that ended before their last plan. */
   readonly #unfinished: Round[] = [];
 
   constructor(createSpool: () => DeferredPlans) {
@@ -79,7 +77,7 @@ export class Deferrals {
     return this.#count;
   }
 
-  /** The plan with only these tasks; whether its file must be made anew is found out again. */
+  /** Stores the plan with only these tasks. `prepare` decides again whether its file is rebuilt. */
   async add(plan: PartitionPlan, failures: ReadonlyMap<Task, CryptodlError>): Promise<void> {
     const { rebuild: _, ...rest } = plan;
     const tasks = [...failures].map(([task, { code, message, attempts }]) => ({
@@ -90,7 +88,7 @@ export class Deferrals {
     this.#count += failures.size;
   }
 
-  /** What has been deferred so far; later deferrals are for the round after. */
+  /** Plans that were deferred so far. Tasks that are added from now on belong to the round after. */
   async *next(): AsyncGenerator<PartitionPlan> {
     const round: Round = { spool: this.#spool, taken: 0 };
     this.#spool = this.#createSpool();
@@ -108,7 +106,7 @@ export class Deferrals {
     }
   }
 
-  /** Tasks whose round did not come, because the run was ended. */
+  /** Tasks without a further round, because the run ended. */
   async *left(): AsyncGenerator<{ plan: PartitionPlan; task: Task; error: CryptodlError }> {
     for (const { spool, taken } of [...this.#unfinished, { spool: this.#spool, taken: 0 }]) {
       let passed = 0;
@@ -126,7 +124,7 @@ export class Deferrals {
   }
 }
 
-/** Why a task that was deferred had failed. */
+/** The error of a deferred task. */
 export function failureOf({ failure }: Task): CryptodlError {
   if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
   const error = new CryptodlError(failure.code, failure.message);

@@ -1,21 +1,21 @@
 /**
- * Failures of one kind: their share among the last results, and whether fewer in flight help. A host that is full refuses less when
- * fewer are in flight; where far more than usual fail all the same, the load is not the reason (mechanism Z6).
+ * The share of failures of one kind among the last results. A full host refuses less with fewer requests in flight. If the
+ * share stays high with fewer requests, the load is not the reason.
  */
 
-/** A host refuses or breaks off as many on a bad day, whatever it is asked. */
+/** A host on a bad day fails this share of all requests at any load. */
 const USUAL_SHARE = 0.1;
-/** Results at the lower level that tell whether its share is lower too. */
+/** Results at the lower level that are enough to compare the shares. */
 export const RESULTS_AFTER_RETREAT = 60;
-/** A host that refuses more than this is full, however few are in flight. */
+/** A host that refuses a larger share is full, even with few requests in flight. */
 const MOST_OF_A_BAD_DAY = 0.5;
 
-/** A retreat whose effect is not known yet. */
+/** A retreat with an effect that is not known yet. */
 interface Retreat {
   /** The level where the failures began. */
   readonly top: number;
   readonly from: number;
-  /** Requests that were sent at the level that was left. */
+  /** Results of requests at the level before the retreat. */
   results: number;
   bad: number;
 }
@@ -24,19 +24,19 @@ export class Failures {
   readonly recent = new RecentShare();
   readonly #least: number;
   readonly #mayBeFull: boolean;
-  /** The share that has nothing to do with the load. */
+  /** The share at any load. */
   #usual = USUAL_SHARE;
-  /** Up to this level as many failed with fewer in flight. */
+  /** Below this level, fewer requests in flight did not reduce the failures. */
   #harmlessUpTo = 0;
   #retreat: Retreat | undefined;
 
-  /** `least`: results without which nothing is decided. `mayBeFull`: they are the answers of a host that is full. */
+  /** `least`: results that a decision needs. `mayBeFull`: failures of this kind are answers of a full host. */
   constructor({ least, mayBeFull }: { readonly least: number; readonly mayBeFull: boolean }) {
     this.#least = least;
     this.#mayBeFull = mayBeFull;
   }
 
-  /** Never while the effect of a retreat is not known: a host that answers none is down, whatever it is asked. */
+  /** Whether the share calls for a retreat. False while the effect of the last retreat is not known. */
   isMuch(inFlight: number): boolean {
     const { results } = this.recent;
     return (
@@ -44,7 +44,7 @@ export class Failures {
     );
   }
 
-  /** The level may grow up to this one. */
+  /** The highest level that growth may reach. */
   get growTo(): number {
     if (this.recent.share <= USUAL_SHARE) return Number.POSITIVE_INFINITY;
     if (this.#mayBeFull) return this.#retreat === undefined ? Number.POSITIVE_INFINITY : 0;
@@ -56,14 +56,14 @@ export class Failures {
     this.#retreat = { top: this.#retreat?.top ?? from, from, results, bad };
   }
 
-  /** The result of a request that was sent before the retreat. */
+  /** Counts the result of a request that began before the retreat. */
   addEarlier(isBad: boolean): void {
     if (this.#retreat === undefined) return;
     this.#retreat.results += 1;
     if (isBad) this.#retreat.bad += 1;
   }
 
-  /** The level that was left, and how much of it was served: all of it, when nothing was. */
+  /** The level before the retreat, and how many of its requests were served; all of them when none was. */
   get left(): { readonly level: number; readonly served: number } | undefined {
     if (this.#retreat === undefined) return undefined;
     const { from: level, results, bad } = this.#retreat;
@@ -71,8 +71,8 @@ export class Failures {
   }
 
   /**
-   * A result at the level of now. When a host that was down answers again, the level to go back to: the time without an answer says
-   * nothing about the load.
+   * Counts a result at the present level. Returns the level before the retreat when a host that was down answers again: the
+   * outage says nothing about the load.
    */
   add(isBad: boolean): { readonly backTo: number } | undefined {
     const { results, share } = this.recent;
@@ -82,11 +82,11 @@ export class Failures {
     return wasDown && { backTo: wasDown.top };
   }
 
-  /** At the lower level: undefined while little is known, or when no more than usual fail; otherwise the level to go back to, or `again`. */
+  /** After a retreat: undefined while too little is known or when the share is usual; otherwise the level to go back to, or `again`. */
   judge(): 'again' | { readonly backTo: number } | undefined {
     const before = this.#retreat;
     const { results, share } = this.recent;
-    // A host that answers none is down, whatever it is asked.
+    // A host that answers nothing is down. Its load does not matter.
     if (before === undefined || results < RESULTS_AFTER_RETREAT || share === 1) return undefined;
     if (!this.recent.exceeds(this.#usual, 0)) {
       this.#retreat = undefined;

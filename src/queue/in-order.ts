@@ -1,4 +1,6 @@
-/** Maps with up to `limit` calls under way; results come in input order. Pulls from the input only as results are taken. */
+/** Concurrent work whose results or effects keep an order. */
+
+/** Maps with up to `limit` calls at once. Results come in the order of the input, which is read only as results are taken. */
 export async function* mapOrdered<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   limit: number,
@@ -7,7 +9,7 @@ export async function* mapOrdered<T, R>(
   const running: Promise<R>[] = [];
   for await (const item of items) {
     const result = map(item);
-    // Awaited below in order; until then a rejection must not count as unhandled.
+    // It is awaited below. Until then, a rejection must not count as unhandled.
     result.catch(() => undefined);
     running.push(result);
     const first = running.length >= limit ? running.shift() : undefined;
@@ -16,7 +18,7 @@ export async function* mapOrdered<T, R>(
   for (let first = running.shift(); first !== undefined; first = running.shift()) yield await first;
 }
 
-/** Runs one piece of work at a time per name, in call order; a failure does not stop the next. */
+/** Runs one piece of work at a time per name, in the order of the calls. The next one runs also after a failure. */
 export type Serialize = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 export function createSerializer(): Serialize {

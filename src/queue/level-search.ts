@@ -1,8 +1,8 @@
 /**
- * Looks for the level of concurrency that delivers most, with no more in flight than that takes. Latency alone cannot
- * tell a slow host from a full one, but throughput can: where more in flight brings more objects per second, it is not too
- * much. The search doubles the level until that brings nothing, settles at the best level, and then tries a neighbour
- * now and then, because hosts change (mechanisms Z6 and K5; BBR looks for its window in the same way).
+ * Searches the lowest level of concurrency that delivers the most objects per second. Latency alone cannot tell a slow host
+ * from a full one, but throughput can: a level is not too high while a higher one delivers more. The search doubles the
+ * level until the rate stays the same, settles at the best level, and then tries a neighbouring level from time to time,
+ * because hosts change. BBR searches its congestion window in the same way.
  */
 import type { Round } from './round.js';
 
@@ -27,51 +27,51 @@ export interface LevelBounds {
   readonly most: number;
 }
 
-/** While it grows, a level must bring a quarter of what it adds. Two that do not end the growth. */
+/** A higher level must add at least a quarter of its share to the rate. Two levels in a row that do not end the growth. */
 const GROWTH = 2;
 const SCALES = 0.25;
 const FLAT_LEVELS = 2;
-/** Of two levels that deliver nearly the same, the lower one is better. */
+/** A level is better than a lower one only if its rate is higher by this factor. */
 const BETTER = 1.05;
-/** A level is tried that is lower or higher by this much, after as many rounds at the level that is held. */
+/** The level of a trial, relative to the present one, and the rounds between two trials. */
 const [FEWER, MORE] = [0.75, 1.3];
 const ROUNDS_BETWEEN_TRIALS = 6;
-/** Fewer in flight may cost so little and no more; more in flight must bring this part of what they add. */
+/** A lower level must keep this share of the rate. A higher level must add this part of its share to the rate. */
 const AS_FAST = 0.93;
 const EARNS = 0.4;
-/** Objects that take longer than at a host without a queue: that many fewer would be as fast. */
+/** If objects take longer than without a queue, a proportionally lower level is as fast. */
 const ROOM = 1.1;
 const QUEUEING = 0.8;
 const LARGEST_CUT = 0.6;
-/** A host that refuses more than this share may be asked for a little too much. */
+/** A host that refuses a larger share may have a little too much load. */
 const USUAL_REFUSALS = 0.01;
 const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
-/** Where a level was refused, that level is tried again after as many rounds below it. */
+/** A refused level is tried again after so many rounds below it. */
 const ROUNDS_BELOW_CEILING = 20;
 
 export class LevelSearch {
   #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
   readonly #bounds: LevelBounds;
   #level: number;
-  /** The last level that was refused. */
+  /** The level of the last refusal. */
   #ceiling = Number.POSITIVE_INFINITY;
   #growTo = Number.POSITIVE_INFINITY;
   #flatLevels = 0;
-  /** The last round that brought what it should. */
+  /** The last round with enough growth of the rate. */
   #scaling: Round | undefined;
   #best: Round | undefined;
-  /** The last round at the level that is held. */
+  /** The last round at the held level. */
   #held: Round | undefined;
   #roundsHeld = 0;
   #roundsToHold = ROUNDS_BETWEEN_TRIALS;
   #roundsBelowCeiling = 0;
-  /** The last trial went well: the next one goes on in its direction. */
+  /** The direction of the last trial, if it was a success. The next trial goes on in it. */
   #direction: 'fewer' | 'more' | undefined;
   #trials = 0;
   #isTroubled = false;
-  /** The share that the host refuses whatever it is asked, as far as is known. */
+  /** The share of refusals at any load, as far as is known. */
   #usualRefusals = USUAL_REFUSALS;
-  /** The mean time of an object where the host has no queue, as far as is known. */
+  /** The mean time of an object at a host without a queue, as far as is known. */
   #unhinderedMs = Number.POSITIVE_INFINITY;
 
   constructor(level: number, bounds: LevelBounds) {
@@ -83,7 +83,7 @@ export class LevelSearch {
     return this.#level;
   }
 
-  /** Why the level is not higher; undefined while it grows, and where it is the most that is allowed. */
+  /** Why the level is not higher; undefined while it grows and at the maximum. */
   get heldBy(): 'refused' | 'troubled' | 'no-faster-with-more' | undefined {
     if (this.#level >= this.#bounds.most) return undefined;
     if (this.#ceiling < Number.POSITIVE_INFINITY) return 'refused';
@@ -91,12 +91,12 @@ export class LevelSearch {
     return this.#mode === 'growing' ? undefined : 'no-faster-with-more';
   }
 
-  /** Objects of the next round, as a multiple of the level: a trial needs more of them than growth. */
+  /** Objects of the next round, as a multiple of the level. A trial needs more of them than growth. */
   get turns(): number {
     return this.#mode === 'growing' ? 1 : 2;
   }
 
-  /** What to do after a round; undefined: another round at the same level. `growTo`: more would be too much while as many requests fail. */
+  /** The next step after a round; undefined: another round at the same level. `growTo`: the highest level that the failures allow. */
   onRound(round: Round, growTo: number): Step | undefined {
     this.#growTo = growTo;
     if (this.#mode === 'growing') return this.#grow(round);
@@ -105,15 +105,15 @@ export class LevelSearch {
     return this.#hold(round);
   }
 
-  /** The host refuses what is more than `level`, or the line fails: `from` were in flight. */
+  /** Falls to `level`, because the host refuses requests or the connection fails with `from` objects in flight. */
   retreat(from: number, level: number, why: 'refused' | 'troubled'): Step {
-    // Where nothing less can be asked, more may be tried again.
+    // At the lowest level, more may be tried again.
     if (why === 'refused') this.#ceiling = from > this.#bounds.least ? from : Number.POSITIVE_INFINITY;
     this.#isTroubled = why === 'troubled';
     return this.#startGrowing(level, why);
   }
 
-  /** Fewer in flight failed as often: the search begins anew from the level before. */
+  /** Starts the search again from the level before a retreat that did not reduce the failures. */
   goBack(level: number): Step {
     this.#ceiling = Number.POSITIVE_INFINITY;
     this.#isTroubled = false;
@@ -165,9 +165,9 @@ export class LevelSearch {
     return this.#step(Math.min(this.#level - 1, this.#level * A_LITTLE_FEWER), 'trying-fewer');
   }
 
-  /** In turns with more, and at once where the host seems to queue. */
+  /** Tries a lower level in turns with a higher one, and at once when the host seems to queue requests. */
   #tryFewer({ meanMs, isLocal }: Round): Step | undefined {
-    // What this machine cannot take in says nothing about the host.
+    // A machine that is late says nothing about the host.
     if (isLocal || this.#level <= this.#bounds.least) return undefined;
     const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
     const isQueueing = enough < this.#level * QUEUEING;
@@ -200,13 +200,13 @@ export class LevelSearch {
     const isLess = !wasRefusing || round.refusedShare < held.refusedShare * FEWER_REFUSALS;
     if (held === undefined || (isLess && round.perSecond >= held.perSecond * AS_FAST)) {
       if (wasRefusing) this.#ceiling = held.level;
-      // Many small cuts must not add up: the rate to keep is that of the level before.
+      // Several small cuts must not add up, so the rate to keep is the one before the cut.
       const perSecond = Math.max(round.perSecond, (held?.perSecond ?? 0) * AS_FAST);
       this.#keep({ ...round, perSecond }, 'fewer');
       return undefined;
     }
     if (!isLess) this.#usualRefusals = held.refusedShare;
-    // More time per object was not a queue: the host is slower than it was.
+    // The longer time per object was not a queue: the host has become slower.
     this.#unhinderedMs = held.meanMs;
     return this.#revert(held, 'slower-with-fewer');
   }
@@ -246,7 +246,7 @@ export class LevelSearch {
     return Math.min(this.#bounds.most, this.#ceiling - 1);
   }
 
-  /** Half of the way to a level that was refused. */
+  /** Half of the way to the refused level. */
   get #belowCeiling(): number {
     return Math.min(this.#highest, this.#growTo, Math.ceil((this.#level + this.#ceiling) / 2));
   }

@@ -1,18 +1,18 @@
-/** What one level of concurrency delivers: the objects per second of a round, once the answers to earlier levels are over. */
+/** Measures what one level of concurrency delivers, in objects per second, after the answers to earlier levels have ended. */
 
 export interface Round {
-  /** Objects in flight that were allowed. */
+  /** Objects in flight, at most. */
   readonly level: number;
   readonly perSecond: number;
-  /** From the sending to the end of the body. */
+  /** Mean time from the request to the end of the body. */
   readonly meanMs: number;
-  /** Of all requests of the round, those that the host refused. */
+  /** Refused requests as a share of all requests of the round. */
   readonly refusedShare: number;
-  /** This process was late during the round: its figures tell about this machine. */
+  /** The event loop of this process was late: the figures describe this machine, not the host. */
   readonly isLocal: boolean;
 }
 
-/** Fewer objects than this tell little: their times differ by half of the mean. */
+/** A round has at least so many objects, because their times vary by half of the mean. */
 const LEAST_OBJECTS = 30;
 
 export class RoundMeter {
@@ -27,8 +27,8 @@ export class RoundMeter {
   #refused = 0;
 
   /**
-   * `turns`: objects of the round, as a multiple of the level. `skip`: objects that were under way when the level rose;
-   * `from`: when the round begins, if none are skipped; the sending of the first object when it is not known.
+   * `turns`: objects of the round, as a multiple of the level. `skip`: objects that were in flight when the level rose.
+   * `from`: the beginning of the round when no object is skipped; by default the request of its first object.
    */
   constructor(level: number, turns: number, skip: number, from?: number) {
     this.#level = level;
@@ -37,13 +37,13 @@ export class RoundMeter {
     this.#from = from;
   }
 
-  /** A request that has ended at the level of the round. */
+  /** Counts a request that ended at the level of the round. */
   count(isRefused: boolean): void {
     this.#requests += 1;
     if (isRefused) this.#refused += 1;
   }
 
-  /** An object that arrived; the round, when it is complete. Moments are of the monotonic clock. */
+  /** Counts an object that arrived. Returns the round when it is complete. Times are of the monotonic clock. */
   add(sentAt: number, endedAt: number, isLate: boolean): Round | undefined {
     if (this.#skip > 0) {
       this.#skip -= 1;

@@ -1,14 +1,14 @@
-/** Owner of p-queue: feeds partition plans to the downloaders and the finished ones to the writers, lazily. */
+/** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import PQueue from 'p-queue';
 import { CryptodlError, toCryptodlError, UNANSWERED_CODES } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 
-/** Bodies in memory at once; larger ones are in the spool. */
+/** Most bytes of bodies in memory at once. Larger bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-/** Further rounds for tasks that failed retryably, at the end of the queue. */
+/** Tasks with a retryable failure are tried again in so many rounds at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {
@@ -18,7 +18,7 @@ export class RunQueue<Received> {
   readonly #writers: PQueue;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals: Deferrals | undefined;
-  /** What another source is asked for at the end of the round. */
+  /** Tasks without an answer of their host. Their substitutes are asked for at the end of the round. */
   #unanswered: Deferrals | undefined;
   #bytes = 0;
 
@@ -37,7 +37,7 @@ export class RunQueue<Received> {
     return this.#downloads.pending;
   }
 
-  /** Also for further plans. Resolves when every task has been told of; rejects with the fatal error or the interruption that ended the run. */
+  /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
     const deferrals = new Deferrals(this.#options.createSpool);
     const unanswered = new Deferrals(this.#options.createSpool);
@@ -49,11 +49,11 @@ export class RunQueue<Received> {
       for (let round = 1; round <= FURTHER_ROUNDS && deferrals.count > 0; round += 1) {
         if (this.#options.refusal() !== undefined) break;
         await this.#options.beforeRound(round);
-        await this.#round(this.#mayGoOn(deferrals.next()), round < FURTHER_ROUNDS);
+        await this.#round(this.#whileAllowed(deferrals.next()), round < FURTHER_ROUNDS);
         await this.#substitute(deferrals, unanswered, round < FURTHER_ROUNDS);
       }
     } finally {
-      // What waits for a round that does not come has failed.
+      // Tasks that wait for a round that does not come have failed.
       for (const waiting of [deferrals, unanswered]) {
         for await (const { plan, task, error } of waiting.left())
           await this.#work.onFailed(plan, task, error);
@@ -63,7 +63,7 @@ export class RunQueue<Received> {
     this.#options.stop.signal.throwIfAborted();
   }
 
-  /** A round of its own for what another source has. What it does not give waits for the next round, if there is one. */
+  /** One round for the substitutes of another source. Tasks without a substitute wait for the next round, if there is one. */
   async #substitute(deferrals: Deferrals, unanswered: Deferrals, hasRounds: boolean): Promise<void> {
     if (unanswered.count === 0 || this.#options.refusal() !== undefined) return;
     await this.#round(this.#substitutes(deferrals, unanswered.next(), hasRounds), hasRounds);
@@ -74,7 +74,7 @@ export class RunQueue<Received> {
     plans: AsyncIterable<PartitionPlan>,
     hasRounds: boolean,
   ): AsyncGenerator<PartitionPlan> {
-    for await (const plan of this.#mayGoOn(plans)) {
+    for await (const plan of this.#whileAllowed(plans)) {
       const substituted = await this.#work.substituted(plan, hasRounds);
       if (substituted === undefined)
         await deferrals.add(plan, new Map(plan.tasks.map((task) => [task, failureOf(task)])));
@@ -96,15 +96,15 @@ export class RunQueue<Received> {
     signal.throwIfAborted();
   }
 
-  /** What is left of a round that is not gone on with has failed before, and keeps the reason. */
-  async *#mayGoOn(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+  /** Ends when the run may not begin anything new. The rest of the round failed before and keeps its first error. */
+  async *#whileAllowed(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
       if (this.#options.refusal() !== undefined) return;
       yield plan;
     }
   }
 
-  /** Unprepared: nothing of it is begun. */
+  /** Fails a partition that is not begun. */
   async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
     for (const task of plan.tasks) {
       if (task.action.kind === 'fetch') await this.#work.onFailed(plan, task, error);
@@ -122,12 +122,12 @@ export class RunQueue<Received> {
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
     for (const group of this.#groups(prepared)) {
       for (const task of group) {
-        // Nothing is awaited where there is room: with ten million tasks each turn counts.
+        // Awaiting only without room: with ten million tasks, each turn of the event loop counts.
         const bytes = this.#work.bytesOf(task);
-        if (!this.#hasRoom(bytes)) await this.#room(bytes);
+        if (!this.#hasRoom(bytes)) await this.#waitForRoom(bytes);
         this.#bytes += bytes;
       }
-      // After an abort the rest is refused unasked, so that everybody knows what is missing.
+      // After an abort the remaining tasks fail without a request, so that the report names them.
       downloads.push(this.#downloads.add(() => this.#arriveTogether(prepared, group)));
     }
     if (downloads.length === 0) return;
@@ -154,11 +154,11 @@ export class RunQueue<Received> {
     return [...groups.values()];
   }
 
-  /** Back-pressure: few tasks exist at once, few partitions wait to be written, and their bodies have room. */
-  async #room(bytes: number): Promise<void> {
+  /** Back-pressure: waits while too many tasks exist, too many partitions wait for a writer, or bodies take too much memory. */
+  async #waitForRoom(bytes: number): Promise<void> {
     await this.#downloads.onSizeLessThan(this.#downloads.concurrency);
     await this.#writers.onSizeLessThan(this.#writers.concurrency * 2);
-    // The partition that is being fed is not among them: it alone may be larger than the budget.
+    // One partition alone may be larger than the budget.
     while (this.#isFull(bytes)) await Promise.race(this.#partitions);
   }
 
@@ -218,7 +218,7 @@ export class RunQueue<Received> {
       else if ('isHeld' in end) held.add(task);
       else failures.set(task, end.error);
     }
-    // A file is not made anew from what happened to arrive before the run was stopped.
+    // A stopped run does not rebuild a file from only a part of its objects.
     const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
     if ((received.length > 0 || gone.size > 0) && !isCutShort) {
       const missing = new Map<string, CryptodlError | 'absent'>();
@@ -252,16 +252,16 @@ export class RunQueue<Received> {
   ): Promise<void> {
     const again = new Map<Task, CryptodlError>();
     const unanswered = new Map<Task, CryptodlError>();
-    const mayHelp = [...failures.values()].some((error) => error.rounds);
+    const othersMayCome = [...failures.values()].some((error) => error.rounds);
     for (const [task, error] of failures) {
       if (error.fatal) continue;
-      // A file that is made anew is not made of what only stands in for its objects.
+      // A rebuilt file contains no substitutes.
       if (task.substitute !== undefined && UNANSWERED_CODES.has(error.code) && plan.rebuild === undefined) {
         unanswered.set(task, error);
         continue;
       }
-      // What was refused because of another object may be written when that one is had.
-      if (mayDefer && (error.rounds || (mayHelp && error.code === 'partition-incomplete')))
+      // A task that failed because another object of its partition is missing may succeed once that object arrives.
+      if (mayDefer && (error.rounds || (othersMayCome && error.code === 'partition-incomplete')))
         again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
@@ -279,7 +279,7 @@ interface Arrival<Received> {
   readonly end: Download<Received> | { readonly error: CryptodlError };
 }
 
-/** What a substitute does not give has failed where it was asked for first, for the reason there. */
+/** A failed substitute: the outcome names the original object, with its first error and the error of the substitute. */
 function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
   const { series, action, object, standsFor = object } = task;
   const error = failureOf(task);
@@ -287,5 +287,5 @@ function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: 
   return { task: { series, object: standsFor, action }, error };
 }
 
-/** Of one task, or of all that go together. */
+/** The end of one task, or of a group of tasks that share one request. */
 type Arrived<Received> = Arrival<Received> | readonly Arrival<Received>[];

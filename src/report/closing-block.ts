@@ -1,4 +1,4 @@
-/** The last lines of a run: what came of everything, where it is, and what to type next. */
+/** The last lines of a run: counts, places of the data, and the next command. */
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
@@ -12,7 +12,7 @@ import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES } from './tally.js';
 import type { Tally } from './tally.js';
 
-/** Objects in flight, where the run ended with fewer than it may have. */
+/** The concurrency at the end of a run, when it is below the maximum. */
 interface Settled {
   readonly level: number;
   readonly most: number;
@@ -23,19 +23,19 @@ export interface Closing {
   readonly tally: Tally;
   readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled };
   readonly times: TimeFigures;
-  /** What held the run up. */
+  /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
-  /** Tasks that nobody got to, because the run was ended. */
+  /** Tasks that were not begun, because the run ended early. */
   readonly undone: number;
   readonly next: string | undefined;
-  /** What counts as trouble, besides failures. */
+  /** Further reasons for trouble, besides failures. */
   readonly trouble: {
-    /** --strict: holes and partial objects. */
+    /** `--strict`: holes and partial objects are trouble. */
     readonly strict: boolean;
-    /** --error-on-nothing: that nothing new was written. */
+    /** `--error-on-nothing`: a run that wrote nothing new is trouble. */
     readonly nothingNew: boolean;
   };
 }
@@ -54,7 +54,7 @@ export function closingBlock(closing: Closing): string[] {
   ];
 }
 
-/** What went wrong and what to do about it, and no more: for --quiet. */
+/** Only the failures and the next command: the lines for `--quiet`. */
 export function troubleBlock(closing: Closing): string[] {
   return [headline(closing), ...troubles(closing.tally, closing.trouble), ...places(closing)];
 }
@@ -63,7 +63,7 @@ function headline({ tally, undone, times }: Closing): string {
   return `${countsText(tally.outcomes, undone)} in ${durationText(times.elapsedMs)}`;
 }
 
-/** How many objects ended in which way, and how many were not done. */
+/** Counts of objects by outcome, and of objects that were not begun. */
 function countsText(outcomes: Tally['outcomes'], undone: number): string {
   const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
     (kind) => `${numberText(outcomes[kind])} ${kind}`,
@@ -175,7 +175,7 @@ function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[]
   ];
 }
 
-/** Of the reasons those that made it one. */
+/** The reasons for trouble in this run. */
 function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): string[] {
   return [
     ...(nothingNew ? [NOTHING_NEW] : []),
@@ -186,7 +186,7 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
   ];
 }
 
-/** For --quiet as well, however the run ends: rows have vanished upstream. */
+/** Warns of rows that vanished upstream; also with `--quiet`, and however the run ends. */
 function shorterLines(tally: Tally): string[] {
   const title =
     'revised upstream without some of the held rows, which stay (--revisions take takes it all the same)';
@@ -219,10 +219,10 @@ function failedLines(tally: Tally): string[] {
 }
 
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
-/** Their keys say nothing: the report has them all. */
+/** Codes without examples: their keys tell nothing, and the report has all of them. */
 const TIME_OVER = 'failed, time-over: --max-duration was over before they were done (retrying may help)';
 
-/** Routine absences say their number; what a person should look at is shown by example. */
+/** Routine absences are counted. Absences that need a look are shown with examples. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
 
 function named(tally: Tally, title: string, key: string, count: number): string[] {
@@ -235,15 +235,13 @@ function listed(title: string, shown: readonly string[], count: number): string[
   return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
 }
 
-// The last lines of a run of several jobs: how each ended, and what to type next.
-
 export interface EndedJob {
   readonly name: string;
-  /** Undefined for a job whose turn did not come. */
+  /** Undefined for a job that was not started. */
   readonly exitCode: number | undefined;
-  /** Undefined for one that began nothing. */
+  /** Undefined for a job that began no object. */
   readonly outcomes: Tally['outcomes'] | undefined;
-  /** Objects that were not done, because the job was ended. */
+  /** Objects that were not begun, because the job ended early. */
   readonly undone: number;
 }
 
@@ -251,7 +249,7 @@ export interface JobsClosing {
   readonly jobs: readonly EndedJob[];
   readonly elapsedMs: number;
   readonly reportPath: string | undefined;
-  /** Of all jobs. */
+  /** The report of all jobs. */
   readonly failed: Failed;
 }
 
@@ -277,7 +275,7 @@ function endOf({ exitCode, outcomes, undone }: EndedJob): string {
   return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
 }
 
-/** Of all jobs together. */
+/** Counts of all jobs together. */
 export function sumOfOutcomes(jobs: readonly EndedJob[]): Record<keyof Tally['outcomes'], number> {
   const sum = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
   for (const { outcomes } of jobs) for (const kind of OUTCOME_KINDS) sum[kind] += outcomes?.[kind] ?? 0;

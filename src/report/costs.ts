@@ -1,29 +1,29 @@
-/** What waits and failed attempts cost a run in wall time (mechanisms Z15, Z18). */
+/** The wall time that waits and failed attempts cost a run. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
 
-/** Whole milliseconds. All of them together are at most the time in which there was any request. */
+/** Whole milliseconds. Their sum is at most the time with any request in flight. */
 export interface CostFigures {
   readonly waits: Readonly<Partial<Record<Wait, number>>>;
-  /** Attempts on the wire that failed. */
+  /** Time of failed attempts. */
   readonly failures: Readonly<Partial<Record<ErrorCode, number>>>;
 }
 
-/** No failures of the wire: the run was ended, or the host asked to wait. */
+/** Codes that are no failures of the connection: the run ended, or the host asked for a pause. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
 /**
- * The sum of waits that are side by side is no wall time. Here the requests that are on the wire or wait divide each moment
- * among them: of thirty requests of which 29 wait for a permit, a second of waiting costs 29/30 s; a request that waits
- * alone costs the whole second.
+ * Waits overlap, so their sum is not wall time. Each moment is divided equally among the requests that are in flight or
+ * wait: if 29 of 30 requests wait for a permit, a second of waiting costs 29/30 s. A request that waits alone costs the
+ * whole second.
  */
 export class Costs {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** Requests that are on the wire or wait. */
+  /** Requests in flight or waiting. */
   #requests = 0;
-  /** The share of one request that has been there all the time. */
+  /** The share, in milliseconds, of a request that was present from the beginning. */
   #shareMs = 0;
   #at: number;
   readonly #waiting: Partial<Record<Wait, number>> = {};
@@ -35,7 +35,7 @@ export class Costs {
     this.#at = clock.monotonic();
   }
 
-  /** Requests that wait for it now. */
+  /** Requests that are waiting now. */
   waiting(what: Wait): number {
     return this.#waiting[what] ?? 0;
   }
@@ -44,10 +44,10 @@ export class Costs {
     return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
   }
 
-  /** Outermost: the layers below tell of their waits. */
+  /** The outermost layer. Layers below report their waits through `onWait`. */
   readonly layer: Layer = (next) => (request, context) => next(request, { ...context, onWait: this.#onWait });
 
-  /** Around one attempt on the wire. */
+  /** The layer around one attempt. */
   readonly wire =
     (next: Fetch): Fetch =>
     async (request, context) => {
@@ -73,7 +73,7 @@ export class Costs {
     };
   };
 
-  /** The returned function ends it and returns its share. */
+  /** Begins a share. The returned function ends it and returns its milliseconds. */
   #begin(): () => number {
     const from = this.#advance();
     this.#requests += 1;
@@ -92,7 +92,7 @@ export class Costs {
   }
 }
 
-/** Without what cost nothing. */
+/** Only the costs above zero. */
 function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Partial<Record<Key, number>> {
   const entries = (Object.entries(costs) as [Key, number][]).map(
     ([key, ms]) => [key, Math.round(ms)] as const,

@@ -1,4 +1,4 @@
-/** Where the time of a run went that need not have gone there, and the flag to change (mechanisms Z16, Z18, K14). */
+/** The avoidable part of the time of a run, and the flag that changes it. */
 import type { ErrorCode } from '../model/errors.js';
 import type { Wait } from '../http/fetch.js';
 import { countText, durationText, numberText } from '../model/units.js';
@@ -6,7 +6,7 @@ import type { CostFigures } from './costs.js';
 import type { WireFigures } from './figures.js';
 import type { LoopDelay } from './loop-delay.js';
 
-/** The figures that tell of it. */
+/** The figures of a run that the diagnosis uses. */
 export interface Symptoms extends Pick<
   WireFigures,
   'retries' | 'firstByteMs' | 'attemptMs' | 'firstAttempts'
@@ -22,7 +22,7 @@ export interface Symptoms extends Pick<
   readonly loopDelayMs: LoopDelay['figures'];
 }
 
-/** The flags that may be in the way. Times are milliseconds. */
+/** Flags that may slow a run down. Times are milliseconds. */
 interface Knobs {
   readonly concurrency: { readonly kind: 'fixed' | 'auto' };
   readonly 'connect-timeout': number;
@@ -43,13 +43,13 @@ export interface Diagnosed {
   readonly elapsedMs: number;
 }
 
-/** Costs are told from this part of a run on, and from a second on: shorter ones trouble no user. */
+/** A cost gets a line if it is at least this share of the run, and at least one second. */
 const TOLD_SHARE = 0.1;
 const TOLD_MS = 1000;
-/** From this part of a run on a flag is named. */
+/** A cost of at least this share of the run names a flag. */
 const BOTTLENECK_SHARE = 0.25;
 
-/** Costs in numbers, and the largest of them with its flag. A run that nothing held up has no line. */
+/** Lines with the costs, and one line with the flag against the largest cost. Empty when nothing slowed the run down. */
 export function diagnosisLines(run: Diagnosed): string[] {
   return [...limiterLines(run), ...retryLines(run), ...nameLines(run), ...bottleneckLines(run)];
 }
@@ -140,7 +140,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
 
 const MORE_SOCKETS = 'a higher one lets more requests go at once';
 
-/** The limit of the bucket for which requests waited longest. */
+/** The limit of the bucket with the longest waits. */
 function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
   const [longest] = Object.entries(network.limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
@@ -173,8 +173,8 @@ const TIMEOUTS = [
 ] as const satisfies ErrorCode[];
 
 /**
- * Retries that help show that single requests hang: they are given up sooner. Answers that take as long as the timeout, or
- * retries that do not help, show that the host is slow.
+ * If retries succeed, single requests hang, and a shorter timeout helps. If answers take as long as the timeout, or
+ * retries fail, the host is slow, and a longer timeout helps.
  */
 function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
   const { retries, firstByteMs, attemptMs, costMs } = network;
@@ -193,10 +193,10 @@ function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
   });
 }
 
-/** The event loop is busy most of the time, and its work comes late. */
+/** Whether the event loop is busy most of the time and late. */
 const LATE_MS = 50;
 const BUSY_SHARE = 0.75;
-/** The start of a process is work for the CPU. */
+/** Shorter runs do not count: the start of a process keeps the CPU busy. */
 const LONG_RUN_MS = 10_000;
 
 function cpuBottlenecks({ network, elapsedMs }: Diagnosed): Bottleneck[] {
@@ -219,11 +219,11 @@ function partText({ elapsedMs }: Diagnosed, ms: number): string {
   return `${durationText(ms)} of ${durationText(elapsedMs)}`;
 }
 
-/** Below so many, and below this share, failures are no sign: usually one of a thousand first attempts fails. */
+/** Fewer failed first attempts, or a smaller share, are usual: about one of a thousand fails. */
 const FAILURES_TO_TELL = 10;
 const FIRST_SHARE = 0.01;
 
-/** A failure rate that successful retries hide. */
+/** A high failure rate of first attempts that successful retries hide. */
 export function firstAttemptWarning({ firstAttempts }: Pick<Symptoms, 'firstAttempts'>): string | undefined {
   const { requests, failed } = firstAttempts;
   if (failed < FAILURES_TO_TELL || failed < requests * FIRST_SHARE) return undefined;

@@ -1,4 +1,4 @@
-/** What failed, as JSON Lines, written as it happens; the input of `cryptodl retry`. */
+/** The failure report: one JSON line per failure, written at once. It is the input of `cryptodl retry`. */
 import { periodText } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import { jsonText } from '../text/printable.js';
@@ -7,38 +7,38 @@ import type { JobHeader, ReportHeader, WrittenEntry } from './read-failure-repor
 import { createReportFile } from './report-file.js';
 import type { ReportFileOptions } from './report-file.js';
 
-/** Holes found before the first failure wait in memory, up to this many. */
+/** So many holes wait in memory for the first failure. */
 const PENDING_HOLES = 1000;
 
 export interface FailureReport {
   add(plan: PartitionPlan, task: Pick<Task, 'object'>, error: CryptodlError, at: string): Promise<void>;
   addHole(plan: PartitionPlan, task: Task, at: string): void;
-  /** Path of the report, when there is one. A run that did not reach its end leaves the report it would replace. */
+  /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
 
-/** What a run says of itself. */
+/** The run, as the header of its report describes it. */
 export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
   readonly verb: 'vision' | 'metrics' | 'retry' | 'repair';
 };
 
-/** The file is made with the first failure; holes are named in it, but do not make one. */
+/** The first failure creates the file. Holes are written to it, but do not create it. */
 export function createFailureReport(options: ReportFileOptions): FailureReport {
   const file = createReportFile(options);
   return { ...failuresInto((lines) => file.append(lines)), close: (isComplete) => file.close(isComplete) };
 }
 
-/** From what a report of its own would begin with to a run's part of another one. */
+/** Turns the header of a job into the part of a common report. */
 export type ShareReport = (header: RunHeader) => FailureReport;
 
-/** One report of several jobs: a line for each job that has failures, which name it. */
+/** One report of several jobs: a line for each job with failures. The failures name their job. */
 export interface JobsReport {
   ofJob(job: Pick<JobHeader, 'job' | 'verb'>): ShareReport;
-  /** Path of the report, when there is one. */
+  /** Path of the report, if there is one. */
   close(): Promise<string | undefined>;
 }
 
-/** `isWhole`: whether every job came to its end; asked when the report is closed. */
+/** `isWhole`: whether every job reached its end; called when the report is closed. */
 export function createJobsReport(options: ReportFileOptions, isWhole: () => boolean): JobsReport {
   const file = createReportFile(options);
   return {
@@ -52,7 +52,7 @@ export function createJobsReport(options: ReportFileOptions, isWhole: () => bool
       };
       return {
         ...failuresInto(append, job.job),
-        // Told once, by whoever runs them all.
+        // The caller prints the path once for all jobs.
         close: () => Promise.resolve(undefined),
       };
     },

@@ -1,4 +1,4 @@
-/** What a run does on the wire, in numbers: counted once, read by summary, closing block and events (mechanisms Z5, Z15, A9). */
+/** The network figures of a run, for summary, closing block and events. */
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { CryptodlError } from '../model/errors.js';
@@ -12,28 +12,28 @@ interface Percentiles {
 }
 
 export interface WireFigures {
-  /** Attempts that were sent, sidecars and listing pages among them. */
+  /** Attempts that were sent, including sidecars and listing pages. */
   readonly requests: number;
   readonly inFlight: number;
   readonly mostInFlight: number;
   readonly retries: Percentiles & {
-    /** Extra tries; the percentiles are of extra tries per request. */
+    /** Retries. The percentiles are of retries per request. */
     readonly total: number;
-    /** Requests that needed any, and those of them that came to a good end. */
+    /** Requests with retries, and those of them that succeeded. */
     readonly requests: number;
     readonly succeeded: number;
   };
-  /** Requests whose first attempt had a result, and those of which it failed, also where a retry helped. */
+  /** Requests with a result of their first attempt, and those whose first attempt failed, also if a retry succeeded. */
   readonly firstAttempts: { readonly requests: number; readonly failed: number };
-  /** From sending to the first byte of the answer. */
+  /** From the request to the first byte of the answer, in milliseconds. */
   readonly firstByteMs: Percentiles;
-  /** From sending to the end of an answered attempt. */
+  /** From the request to the end of an answered attempt, in milliseconds. */
   readonly attemptMs: Percentiles;
   /** Failed attempts by code. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
 }
 
-/** An hour; longer ones count as that. */
+/** One hour. Longer times count as one hour. */
 const LONGEST_MS = 3_600_000;
 
 export class Figures {
@@ -68,7 +68,7 @@ export class Figures {
     if (usesAttempt) this.#retries += 1;
   }
 
-  /** `error`: why it failed. */
+  /** `error`: the error of a failed request. */
   onRequestEnd(retries: number, error?: unknown): void {
     record(this.#perRequest, retries + 1);
     const isOk = error === undefined;
@@ -102,12 +102,12 @@ export class Figures {
   }
 }
 
-/** Histograms hold whole numbers from 1 on. */
+/** Histograms need whole numbers of at least 1. */
 function record(histogram: RecordableHistogram, value: number): void {
   histogram.record(Math.min(LONGEST_MS, Math.max(1, Math.round(value))));
 }
 
-/** All 0 while there is nothing. */
+/** All 0 without values. */
 function percentiles(histogram: RecordableHistogram): Percentiles {
   if (histogram.count === 0) return { p50: 0, p95: 0, p99: 0 };
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };

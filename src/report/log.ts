@@ -1,4 +1,4 @@
-/** Owner of pino: the structured log, when somebody asked for one. */
+/** The structured log of a run (pino), for `--log-file` and `--log-level`. */
 import { appendFileSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
@@ -24,7 +24,7 @@ interface Output {
   close(): void;
 }
 
-/** To a file, appended; without a file nothing is logged unless `toStderr`. */
+/** Appends to a file. Without a file, logs nothing unless `toStderr`. */
 export function openLog({ file, level, toStderr, warn }: LogOptions): Log {
   if (file === undefined && !toStderr) return { logger: pino({ level: 'silent' }), close: () => undefined };
   const output = file === undefined ? standardError() : fileOutput(file, warn);
@@ -53,7 +53,7 @@ function standardError(): Output {
   };
 }
 
-/** A log that cannot be written to its end costs a warning, not the run. */
+/** A log that cannot be completed causes a warning. The run goes on. */
 function fileOutput(path: string, warn: LogOptions['warn']): Output {
   makeFolderSync(dirname(path));
   const file = openFile(path);
@@ -74,7 +74,7 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
   };
 }
 
-/** Throws a usage error. Without a reader an ordinary open of a pipe would wait for ever. */
+/** Throws a usage error for an unusable path. The open does not block: without a reader, an ordinary open of a pipe waits for ever. */
 function openFile(path: string): number {
   const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
   let first: number | undefined;

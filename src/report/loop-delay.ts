@@ -1,9 +1,9 @@
-/** How late this process comes to its own work: what it adds to every time that it measures (mechanism K1). */
+/** The delay of the event loop, which is part of every time that this process measures. */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
-/** How often it looks; its own interval is not a delay. */
+/** Milliseconds between two samples. This interval is not counted as delay. */
 const RESOLUTION_MS = 20;
-/** Later than this, a late first byte may be our own doing. */
+/** With a longer delay, this process may be the reason for a late first byte. */
 const LATE_MS = 20;
 const NANOSECONDS = 1e6;
 
@@ -25,7 +25,7 @@ export class LoopDelay {
     this.#recent.disable();
   }
 
-  /** By what was measured since the last hundred questions or so. */
+  /** Whether the delay was long in the last hundred calls or so. */
   isLate(): boolean {
     this.#questions += 1;
     if (this.#questions % 100 === 0 && this.#recent.count > 0) {
@@ -35,7 +35,7 @@ export class LoopDelay {
     return this.#wasLate;
   }
 
-  /** Milliseconds: half of all delays are at most `p50`, and so on. `busyShare`: of the time, in which it did not wait for events. */
+  /** Percentiles in milliseconds. `busyShare`: share of the time in which the event loop did not wait for events. */
   get figures(): { p50: number; p99: number; most: number; busyShare: number } {
     const { max } = this.#whole;
     return {

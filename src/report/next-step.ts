@@ -1,11 +1,11 @@
-/** What to type after a run in which something failed. */
+/** The command to type after a run with failures. */
 import type { ErrorCode } from '../model/errors.js';
 import { shellWord } from '../text/printable.js';
 import type { Tally } from './tally.js';
 
 export type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
 
-/** `reportPath`: as it is typed. */
+/** `reportPath`: as the user types it. */
 export function nextStep(
   { failedBy, failedPermanent, failedRetryable, waitedTooLong }: Failed,
   reportPath: string,
@@ -17,7 +17,7 @@ export function nextStep(
   return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
 }
 
-/** Of several runs together. */
+/** The sum of several runs. */
 export function sumOfFailed(runs: readonly Failed[]): Failed {
   const failedBy: Partial<Record<ErrorCode, number>> = {};
   const sum = { failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };
@@ -31,5 +31,5 @@ export function sumOfFailed(runs: readonly Failed[]): Failed {
 }
 
 const STALE: ErrorCode = 'sidecar-stale';
-/** No other try of the same bytes succeeds. */
+/** For failures that a retry cannot change. */
 const AGAIN = 'run the same command again later: a retry now fails the same way';

@@ -1,4 +1,4 @@
-/** The first lines of a run: what is going to be done. */
+/** The first lines of a run: the plan in numbers. */
 import type { Announcement } from '../model/observer.js';
 import { bytesText, countText, numberText } from '../model/units.js';
 
@@ -35,7 +35,7 @@ export function planBlock({
   ];
 }
 
-/** Of several datasets a line each. */
+/** One line per dataset, if there are several. */
 function fetchLines({ fetchBy }: Announcement['totals']): string[] {
   const parts = Object.entries(fetchBy).filter(([, { objects }]) => objects > 0);
   if (parts.length < 2) return [];

@@ -1,4 +1,4 @@
-/** Owner of cli-progress: one redrawn line on a terminal, an occasional plain line elsewhere. */
+/** The progress of a run (cli-progress): one redrawn line on a terminal, an occasional plain line elsewhere. */
 import { SingleBar } from 'cli-progress';
 import type { Clock, Timer } from '../model/clock.js';
 import { bytesText, durationText } from '../model/units.js';
@@ -14,7 +14,7 @@ export interface ProgressState {
 }
 
 export interface Progress {
-  /** Erases the line, so that a message can be printed; it is redrawn by itself. */
+  /** Erases the line for a message. The next update draws it again. */
   clear(): void;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export interface Progress {
 export interface ProgressOptions {
   readonly mode: 'bar' | 'plain' | 'none';
   readonly stream: NodeJS.WritableStream;
-  /** Before each plain line; empty where nothing else prints. */
+  /** Prefix of each plain line; empty for a single run. */
   readonly label: string;
   readonly clock: Clock;
   readonly state: () => ProgressState;
@@ -60,7 +60,7 @@ function startBar(options: ProgressOptions, text: () => string): Progress {
     },
     stop: () => {
       timer.cancel();
-      // The bar goes back to where it began; lines that were printed meanwhile stay.
+      // The bar returns to its first line. Lines that were printed in between stay.
       options.stream.write(SAVE_CURSOR);
       bar.stop();
     },

@@ -1,4 +1,4 @@
-/** A failure report that comes back in. */
+/** Reads a failure report for `cryptodl retry`. */
 import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
@@ -14,7 +14,7 @@ const SettingsSchema = v.strictObject({
 
 const OptionsSchema = v.record(v.string(), v.array(v.string()));
 
-/** The first line of every report. */
+/** The first line of each report. */
 const HeaderSchema = v.object({
   v: v.literal(1),
   kind: v.literal('header'),
@@ -24,7 +24,7 @@ const HeaderSchema = v.object({
   options: OptionsSchema,
 });
 
-/** Of a run of several jobs: what its failures, which name it, have been run with. */
+/** A line of a report of several jobs: the options of one job. The failures name their job. */
 const JobSchema = v.object({
   v: v.literal(1),
   kind: v.literal('job'),
@@ -55,27 +55,27 @@ const EntrySchema = v.object({
 export type ReportHeader = v.InferOutput<typeof HeaderSchema>;
 export type JobHeader = v.InferOutput<typeof JobSchema>;
 export type WrittenEntry = v.InferOutput<typeof EntrySchema>;
-/** With the number of its line, from 1. */
+/** A failure with the number of its line, from 1. */
 export type ReportEntry = WrittenEntry & { readonly line: number };
 
 export interface ReadReport {
-  /** What was read, behind a symbolic link; undefined for what came through a pipe. */
+  /** Path of the file, with symbolic links resolved; undefined for a pipe. */
   readonly file: string | undefined;
   readonly header: ReportHeader;
   /** Empty for the report of a single run. */
   readonly jobs: readonly JobHeader[];
   readonly entries: readonly ReportEntry[];
-  /** The last line, when it was not written to its end: what failed there is not known. */
+  /** The last line, if it is cut: its failure is not known. */
   readonly cut: CutLine | undefined;
 }
 
 export interface CutLine {
-  /** From 1. */
+  /** Counts from 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** Reads a report. Usage errors for files that are none, with the line. */
+/** Reads a report. Throws a usage error with the line for a file that is no report. */
 export async function readFailureReport(path: string): Promise<ReadReport> {
   const { lines, cut } = await linesOf(path);
   const [first, ...others] = lines;
@@ -113,10 +113,10 @@ export function isLineBelow(line: string): boolean {
   return v.is(EntrySchema, content) || v.is(JobSchema, content) || line.trim() === '';
 }
 
-/** How all lines of a report begin. */
+/** The first bytes of each line of a report. */
 const LINE_START = '{"v":1,';
 
-/** Whether a text may be a line that was not written to its end. */
+/** Whether a text may be the beginning of a line of a report. */
 export function isCutLine(line: string): boolean {
   return line.startsWith(LINE_START) || LINE_START.startsWith(line);
 }
@@ -152,7 +152,7 @@ async function linesOf(path: string): Promise<Lines> {
   return { lines, cut: cut?.text.trim() === '' ? undefined : cut };
 }
 
-/** Undefined for what is not JSON. */
+/** Undefined for a text that is not JSON. */
 function contentOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -161,7 +161,7 @@ function contentOf(text: string): unknown {
   }
 }
 
-/** A failure whose job is not told has no options to be run with. */
+/** A failure must name a job of the report, because its options stand there. */
 function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonly ReportEntry[]): void {
   const names = new Set(jobs.map(({ job }) => job));
   const isStray = ({ job }: ReportEntry): boolean => (job === undefined ? names.size > 0 : !names.has(job));

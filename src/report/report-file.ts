@@ -1,4 +1,4 @@
-/** The file of a failure report: begun with its first line, under its own name when all is written. */
+/** The file of a failure report: created with its first line, renamed to its final name when it is complete. */
 import { constants, createReadStream } from 'node:fs';
 import { access, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -14,20 +14,20 @@ export interface ReportFileOptions {
   readonly path: string;
   readonly header: Omit<ReportHeader, 'v' | 'kind'>;
   /**
-   * `new`: beside earlier reports, under a name that none of them has. `overwrite`: the file that was asked for.
-   * `replace`: takes the place of an earlier report when the run ends, even empty: what succeeded leaves it.
+   * `new`: a new name beside earlier reports. `overwrite`: the file that the user named.
+   * `replace`: replaces an earlier report when the run ends, also when no failure is left.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
-  /** Where a copy of a report to a pipe is kept until its reader has taken all of it. */
+  /** Folder for the copy of a report to a pipe, which is kept until the reader has taken everything. */
   readonly copyPath?: string;
-  /** The cut last line of the earlier report: it is kept as the last one, until it is removed by hand. */
+  /** The cut last line of the earlier report. It stays the last line until a user removes it. */
   readonly cutLine?: string;
 }
 
 export interface ReportFile {
-  /** Text of whole lines; the header goes before the first. */
+  /** Appends whole lines. The header precedes the first one. */
   append(lines: string): Promise<void>;
-  /** Path of the report, when there is one. A run that did not reach its end leaves the report it would replace. */
+  /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
 
@@ -47,7 +47,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     await write(opened.handle, `${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
     return opened.handle;
   };
-  /** A pipe without a reader is not written to again; the copy goes on. */
+  /** After the reader of a pipe has gone, only the copy is written. */
   const write = async (handle: FileHandle, text: string): Promise<void> => {
     await copy?.handle.appendFile(text);
     if (isLeft) return;
@@ -67,7 +67,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
     },
     close: async (isComplete) => {
       if (file === undefined && replaces) file = start();
-      // A run without failures leaves no failures of an earlier one under the name that it was given.
+      // A run without failures removes the report of an earlier run from the path that the user named.
       if (file === undefined && options.mode === 'overwrite' && isComplete) await removeReport(path);
       if (file === undefined) return undefined;
       const opened = await file;
@@ -85,7 +85,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
   };
 }
 
-/** Where a report is written before it takes the place of an earlier one. */
+/** The temporary path of a report. */
 export function partialPath(path: string): string {
   return `${path}.partial`;
 }
@@ -97,16 +97,16 @@ async function removeReport(path: string): Promise<void> {
 interface Opened {
   readonly path: string;
   readonly handle: FileHandle;
-  /** A pipe or a device. */
+  /** The path is a pipe or a device. */
   readonly isStream: boolean;
   readonly isPipe: boolean;
 }
 
-/** What lies there is looked at again: hours may have passed since the run began. */
+/** Checks the path again, because hours may have passed since the run began. */
 async function openPlace(path: string): Promise<Opened> {
   const place = await reportPlace(path);
   const { O_WRONLY, O_NONBLOCK } = constants;
-  // Without a reader an ordinary open of a pipe would wait for ever.
+  // Without a reader, an ordinary open of a pipe waits for ever.
   const first = place === 'pipe' ? await openPipe(path, O_WRONLY | O_NONBLOCK) : undefined;
   try {
     const isStream = place === 'pipe' || place === 'device';
@@ -136,7 +136,7 @@ async function openCopy(path: string): Promise<Opened> {
   return openNew(path);
 }
 
-/** Beside what an earlier run of the same second has left. */
+/** A free name beside a report of the same second. */
 async function openNew(path: string): Promise<Opened> {
   for (let copy = 1; ; copy += 1) {
     const candidate = copyName(path, copy);
@@ -148,15 +148,13 @@ async function openNew(path: string): Promise<Opened> {
   }
 }
 
-// What lies where a failure report is to be written: only a report is ever replaced or removed.
-
 /**
- * `free`: nothing. `empty`: a file without content, which is not ours but loses nothing. `report`: an earlier one.
- * `pipe` and `device`: written to, never replaced or removed.
+ * The content of the path of a report. `free`: no file. `empty`: a file without content. `report`: an earlier report.
+ * `pipe` and `device`: are written to, never replaced or removed. Only a report is ever replaced or removed.
  */
 type ReportPlace = 'free' | 'empty' | 'report' | 'pipe' | 'device';
 
-/** Throws a usage error for anything that is not to be written over. */
+/** Throws a usage error for a file that is not a report. */
 async function reportPlace(path: string): Promise<ReportPlace> {
   const link = await statsOf(path, lstat);
   if (link === undefined) return 'free';
@@ -164,7 +162,7 @@ async function reportPlace(path: string): Promise<ReportPlace> {
   const target = link.isSymbolicLink() ? await statsOf(path, stat) : link;
   if (target?.isFIFO() === true) return 'pipe';
   if (target?.isCharacterDevice() === true) return 'device';
-  // /dev/stderr of a service: in /dev no file can be made beside it.
+  // /dev/stderr of a service: no file can be created beside it in /dev.
   if (link.isSymbolicLink() && target?.isSocket() === true)
     throw await refusal(path, 'is a socket', 'failures.jsonl');
   if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
@@ -175,7 +173,7 @@ async function reportPlace(path: string): Promise<ReportPlace> {
   throw await refusal(path, 'is not a failure report, and is not replaced');
 }
 
-/** Throws a usage error when the folder of reports is there and is none. */
+/** Throws a usage error when the path of the folder of reports is not a folder. */
 export async function refuseBadFolder(folder: string): Promise<void> {
   const facts = await statsOf(folder, stat);
   if (facts === undefined || facts.isDirectory()) return;
@@ -185,13 +183,13 @@ export async function refuseBadFolder(folder: string): Promise<void> {
   );
 }
 
-/** Found out before the first byte, not with the first failure. Throws a usage error. */
+/** Checks at the start of a run that the report can be written. Throws a usage error. */
 export async function refuseBadPlace(path: string): Promise<void> {
   const place = await reportPlace(path);
   try {
     await makeFolder(dirname(path));
     await access(place === 'free' ? dirname(path) : path, constants.W_OK);
-    // A service has no /dev/tty, which is told only when it is opened.
+    // A service has no /dev/tty. Only opening it shows this.
     if (place === 'device') await (await open(path, constants.O_WRONLY | constants.O_NOCTTY)).close();
   } catch (error) {
     throw usage(
@@ -231,10 +229,10 @@ function copyName(path: string, copy: number): string {
   return copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
 }
 
-/** Longer than a header with all symbols that a command line can hold. */
+/** Longer than a header with as many symbols as a command line can hold. */
 const MOST_LINE_CHARACTERS = 4 << 20;
 
-/** Line by line to the end: lines below those of a report are lost with it. */
+/** Checks each line: foreign lines below a report must not be lost. */
 async function isReport(path: string): Promise<boolean> {
   let isFirst = true;
   let rest = '';

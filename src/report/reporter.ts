@@ -1,4 +1,4 @@
-/** Tells of a run as it goes: people on stderr, programs on stdout, the log. */
+/** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { RetryEvent } from '../model/errors.js';
@@ -21,22 +21,22 @@ export interface ReporterOptions {
   readonly quiet: boolean;
   readonly progress: 'bar' | 'plain' | 'none';
   readonly log: Log;
-  /** Which one of several runs this is: named before its first line, and in every event. */
+  /** The name of the job, if there are several. It precedes the first line and stands in each event. */
   readonly job?: string;
-  /** Other jobs print meanwhile: each line begins with the name of its job. */
+  /** Other jobs print at the same time: each line begins with the name of the job. */
   readonly isBeside?: boolean;
 }
 
-/** Waits shorter than this are not worth a line. */
+/** Shorter waits have no line. */
 const LONG_WAIT_MS = 5000;
-/** Kept back with --quiet; the log has them all. */
+/** With `--quiet`, so many warnings are kept for a run with failures. The log has all warnings. */
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
   readonly #options: ReporterOptions;
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
-  /** Kept back by --quiet. */
+  /** Not printed with `--quiet`. */
   readonly #warnings: string[] = [];
   #untold = 0;
   #saidWaitAt = Number.NEGATIVE_INFINITY;
@@ -46,12 +46,12 @@ export class Reporter implements Observer {
     this.#options = options;
   }
 
-  /** Plain lines for people; kept back by --quiet. */
+  /** Lines for people; not printed with `--quiet`. */
   say(lines: readonly string[]): void {
     if (!this.#options.quiet) this.#print(lines);
   }
 
-  /** Lines that also --quiet shows, after the warnings that it kept back. */
+  /** Lines that are printed also with `--quiet`, after the kept warnings. */
   alarm(lines: readonly string[]): void {
     const more = this.#untold === 0 ? [] : [`… and ${this.#untold} more warnings`];
     this.#print([...this.#warnings.splice(0), ...more, ...lines]);
@@ -64,7 +64,7 @@ export class Reporter implements Observer {
     this.#options.log.logger.info(message);
   }
 
-  /** With --quiet only told of a run that does not end well. */
+  /** With `--quiet`, printed only when the run has failures. */
   warn(message: string): void {
     const line = `warning: ${message}`;
     if (!this.#options.quiet) this.#print([line]);
@@ -113,7 +113,7 @@ export class Reporter implements Observer {
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
-  /** Who has used the old rows must know. */
+  /** A changed object: users of the old rows must know. */
   #tellChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
     if (changed === undefined) return;
     const { market, dataset, interval, symbol, period, key, bytes } = outcome;
@@ -150,7 +150,7 @@ export class Reporter implements Observer {
     logger.trace({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
   }
 
-  /** The last lines of a run; `error` is what ended it early. */
+  /** Prints the last lines of a run. `error`: the error that ended it early. */
   end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
     this.#progress?.stop();
     this.#progress = undefined;
@@ -166,7 +166,7 @@ export class Reporter implements Observer {
     this.#options.log.close();
   }
 
-  /** Before each line, where other jobs print meanwhile. */
+  /** Prefix of each line while other jobs print. */
   get #label(): string {
     const { job, isBeside } = this.#options;
     return job === undefined || isBeside !== true ? '' : `[${job}] `;
@@ -177,7 +177,7 @@ export class Reporter implements Observer {
     const { job, isBeside, stderr } = this.#options;
     const title = job === undefined || isBeside === true || this.#isTitled ? [] : [`[${job}]`];
     this.#isTitled = true;
-    // A tab separates cells only in tables for programs; here it is of a name.
+    // Here a tab is part of a name. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
     printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
   }

@@ -1,12 +1,12 @@
-/** Where the time of a run goes: the phases of the run on the wall clock, and the time of its objects by stage. */
+/** The time of a run by phase, in wall time, and the time of its objects by stage. */
 import type { Clock } from '../model/clock.js';
 import type { AttemptEnd, FetchRequest, Layer } from '../http/fetch.js';
 import { durationText } from '../model/units.js';
 
 /**
- * `wait`: a request for an object that is not on the wire: permits, sockets, retries, an open breaker, a late sidecar ·
- * `transfer`: its attempts on the wire · `check`: zips are unpacked, files are read back · `convert`: rows become a file ·
- * `commit`: files and manifest lines are published.
+ * `wait`: a requested object is not in flight: permits, sockets, retries, an open breaker, a late sidecar ·
+ * `transfer`: its attempts in flight · `check`: unpacking of zips, reading back of files · `convert`: rows become a file ·
+ * `commit`: publishing of files and manifest lines.
  */
 const STAGES = ['wait', 'transfer', 'check', 'convert', 'commit'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -15,12 +15,12 @@ export type Stage = (typeof STAGES)[number];
 export interface TimeFigures {
   /** Since the command began. */
   readonly elapsedMs: number;
-  /** From the beginning to the first object: start-up, listing, plan, opening the lake. */
+  /** From the beginning to the first object: start-up, listing, plan, opening of the lake. */
   readonly planMs: number;
-  /** The run as a whole waited: for --jitter, --wait-for-publication, --wait-lock, and between rounds. */
+  /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
   readonly pausedMs: number;
   readonly workMs: number;
-  /** Sums over objects and files that are side by side: no wall time, only their shares mean something. */
+  /** Sums over concurrent objects and files. They are no wall time; only their shares have a meaning. */
   readonly stagesMs: Readonly<Record<Stage, number>>;
 }
 
@@ -31,18 +31,18 @@ export class StageTimes {
   readonly #pausedMs = { plan: 0, work: 0 };
   readonly #stagesMs = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
 
-  /** `startedAt`: when the command began, on the monotonic clock. */
+  /** `startedAt`: the beginning of the command, on the monotonic clock. */
   constructor(clock: Clock, startedAt = clock.monotonic()) {
     this.#clock = clock;
     this.#startedAt = startedAt;
   }
 
-  /** The plan is made: from here on objects are asked for. */
+  /** The plan is complete, and the first objects are requested. */
   beginWork(): void {
     this.#workAt = this.#clock.monotonic();
   }
 
-  /** The whole run waits meanwhile. */
+  /** Measures a wait of the whole run. */
   async pause<T>(act: () => Promise<T>): Promise<T> {
     const phase = this.#workAt === undefined ? 'plan' : 'work';
     return this.#measured(act, (ms) => {
@@ -55,7 +55,7 @@ export class StageTimes {
       this.#stagesMs[stage] += ms;
     });
 
-  /** Outermost: from asking for an object to having it. What is on the wire of that is told by `onAttempt`. */
+  /** The outermost layer: measures from the request of an object to its arrival. `onAttempt` reports the time in flight. */
   readonly layer: Layer = (next) => (request, context) =>
     this.#isOfWork(request) ? this.timed('wait', () => next(request, context)) : next(request, context);
 
@@ -85,7 +85,7 @@ export class StageTimes {
     };
   }
 
-  /** Sidecars are asked for beside their objects, and the listing is no object. */
+  /** Only objects count: sidecars are requested beside their objects, and the listing is no object. */
   #isOfWork({ bucket, expect }: FetchRequest): boolean {
     return this.#workAt !== undefined && expect !== undefined && bucket !== 'listing';
   }
@@ -100,10 +100,10 @@ export class StageTimes {
   }
 }
 
-/** Shorter runs are not asked where their time went. */
+/** Shorter runs have no line with their times. */
 const TOLD_AFTER_MS = 10_000;
 
-/** `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; nothing for a short run. */
+/** For example `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; undefined for a short run. */
 export function timeText({ elapsedMs, planMs, pausedMs, workMs, stagesMs }: TimeFigures): string | undefined {
   if (elapsedMs <= TOLD_AFTER_MS) return undefined;
   const phases = [

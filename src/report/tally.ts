@@ -1,10 +1,10 @@
-/** The numbers of a run, counted once; closing block, JSON summary and exit code read them. */
+/** The counts of a run, for closing block, JSON summary and exit code. */
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { countText } from '../model/units.js';
 
-/** Examples kept per kind, for the closing block; the whole truth is in the failure report. */
+/** Examples per kind for the closing block. The failure report has everything. */
 export const EXAMPLES = 5;
 
 interface Counted {
@@ -25,28 +25,28 @@ export class Tally {
   waitedTooLong = 0;
   unverified = 0;
   staleSidecars = 0;
-  /** Their checksum was asked for, and is not published; the ETag vouches for them. */
+  /** Objects without a published checksum. The ETag was checked instead. */
   noSidecars = 0;
-  /** Objects that were held and have changed upstream. */
+  /** Held objects that changed upstream. */
   changed = 0;
-  /** Revisions that were not taken, because they have fewer rows than the held ones. */
+  /** Revisions that were refused, because they have fewer rows than the held objects. */
   shorter = 0;
-  /** Held objects that the archive has no more. */
+  /** Held objects that the archive no longer has. */
   withdrawn = 0;
-  /** Objects that REST stood in for because the archive did not answer: rows that came now, and rows that were held. */
+  /** Objects that REST substituted because the archive did not answer: new rows, and rows that were held. */
   archiveFailed = { fromRest: 0, held: 0 };
   duplicates = 0;
   duplicatesAcross = 0;
-  /** Rows with the id or the bar of another row of their object and other values, and the objects. */
+  /** Rows with the id or the time of another row of the same object but other values, and their objects. */
   idConflicts = 0;
   conflictingObjects = 0;
   rows = 0;
-  /** Bytes of the zips that became part of the lake. */
+  /** Bytes of the zips that were written into the lake. */
   bytes = 0;
   files = 0;
   fileBytes = 0;
   quarantined = 0;
-  /** Rows of REST that the archive has as well, and those of them that say something else. */
+  /** Rows of REST that the archive has too, and those of them with other values. */
   overlap = { compared: 0, differing: 0, onlyRest: 0, onlyArchive: 0, shifted: 0 };
 
   count({ key, symbol }: Counted, outcome: Outcome): void {
@@ -138,7 +138,7 @@ function partialText(
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 
-/** One of the gaps ends with the day, the other begins with it. */
+/** The gap of a cut day as text: the rows end early or begin late. */
 function cutText([from, to]: readonly [string, string]): string {
   return isMidnight(to) ? `ends at ${hourText(from)}` : `begins at ${hourText(to)}`;
 }
@@ -151,11 +151,11 @@ function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
 }
 
-// The last failures, for whoever looks at a run while it goes on and at its end. The report on disk has all of them;
-// what is in memory is bounded, and says how much it let go (mechanism Z2).
+// The last failures, for events and the summary. The report on disk has all failures. The number in memory is bounded,
+// and the number of dropped records is known.
 
 const MOST = 1000;
-/** One symbol that fails every day must not hide the others. */
+/** Records per symbol, so that one symbol with many failures does not hide the others. */
 const MOST_PER_SYMBOL = 10;
 
 export interface FailureRecord {
@@ -166,9 +166,9 @@ export interface FailureRecord {
 }
 
 export class FailureRecords {
-  /** Failures that are not among the records any more. */
+  /** Failures whose records were dropped. */
   dropped = 0;
-  /** By symbol, oldest first; a symbol moves to the end when it fails again. */
+  /** Records by symbol, oldest first. A symbol moves to the end with its next failure. */
   readonly #bySymbol = new Map<string, FailureRecord[]>();
   #count = 0;
 
@@ -186,7 +186,7 @@ export class FailureRecords {
     return this.#count;
   }
 
-  /** Those with this code, up to so many. */
+  /** Records with this code, up to a number. */
   examples(code: ErrorCode, most: number): FailureRecord[] {
     const found: FailureRecord[] = [];
     for (const records of this.#bySymbol.values()) {
