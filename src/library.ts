@@ -23,7 +23,7 @@ type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name;
 
-/** Flags that only mean something on a command line, or to another verb. */
+/** Flags that have a meaning only on a command line or for another verb. */
 const COMMAND_LINE = [
   'dry-run',
   'json',
@@ -62,27 +62,27 @@ export type VisionOptions = {
 };
 
 export interface VisionHooks {
-  /** Ends the run: what is committed stays, and `summary()` tells what was not done. */
+  /** Ends the run. Committed data stays, and `summary()` counts the objects that were not begun. */
   readonly signal?: AbortSignal;
-  /** Told once, before the first byte. */
+  /** Called once, before the first byte. */
   readonly onPlan?: (plan: Announcement) => void;
   readonly onWarning?: (message: string) => void;
 }
 
-/** Outcomes as they come; leaving the loop ends the run. */
+/** Outcomes in the order of their arrival. Leaving the loop ends the run. */
 export interface VisionRun extends AsyncIterable<TaskOutcome> {
   /**
-   * The numbers of the finished run, to be asked for after the loop. Without a loop it runs to the end by itself, and
-   * its outcomes cannot be read any more. Rejects with a CryptodlError when the run could not begin or was ended early:
-   * `usage`, `locked`, `disk-full`, `interrupted` and so on.
+   * The counts of the finished run. Called after the loop; without a loop it runs to the end, and the outcomes cannot be read
+   * any more. Rejects with a CryptodlError if the run could not begin or ended early: `usage`, `locked`, `disk-full`,
+   * `interrupted` and so on.
    */
   summary(): Promise<RunSummary>;
 }
 
 /**
  * Downloads into the lake like `cryptodl vision`, without printing and without reading environment or config file.
- * Nothing happens before the first outcome or the summary is asked for. A failed object is an outcome, not an exception;
- * options that no flag takes throw a CryptodlError with the code `usage` here.
+ * The run begins when the first outcome or the summary is requested. A failed object is an outcome, not an exception.
+ * Unknown or invalid options throw a CryptodlError with the code `usage`.
  */
 export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };

@@ -1,4 +1,4 @@
-/** Arguments in, exit code out. `run` may be called several times in one process. */
+/** Runs a command line: arguments in, exit code out. `run` may be called several times in one process. */
 import type { Typed } from './cli/print-error.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
@@ -19,7 +19,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   }
 }
 
-/** Each verb loads what it needs and no more; help and version come here not at all. */
+/** Runs a verb. Each verb loads only its own modules. Help and version do not get here. */
 async function dispatch(invocation: Invocation, argv: readonly string[], io: Io): Promise<ExitCode> {
   const { verb, operand } = invocation;
   const typed = { argv, io };

@@ -1,16 +1,16 @@
-/** A command line that was typed, word by word. */
+/** Splits a command line into its words: verb, flags, values. */
 import { flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
 
 export interface Word {
   readonly text: string;
-  /** `value`: of the flag before it. */
+  /** `value`: the value of the flag before it. */
   readonly kind: 'verb' | 'flag' | 'unknown-flag' | 'value' | 'operand';
-  /** The flag that this is, or whose value. */
+  /** The flag itself, or the flag of this value. */
   readonly flag?: FlagName;
 }
 
-/** The verb is the first word, or the first one behind flags. */
+/** The verb: the first word, or the first one after flags. */
 export function verbOf(argv: readonly string[]): Verb | undefined {
   const first = argv[0]?.startsWith('-') === true ? argv.find((word) => isVerb(word)) : argv[0];
   return VERBS.find((verb) => verb === first);
@@ -20,17 +20,17 @@ export function isVerb(word: string): word is Verb {
   return VERBS.some((verb) => verb === word);
 }
 
-/** Whether there is a reason to do it again and again. */
+/** Whether the verb is worth repeating by a schedule. */
 export function isSchedulable(verb: Verb): boolean {
   return !NOT_AGAIN.includes(verb);
 }
 
 const NOT_AGAIN: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
 
-/** Flags that are in no table. */
+/** Flags outside of the flag table. */
 const BARE: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
 
-/** Words in their order; an unknown flag has the next word for its value, unless that is a flag. */
+/** The words in order. The word after an unknown flag is its value, unless it is a flag. */
 export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
   const known = flagsOf(verb);
   const words: Word[] = [];

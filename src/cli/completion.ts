@@ -1,4 +1,4 @@
-/** `cryptodl completion SHELL`: a script made from the flag table, so that pressing TAB starts no program. */
+/** `cryptodl completion SHELL`: prints a completion script made from the flag table. Pressing TAB starts no program. */
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -23,11 +23,11 @@ function refuseShell(shell: string | undefined): Error {
   return usage(message, hint, { command: ['completion', near ?? 'bash'] });
 }
 
-/** What may follow a verb or a flag: words, or names of files. */
+/** Completions after a verb or a flag: words, or names of files. */
 interface Values {
   readonly words: readonly string[];
   readonly files?: 'file' | 'folder';
-  /** Several words, with commas. */
+  /** A list of words, separated by commas. */
   readonly list?: boolean;
 }
 
@@ -69,7 +69,7 @@ function bashFlagArms(): string[] {
 function bashVerbArm(verb: Verb): string {
   const operands = operandsOf(verb);
   const words = `_cryptodl_words "${[...operands.words, ...flagWords(verb)].join(' ')}"`;
-  // Completion by files is for want of words: flags have to wait for their dash.
+  // Without words, files are completed. Flags are completed after a dash.
   const files = operands.files === undefined ? '' : `[[ $cur != -* ]] && ${bashValues(operands)} || `;
   return `    ${verb}) ${files}${words} ;;`;
 }
@@ -110,7 +110,7 @@ complete -F _cryptodl cryptodl
 `;
 }
 
-/** In single quotes, with what _describe and _arguments take for punctuation escaped. */
+/** Quotes a text for zsh and escapes the punctuation of _describe and _arguments. */
 function zshText(text: string): string {
   return text.replaceAll(/[[\]:\\]/g, (character) => `\\${character}`).replaceAll("'", String.raw`'\''`);
 }

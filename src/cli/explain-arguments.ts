@@ -1,4 +1,4 @@
-/** Command lines that are not understood, in our form: what was wrong, and a line that works. */
+/** Errors for command lines that commander refuses: the mistake, and a corrected line. */
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
@@ -9,10 +9,10 @@ import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
-/** A line that does something useful for somebody who does not know more yet. */
+/** A useful first line for a new user. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
-/** No verb, or an unknown one. */
+/** The error for a missing or unknown verb. */
 export function refuseWord(argv: readonly string[]): never {
   const [word, ...rest] = argv;
   if (word === undefined)
@@ -30,7 +30,7 @@ export function refuseWord(argv: readonly string[]): never {
   throw usage(`"${word}" is no command`, `commands are ${VERBS.join(', ')}`, { command: FIRST_LINE });
 }
 
-/** Refuses a flag that stands where another one's value should be. */
+/** Refuses a flag in the place of another flag's value. */
 export function refuseMissingValues(argv: readonly string[]): void {
   const verb = verbOf(argv);
   if (verb === undefined) return;
@@ -88,7 +88,7 @@ interface KnownLine {
   readonly argv: readonly string[];
 }
 
-/** The line without any flag that its command does not have. */
+/** The line without the flags that its command lacks. */
 function allKnown(argv: readonly string[]): readonly string[] {
   const verb = verbOf(argv);
   const words = verb === undefined ? [] : wordsOf(argv, verb);
@@ -97,7 +97,7 @@ function allKnown(argv: readonly string[]): readonly string[] {
   return allKnown(withoutUnknown(verb, words, unknown).argv);
 }
 
-/** What is wrong with one flag, and the line without it. */
+/** The mistake in one flag, and the line without it. */
 function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): KnownLine {
   const [typed = '', carried] = unknown.text.split(/=(.*)/s);
   const at = words.indexOf(unknown);
@@ -105,7 +105,7 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   const plain = typed.replace(/^-+/, '');
   const other = VERBS.find((candidate) => flagsOf(candidate).some((name) => name === plain));
   const foreign = other === undefined ? undefined : flagsOf(other).find((name) => name === plain);
-  // The word behind a switch is not its value.
+  // The word after a switch is not its value.
   const hasValue = next?.kind === 'value' && (foreign === undefined || !isSwitch(foreign));
   const value = carried ?? (hasValue ? next.text : undefined);
   const before = textsOf(words.slice(0, at));
@@ -146,14 +146,14 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
 }
 
-/** As YAML, also between braces. */
+/** The value in YAML; also valid between braces. */
 function valueInFile(flag: FlagName, typed: string | undefined): string {
   const { default: usual, example } = flagSpec(flag);
   const value = isSwitch(flag) ? 'true' : (typed ?? usual ?? example ?? '');
   return /^[\w./][\w./=+-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
 }
 
-/** What was typed when the flag takes it, else what its name says (`--csv`), else what it takes. */
+/** The typed value if the flag accepts it, else the value in its name (`--csv`), else an accepted value. */
 function rightValue(name: FlagName, typed: string, value: string | undefined): string {
   const spec = flagSpec(name);
   for (const candidate of [value, typed]) {
@@ -163,7 +163,7 @@ function rightValue(name: FlagName, typed: string, value: string | undefined): s
       if (spec.choices === undefined || spec.list !== undefined || spec.choices.includes(candidate))
         return candidate;
     } catch {
-      // Not a value of this flag.
+      // The flag does not accept this value.
     }
   }
   return value !== undefined && spec.choices === undefined ? value : (spec.default ?? spec.example ?? '');
@@ -186,10 +186,10 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
   );
 }
 
-/** Their words without a flag are what others give flags for. */
+/** Positional arguments of these verbs that look like the value of a known flag become that flag. */
 const FOLDING: readonly Verb[] = ['vision', 'coverage'];
 
-/** They find theirs: markets, datasets, intervals, of a lake its folder; the rest are symbols. */
+/** Assigns positional arguments to flags: markets, datasets, intervals, the folder of a lake; the rest are symbols. */
 function folded(argv: readonly string[], verb: Verb): string[] {
   const words = wordsOf(argv, verb);
   const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
@@ -205,7 +205,7 @@ function folded(argv: readonly string[], verb: Verb): string[] {
   return line;
 }
 
-/** Behind the values that the flag has already. */
+/** Appends to the present values of the flag. */
 function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: string): string[] {
   const words = wordsOf(argv, verb);
   const at = words.findIndex(({ kind, flag: of }) => kind === 'value' && of === flag);

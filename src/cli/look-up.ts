@@ -1,4 +1,4 @@
-/** What verbs have in common that ask hosts or the lake and run no plan: their session, and how they end when it is refused. */
+/** Session, progress and errors of verbs that ask hosts or the lake without running a plan. */
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { systemClock } from '../model/clock.js';
@@ -23,7 +23,7 @@ export interface LookUp {
 
 export type Signals = ReturnType<typeof watchSignals>;
 
-/** Prints warnings to stderr and nothing else. Releases the signals when there is no session to close. */
+/** Opens a session that prints only warnings, to stderr. Stops listening to signals if no session is opened. */
 export function openLookUp({ resolved, io }: LookUp, signals: Signals): Session {
   try {
     return openSession({
@@ -45,14 +45,14 @@ export function openLookUp({ resolved, io }: LookUp, signals: Signals): Session 
   }
 }
 
-/** Says why it ended, unless a signal did it. */
+/** Prints the error of the verb, unless a signal ended it. */
 export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
   const signal = signals.signalled();
   if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
   return complain(toCryptodlError(error), typed);
 }
 
-/** Where nothing can be said without the listing. */
+/** The error of verbs that need the listing. */
 export function withoutListing(error: unknown): unknown {
   if (!isListingFault(error) || error.code === 'wait-too-long') return error;
   return new CryptodlError('unreachable', `the listing cannot be had: ${error.message}`, {
@@ -61,11 +61,9 @@ export function withoutListing(error: unknown): unknown {
   });
 }
 
-// How far long work has come, for those who watch verbs that have no bar.
-
 const EVERY_MS = 10_000;
 
-/** Says what it is given now and then, and never with --quiet. */
+/** Prints the progress of long work from time to time; never with `--quiet`. */
 export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
   let saidAt = systemClock.monotonic();
   return (text) => {

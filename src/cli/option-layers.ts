@@ -1,10 +1,10 @@
-/** Where the options of an invocation come from. */
+/** The sources of options: flags, environment and config file. */
 import type { Io } from '../model/io.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer } from '../options/resolve.js';
 import type { Invocation } from './program.js';
 
-/** What was typed, the environment and the config file; the first wins. */
+/** Flags, environment and config file of an invocation, in order of precedence. */
 export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
   const { verb } = invocation;
   const flags = typedLayer(invocation);

@@ -1,4 +1,4 @@
-/** An error as a person gets to see it. */
+/** Prints an error for people, with a corrected command line if there is one. */
 import type { Correction, CryptodlError } from '../model/errors.js';
 import { codeOfRefusal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -13,11 +13,11 @@ import { isUnderstood } from './program.js';
 export interface Typed {
   readonly argv: readonly string[];
   readonly io: Io;
-  /** What stands before these words: `schedule --`. */
+  /** Words before these ones, for example `schedule --`. */
   readonly before?: readonly string[];
 }
 
-/** One line that says what and where, one that helps, one that can be typed instead; bugs also show where they are. */
+/** Prints the error with its place, the advice, and a corrected line. Bugs also print their stack. */
 export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
   const { hint, correction, cause } = error;
   const line =
@@ -33,14 +33,12 @@ export function complain(error: CryptodlError, { argv, io, before }: Typed): Exi
   return codeOfRefusal(error.code);
 }
 
-/** A correction may name a flag that this verb does not have. Of two mistakes in a line, one is corrected at a time. */
+/** Whether the corrected line can be typed: its verb may lack the flag, or the line may have a second mistake. */
 function mayBeTyped(argv: readonly string[], correction: Correction): boolean {
   return isUnderstood(correctedWords(argv, correction)) || !isUnderstood(argv);
 }
 
-// The command line that was typed, with a correction: a line that can be typed as it is.
-
-/** Flags that say where things are: another command is typed with them too. */
+/** Flags with places. A suggested other command keeps them. */
 const PLACES: readonly FlagName[] = [
   'out',
   'archive-url',
@@ -52,7 +50,7 @@ const PLACES: readonly FlagName[] = [
   'config',
 ];
 
-/** Words behind `cryptodl`. */
+/** The words after `cryptodl`. */
 function correctedWords(argv: readonly string[], correction: Correction): string[] {
   const { flags = {}, operand, command } = correction;
   let words =
@@ -72,7 +70,7 @@ export function correctedLine(
   const verb = verbOf(line);
   const wrapped = verb === undefined || !isSchedulable(verb) ? line : [...before, ...line];
   const typed = ['cryptodl', ...wrapped].map((word) => shellWord(withoutPassword(word))).join(' ');
-  // A flag that is left out does not undo its twin.
+  // Without the flag, its environment variable or config key would still count.
   const twins = Object.entries(correction.flags ?? {})
     .filter(([, value]) => value === null)
     .flatMap(([name]) => FLAG_NAMES.find((flag) => flag === name) ?? [])
@@ -89,7 +87,7 @@ function withOperand(line: readonly string[], operand: string): string[] {
   return at < 0 ? [...line, operand] : textsOf(words).map((text, index) => (index === at ? operand : text));
 }
 
-/** In place of its first occurrence, or at the end. */
+/** Replaces the first occurrence, or appends at the end. */
 function withFlag(line: readonly string[], name: string, value: string | null): string[] {
   const flag = FLAG_NAMES.find((known) => known === name);
   const verb = verbOf(line);

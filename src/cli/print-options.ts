@@ -1,3 +1,4 @@
+/** `--print-options`: each option with its value and its origin. */
 import { flagsOf } from '../options/flags.js';
 import type { FlagName, Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';

@@ -1,4 +1,4 @@
-/** This process as an Io: the only place that touches its streams, signals and exit code. */
+/** Makes an Io from this process. No other file touches its streams, signals and exit code. */
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Io, ProcessLimits } from '../model/io.js';
@@ -12,13 +12,13 @@ export async function main(): Promise<void> {
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;
-    // A reader that has seen enough (`| head`) is no error.
+    // A reader that stops early (`| head`) is no error.
     if (error.code === 'EPIPE') return;
     printLines(process.stderr, [`cryptodl: stdout cannot be written (${error.code ?? error.message})`]);
-    // As safe as any other end: what is committed stays, and the kernel frees the lock.
+    // An exit at once is safe: committed data stays, and the kernel frees the lock.
     process.exit(1);
   });
-  // There is nobody left to tell.
+  // Without stderr there is no place for an error.
   process.stderr.on('error', () => undefined);
   process.exitCode = await run(
     process.argv.slice(2),
@@ -26,7 +26,7 @@ export async function main(): Promise<void> {
   );
 }
 
-/** Files and folders of a run are never writable by others, also under umask 000. The group is the choice of the umask. */
+/** Files and folders of a run are never writable by others, even with umask 000. The umask decides about the group. */
 export function restrictUmask(): void {
   process.umask(process.umask(0o077) | 0o002);
 }
@@ -36,7 +36,7 @@ function processIo(isRead: () => boolean): Io {
     isRead,
     stdout: process.stdout,
     stderr: process.stderr,
-    // The clock of performance.now() begins with the process.
+    // performance.now() starts at 0 with the process.
     startedAt: 0,
     stdin: process.stdin,
     program: [process.execPath, BIN],
@@ -69,16 +69,16 @@ export function processLimits(): ProcessLimits {
   const limitBytes = process.constrainedMemory();
   return {
     availableBytes: process.availableMemory(),
-    // Without a container it is 0, or more than there is.
+    // Without a container it is 0 or more than the memory of the machine.
     limitBytes: limitBytes > 0 && limitBytes < totalmem() ? limitBytes : undefined,
     openFiles: openFiles(),
     threads: process.env['UV_THREADPOOL_SIZE'],
   };
 }
 
-/** Node has raised it to the hard limit already; Windows has none. */
+/** The soft limit of open files, which Node has raised to the hard limit. Windows has none. */
 function openFiles(): number | undefined {
-  // The report would look up the names of all peers.
+  // Without this, the report resolves the names of all peers.
   const { userLimits } = Object.assign(process.report, { excludeNetwork: true }).getReport() as {
     userLimits?: { open_files?: { soft?: number | string } };
   };

@@ -1,4 +1,4 @@
-/** Owner of commander: the command line, made from the flag table. */
+/** The command line (commander), made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
 import { isVerb, verbOf } from './command-words.js';
 import { camelCase, defaultOf, environmentName, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
@@ -8,16 +8,16 @@ import { TOOL_VERSION } from '../model/version.js';
 import { refuseArguments, refuseMissingValues, refuseWord } from './explain-arguments.js';
 import { VERB_TEXTS } from './verbs.js';
 
-/** What was typed. */
+/** A parsed command line. */
 export interface Invocation {
   readonly verb: Verb;
   readonly operand: string | undefined;
   readonly values: RawValues;
-  /** Another command line: what stands behind `--`. */
+  /** The words after `--`: another command line. */
   readonly behind: readonly string[];
 }
 
-/** Whether a line can be typed: its verb has its flags. */
+/** Whether a line is valid: its verb has all of its flags. */
 export function isUnderstood(argv: readonly string[]): boolean {
   try {
     return parseCommandLine(argv, { stdout: { write: () => true } }) !== undefined;
@@ -26,7 +26,7 @@ export function isUnderstood(argv: readonly string[]): boolean {
   }
 }
 
-/** Undefined when help or the version was asked for and printed. Throws usage errors. */
+/** Parses a command line. Undefined after help or the version was printed. Throws usage errors. */
 export function parseCommandLine(
   argv: readonly string[],
   io: { readonly stdout: { readonly write: (text: string) => unknown } },
@@ -67,14 +67,14 @@ export function parseCommandLine(
   return invocation;
 }
 
-/** Only a command that takes another one divides its words at `--`. */
+/** Only a verb that takes another command splits its words at `--`. */
 function partsOf(argv: readonly string[]): { own: readonly string[]; behind: readonly string[] } {
   const verb = verbOf(argv);
   const at = verb === undefined || VERB_TEXTS[verb].behind === undefined ? -1 : argv.indexOf('--');
   return at < 0 ? { own: argv, behind: [] } : { own: argv.slice(0, at), behind: argv.slice(at + 1) };
 }
 
-/** `help`, `help vision` and `vision help` are what people type. */
+/** Also accepts `help`, `help vision` and `vision help`. */
 function helpAsFlag(argv: readonly string[]): string[] {
   const [first = '', second] = argv;
   if (first === 'help') return second === undefined ? ['--help'] : [second, '--help'];
@@ -85,7 +85,7 @@ function examplesText(examples: readonly string[]): string {
   return `Examples:\n${examples.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** `run [options] <file>`, also before the verb has its flags. */
+/** The usage of a verb, for example `run [options] <file>`; also before its flags are added. */
 function termOf(name: string): string {
   if (!isVerb(name)) return name;
   const { operand } = VERB_TEXTS[name];
@@ -115,7 +115,7 @@ function addVerb(
   });
 }
 
-/** Only the verb that was typed gets its flags: those of all of them cost more than the rest of the parsing. */
+/** Only the typed verb gets its flags: adding the flags of all verbs takes longer than parsing. */
 function addFlags(command: Command, verb: Verb): void {
   for (const group of GROUPS) {
     for (const name of flagsOf(verb).filter((candidate) => flagSpec(candidate).group === group))

@@ -1,16 +1,16 @@
-/** The verbs: what they take, what they do, how they are used. Help, completion and the documents are made from it. */
+/** The table of verbs: operand, description, examples. Help, completion and documents are made from it. */
 import type { Verb } from '../options/flags.js';
 
 export interface VerbText {
-  /** As help shows it; brackets when it may be left out. */
+  /** The operand as help shows it; in brackets if optional. */
   readonly operand?: string;
-  /** What stands behind `--`. */
+  /** The words after `--`. */
   readonly behind?: string;
-  /** Its legal values, where they can be told. */
+  /** The accepted values of the operand, if they are a list. */
   readonly choices?: readonly string[];
   readonly doc: string;
   readonly examples: readonly string[];
-  /** What else people type for it: only for hints. */
+  /** Other names of the verb, only for hints. */
   readonly aka: readonly string[];
 }
 

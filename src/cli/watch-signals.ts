@@ -1,9 +1,10 @@
+/** SIGINT and SIGTERM during a run. */
 import { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 
 export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
 
-/** The first signal asks the run to end, the second ends the process. */
+/** The first signal ends the run, the second one ends the process. */
 export function watchSignals(io: Io): {
   signal: AbortSignal;
   signalled: () => Signalled;

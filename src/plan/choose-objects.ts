@@ -1,4 +1,4 @@
-/** Which objects of a series stand for the wanted days: the rules of `--cadence` (design, section 3). */
+/** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -7,47 +7,47 @@ import { absenceReason } from './series-listing.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { SeriesListing } from './series-listing.js';
 
-/** One wanted period: what the listing has of it, what the lake has of it, or why neither has. */
+/** One selected period: the listed object, the held object, or the reason of its absence. */
 export interface Choice {
   readonly period: Period;
   readonly listed?: ArchiveObject;
   readonly held?: ObjectLine;
-  /** What may have rows that the held object lacks. */
+  /** A source of rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
-  /** Where its rows come from when the archive does not answer. */
+  /** The source of its rows while the archive does not answer. */
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
-  /** First day behind the last listed period, where the absent one lies behind it. */
+  /** The day after the last listed period, if the absent period is later. */
   readonly since?: number;
-  /** Nothing is known of the time before it: there was no listing. */
+  /** There was no listing, so nothing is known of earlier periods. */
   readonly isProbed?: true;
-  /** The listing has its neighbours, and it no more. */
+  /** The listing has the neighbours of the period, but no longer the period itself. */
   readonly isWithdrawn?: true;
-  /** What it is called when nobody has it, where that is no key of the archive. */
+  /** The name of an absent period that has no key in the archive. */
   readonly key?: string;
-  /** A whole month for a part of it: the month has no days. */
+  /** A whole month stands for a part of it, because the archive has no days of the month. */
   readonly isWider?: true;
 }
 
 export interface ChooseContext {
   readonly cadences: readonly Cadence[];
   readonly partition: Grain;
-  /** What decides between daily and monthly objects. */
+  /** The facts that decide between daily and monthly objects. */
   readonly held: Held;
-  /** What is known of objects that the listing has no more. */
+  /** Held objects that the listing no longer has. */
   readonly known: Held;
   /** Walks the listing of one cadence, at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
-  /** Days before today that later runs look at again. */
+  /** So many days before today are looked at again by later runs. */
   readonly recheckDays: number;
-  /** First and last known periods of the dataset, in any of its series. */
+  /** First and last known periods of the dataset, over all series. */
   readonly spans: DatasetSpec['spans'];
-  /** Whether this monthly object may take the place of held days, where another day of the month is a hole; undefined: none may. */
+  /** Whether this monthly object may replace held days if another day of the month is a hole; undefined: never. */
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
-/** Half-open day ranges, ascending and disjoint; `from` undefined means from the start of the series. */
+/** Half-open ranges of days, ascending and disjoint. `from` undefined: from the start of the series. */
 export interface DayRange {
   readonly from: number | undefined;
   readonly to: number;
@@ -92,7 +92,7 @@ async function bound(context: ChooseContext, range: DayRange): Promise<{ from: n
   return { from: Math.min(range.to, ...starts), to: range.to };
 }
 
-/** Days by month, each once. */
+/** Groups days by month, without duplicates. */
 export function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
   const months = new Map<number, number[]>();
   for (const range of ranges) {
@@ -106,7 +106,7 @@ export function byMonth(ranges: readonly { from: number; to: number }[]): Map<nu
   return months;
 }
 
-/** Whether the monthly object stands for these days of the month. Never two objects for one day. */
+/** Whether the monthly object is chosen for these days of the month. A day never has two objects. */
 async function takesMonth(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
   if (!context.cadences.includes('monthly')) return false;
   if (!context.cadences.includes('daily')) return true;
@@ -114,7 +114,7 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (holdsDay(context, month)) return fillsHole(context, month, days);
   const first = monthStart(month);
   const end = monthStart(month + 1);
-  // A part of a month is taken from a monthly object only where there are no days to take.
+  // For a part of a month, a monthly object is chosen only if the archive has no days.
   const prefersDays = context.partition === 'day' || days.length < end - first;
   if (prefersDays && (await listsSomeDay(context, first, end))) return false;
   return (await context.list('monthly')).objects.has(first);
@@ -126,7 +126,7 @@ function holdsDay({ held }: ChooseContext, month: number): boolean {
   return false;
 }
 
-/** Only the monthly object has one of the days, as far as the listing tells. */
+/** Whether only the monthly object has one of the days, according to the listing. */
 async function fillsHole(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
   const { mayReplaceDays, held, today } = context;
   if (mayReplaceDays === undefined) return false;
@@ -166,7 +166,7 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };
 }
 
-/** Only where a later run may meet the same revision once more: of most objects nothing depends on the sidecar's ETag. */
+/** The ETag of the sidecar, if a later run may meet the same revision again. Other objects do not need it. */
 function withSidecar(
   { today, recheckDays, mayReplaceDays }: ChooseContext,
   { sidecars }: SeriesListing,

@@ -1,4 +1,4 @@
-/** Fetch, skip or absent: what is to be done for one partition, given what the lake holds of it. */
+/** Decides for each object of a partition: fetch, skip or absent, given the content of the lake. */
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -15,20 +15,20 @@ export interface DecideContext {
   readonly series: Series;
   readonly settings: Settings;
   readonly held: Held;
-  /** Folder that the files of manifest lines are relative to. */
+  /** Folder of the series: paths in manifest lines are relative to it. */
   readonly folder: string;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
-  /** What earlier runs could not take; undefined: it is fetched again. */
+  /** Revisions that earlier runs refused; undefined: they are fetched again. */
   readonly refusals?: Absences;
-  /** Failures of these codes say nothing of this run. */
+  /** Earlier failures with these codes do not count for this run. */
   readonly takenAnyway: ReadonlySet<ErrorCode>;
-  /** Files that are known not to be what was committed. */
+  /** Files that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;
 }
 
-/** One plan per partition (with `split`, one for all days of a month); for zip every object is a file of its own, committed together with its month. */
+/** One plan per partition (with `split`, one for all days of a month). With zip, each object is a file, committed together with its month. */
 export async function decidePartition(
   context: DecideContext,
   label: string,
@@ -44,10 +44,10 @@ export async function decidePartition(
   const rebuild = inFile.length === 0 ? undefined : why;
   const tasks = choices.map((choice): Task => {
     const action = decide(context, choice, intact, rebuild !== undefined);
-    // A file that is made anew is made of what it was made of.
+    // A rebuilt file keeps the cadence of its objects.
     if (action.kind === 'skip' && rebuild === undefined && choice.standIn !== undefined)
       return { series, object: choice.standIn, action: { kind: 'fetch' } };
-    // Nor is REST asked for a part of it.
+    // REST is not asked for a part of it either.
     const { substitute } = rebuild === undefined && action.kind === 'fetch' ? choice : {};
     const other = substitute === undefined ? {} : { substitute };
     return { series, object: objectOf(context, choice), action, ...other };
@@ -91,8 +91,8 @@ function decide(
 }
 
 /**
- * What is held stands for what is chosen: rows of REST until the archive has the period with as many rows, or another
- * revision of what they stand in for; rows of the archive always.
+ * Whether the held object counts as the chosen one, so that nothing is fetched. Rows of REST count until the archive has the
+ * period with as many rows, or another revision of the object that they substitute.
  */
 function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
   if (isFromRest(line)) {
@@ -100,7 +100,7 @@ function standsFor(context: DecideContext, line: ObjectLine, { period, listed }:
     const isOfListed = line.insteadOf !== undefined && isSameRevision(context, line.insteadOf, listed);
     return isOfListed || isShorter(context, line, listed);
   }
-  // The run that wrote the short month was ended before its days were asked for.
+  // The run that wrote the short month ended before it requested the days.
   if (line.daysPending === true && listed !== undefined) return false;
   return (
     line.key === context.keyOf(period) &&
@@ -108,7 +108,7 @@ function standsFor(context: DecideContext, line: ObjectLine, { period, listed }:
   );
 }
 
-/** The remaining objects of a file that is made anew. */
+/** The other objects of a rebuilt file. */
 function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tasks: readonly Task[]): Task[] {
   const planned = new Set(tasks.map((task) => task.object.key));
   return inFile
@@ -126,7 +126,7 @@ function overlaps(a: Period, b: Period): boolean {
 
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;
-  // Made anew, a file gets back what stood in for the archive's object.
+  // A rebuilt file requests the substitute of the archive's object again.
   if (line?.insteadOf !== undefined && standsFor(context, line, choice)) return heldObject(line, period);
   if (listed !== undefined) return listed;
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
@@ -134,8 +134,8 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
 }
 
 /**
- * The ETag tells revisions apart; without one on both sides, size and date do; a probed object tells nothing. A date alone
- * is no revision: the same bytes are published again now and then.
+ * Whether the listed object is another revision. ETags decide; without an ETag on both sides, size and date decide. A
+ * probed object decides nothing. A date alone is no revision, because the archive sometimes publishes the same bytes again.
  */
 function isSameRevision(
   { revisions }: DecideContext,
@@ -149,12 +149,12 @@ function isSameRevision(
   return isSameMoment(line.lastModified, lastModified);
 }
 
-/** The listed revision was looked at before, and had fewer rows. */
+/** Whether an earlier run refused the listed revision because it has fewer rows. */
 function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean {
   return context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
 }
 
-/** The listed revision was fetched by this version of the program before, and could not be taken. */
+/** Whether this version of the program fetched and refused the listed revision before. */
 function refusalOf(
   { settings, refusals, takenAnyway }: DecideContext,
   listed: ArchiveObject | undefined,
@@ -164,13 +164,13 @@ function refusalOf(
   return { code: line.failed, at: line.at };
 }
 
-/** The listing writes ISO instants with fractions, answers have HTTP dates in seconds. */
+/** Compares dates in seconds: the listing has fractions of seconds, HTTP dates have none. */
 function isSameMoment(a: string | undefined, b: string | undefined): boolean {
   const [first, second] = [a, b].map((text) => Math.floor(Date.parse(text ?? '') / 1000));
   return first === second || Number.isNaN(first) || Number.isNaN(second);
 }
 
-/** Files that are there with the size of their last commit. */
+/** Files that exist with the size of their last commit. */
 async function intactFiles(context: DecideContext, lines: readonly ObjectLine[]): Promise<Set<string>> {
   const files = [...new Set(lines.map((line) => line.file))];
   const sizes = await Promise.all(files.map((file) => fileSize(join(context.folder, file))));

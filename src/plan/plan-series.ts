@@ -1,4 +1,4 @@
-/** One series, from listing and manifest to partition plans. */
+/** Plans one series: listing and manifest become partition plans. */
 import { parsePeriod } from '../model/calendar.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
@@ -25,29 +25,29 @@ import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
 export interface SeriesRequest {
   readonly series: Series;
   readonly settings: Settings;
-  /** In which the dataset exists and the settings allow. */
+  /** Cadences that the dataset has and the options allow. */
   readonly cadences: readonly Cadence[];
   /** Ascending. */
   readonly ranges: readonly DayRange[];
-  /** What REST is asked for; undefined: nothing. */
+  /** The offer of REST; undefined: REST is not asked. */
   readonly rest?: RestOffer;
-  /** Files of the series that are known not to be what was committed. */
+  /** Files of the series that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
-  /** These days and no others, also what nobody had a while ago, and revisions that were refused. */
+  /** Exactly these days, including recently absent periods and refused revisions. */
   readonly exact?: true;
-  /** Revisions that were refused are fetched again. */
+  /** Fetches refused revisions again. */
   readonly retried?: true;
-  /** What is held of the ranges makes way for the objects of these cadences, whichever they would be by the rules. */
+  /** Objects of these cadences replace the held objects of the ranges, whatever the usual rules choose. */
   readonly rewrites?: 'always' | 'when-days-have-more';
-  /** Days of which the month that makes way has no row: the archive need not have them. */
+  /** Days without rows in the replaced month. The archive need not have them. */
   readonly emptyDays?: readonly number[];
-  /** Held months without rows of some days, which make way for their days when the archive has those. */
+  /** Held months without rows of some days. Their daily objects replace them if the archive has those. */
   readonly shortMonths?: readonly ShortMonth[];
-  /** Held days make way for the monthly object where another day of their month is a hole. */
+  /** The monthly object replaces held days if another day of the month is a hole. */
   readonly fillsHolesFromMonths?: true;
 }
 
-/** The days `[from, to)` of a held month, and those of them of which it has no row. */
+/** The days `[from, to)` of a held month, and those of them without rows. */
 export interface ShortMonth {
   readonly from: number;
   readonly to: number;
@@ -61,12 +61,12 @@ export interface PlanContext {
   readonly nowMs: number;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
-  /** Days before today in which what is held, or was late, is looked at again. */
+  /** So many days before today are looked at again: held objects may change, late ones may come. */
   readonly recheckDays: number;
   readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;
-  /** Failures of these codes say nothing of this run. */
+  /** Earlier failures with these codes do not count for this run. */
   readonly takenAnyway: ReadonlySet<ErrorCode>;
-  /** Told of the last listed day of every daily walk. */
+  /** Called with the last listed day of each daily walk. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
 }
 
@@ -85,7 +85,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
       : request.exact === true
         ? request.ranges
         : withRecheckedDays(context, request.ranges, held, manifest.absences);
-  // A series that is rewritten chooses its objects as if it held none.
+  // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new Held() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
@@ -115,14 +115,14 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   return request.rest === undefined ? decided : joinPeriods(decided);
 }
 
-/** What the archive has given once is not replaced by REST's rows. */
+/** Rows of REST never replace rows of the archive. */
 function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest {
   if (rest === undefined) return request;
   const { substitutes: _, ...offer } = rest;
   return { ...request, rest: offer };
 }
 
-/** Rewriting takes all objects anew, and what REST keeps no more cannot be had again. Throws a usage error. */
+/** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
 function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: string): void {
   const gone = held
     .lines()
@@ -145,14 +145,14 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: str
   );
 }
 
-/** By label. `held` decides between objects, `known` is what there is. */
+/** Chosen objects by label. `held` decides between objects; `known` are all known objects. */
 async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
   ranges: readonly DayRange[],
   { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
-  // What REST had not a while ago is not asked for at each run; `retry` asks for what it was given.
+  // Not each run asks REST for recently absent periods. `retry` asks for all of its failures.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isDoubtful = (period: Period): boolean => {
     const absence = isAsked ? undefined : absences.of(period);
@@ -181,7 +181,7 @@ async function chosenPeriods(
   return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
 }
 
-/** The archive has days for a month: all of them but empty ones, and one of those; without a month, any. */
+/** Whether the archive has the days of a month: all but empty days, and one of the selected days; without a month, any day. */
 function haveMore(
   chosen: ReadonlyMap<string, readonly Choice[]>,
   emptyDays: readonly number[] | undefined,
@@ -193,7 +193,7 @@ function haveMore(
   return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
 }
 
-/** What the lake has in some revision. */
+/** Whether the lake holds any revision of the period. */
 function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<string, Choice[]> {
   const some = [...partitions].map(
     ([label, choices]) => [label, choices.filter(({ held }) => held !== undefined)] as const,
@@ -203,7 +203,7 @@ function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<strin
   );
 }
 
-/** Bars longer than a day: most days have no object, and between the first and the last one none of them is missing. */
+/** Bars longer than a day: most days have no object, so days between the first and the last object are not missing. */
 function opensOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
@@ -223,7 +223,7 @@ function dropUnlisted(partitions: Map<string, Choice[]>): void {
   }
 }
 
-/** Takes the days that a month file holds out of the partitions: their files replace it together, or not at all. */
+/** Takes the days of a held month file out of the partitions. Their files replace the month file together or not at all. */
 function splitMonths(
   partitions: Map<string, Choice[]>,
   held: Held,
@@ -240,7 +240,7 @@ function splitMonths(
   return [...months];
 }
 
-/** Rewriting a series takes in everything that it holds. */
+/** Rewriting a series includes everything that it holds. */
 function withHeldDays(asked: readonly DayRange[], held: Held): readonly DayRange[] {
   if (asked.some((range) => range.from === undefined)) return asked;
   const ranges = held.lines().flatMap((line) => {

@@ -1,4 +1,4 @@
-/** The whole plan, in memory while it is small and in a file when it is not, read back lazily. */
+/** The whole plan: a small one in memory, a large one in a file that is read lazily. */
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,7 +6,7 @@ import { wholeLines } from '../lake/whole-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import { makeFolder } from '../files/make-folder.js';
 
-/** More of them would make the heap several times as large as they are: it grows by what stays (bench/NOTES.md). */
+/** More plans in memory would make the heap several times larger than the plans (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;
 const WRITE_CHARACTERS = 1024 * 1024;
 
@@ -56,7 +56,7 @@ export class PlanSpool {
   }
 }
 
-/** A task without its series, which is its plan's. */
+/** A task without its series, which stands in its plan. */
 type Line = Omit<PartitionPlan, 'tasks'> & { readonly tasks: readonly Omit<Task, 'series'>[] };
 
 function lineOf(plan: PartitionPlan): string {

@@ -1,4 +1,4 @@
-/** The whole plan: every wanted object of every series with what is to be done about it, and its totals. */
+/** The whole plan: each selected object of each series with its action, and the totals. */
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
 import { seriesName } from '../model/task.js';
 import { requestsFor, routesOf } from '../source/routes.js';
@@ -23,7 +23,7 @@ export interface PlanOptions extends Pick<
   PlanContext,
   'venue' | 'root' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
 > {
-  /** Undefined: it is already known that it cannot be had. */
+  /** Undefined: the listing is known to be unavailable. */
   readonly listing: Listing | undefined;
   readonly probe: Probe;
   readonly spoolPath: string;
@@ -60,7 +60,7 @@ function datasetOf(series: Series): string {
   return `${series.market} ${series.dataset}`;
 }
 
-/** Walks the listing; where it cannot be had, the series is probed by calendar instead. */
+/** Walks the listing. If it is unavailable, checks files by date instead. */
 export function listOrProbe(
   options: Pick<PlanOptions, 'listing' | 'probe' | 'venue' | 'warn'>,
 ): PlanContext['listSeries'] {
@@ -132,7 +132,7 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promis
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }
 
-/** Once per span of periods that are asked for together. */
+/** The weight of requests, counted once per span of periods that one request covers. */
 function countRequests(
   { requests }: { requests: Record<string, number> },
   venue: Venue,

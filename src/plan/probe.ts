@@ -1,4 +1,4 @@
-/** Without a listing, or where it lags: ask for the sidecars that the calendar says should exist. */
+/** Without a current listing: requests the sidecars that should exist according to the calendar. */
 import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../model/task.js';
@@ -7,14 +7,14 @@ import type { Venue } from '../source/venue.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { SeriesListing, Want } from './series-listing.js';
 
-/** Whether the sidecar of a key exists. Rejects with `unreachable` when nobody answers. */
+/** Whether the sidecar of a key exists. Rejects with `unreachable` without an answer. */
 export type Probe = (key: string) => Promise<boolean>;
 
 const PROBES_AT_ONCE = 16;
-/** How many of the newest days are probed when the listing lags. */
+/** So many of the newest days are probed if the listing lags. */
 export const LAG_DAYS = 3;
 
-/** What `listSeries` gives, found out by probing every wanted period. Throws `unreachable` for an open start. */
+/** Returns the same as `listSeries`, by probing each selected period. Throws `unreachable` for an open start. */
 export async function probeSeries(
   probe: Probe,
   venue: Venue,
@@ -36,7 +36,7 @@ export async function probeSeries(
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, want.from, want.to), PROBES_AT_ONCE, async (period) => {
     const key = objectKey(venue, series, period);
-    // A month is published when it is over: a host that does not answer counts as one that has the object.
+    // A month is published after its end. Without an answer, the object counts as existing.
     return period.to <= want.today && (await probe(key)) ? { key, period } : undefined;
   });
   for await (const object of found) {
@@ -56,10 +56,10 @@ function periods(cadence: Cadence, from: number, to: number): Period[] {
   return found;
 }
 
-/** What a copy may not have yet: the newest days, and for months what is published after their end. */
+/** Periods that a copy of the listing may lack: the newest days, and months that were published after it. */
 const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: LAG_DAYS, monthly: 35 };
 
-/** Where a copy stood in for the listing, what may have been published since then is probed. */
+/** If a copy replaced the listing, probes the periods that may have been published since then. */
 export async function withNewerProbed(
   probe: Probe,
   venue: Venue,
@@ -80,7 +80,7 @@ export async function withNewerProbed(
   };
 }
 
-/** Probes what a lagging listing says is absent among the newest days. */
+/** Probes the newest days that a lagging listing lacks. */
 export async function probeNewest(probe: Probe, plan: PartitionPlan, today: number): Promise<PartitionPlan> {
   const tasks = await Promise.all(
     plan.tasks.map(async (task): Promise<Task> => {

@@ -1,4 +1,4 @@
-/** Which series wait for the archive: they go on, and their newest wanted period is not published yet. */
+/** Finds the series that wait for the archive: they are still published, but not yet for their newest selected period. */
 import { dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import type { Period, Series } from '../model/task.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
@@ -7,7 +7,7 @@ import { mapOrdered } from '../queue/in-order.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
 import { absenceReason } from './series-listing.js';
 
-/** One series, and the newest of its wanted periods that can be published by now. */
+/** One series, and the newest selected period that can be published by now. */
 export interface Awaited {
   readonly series: Series;
   readonly period: Period;
@@ -21,7 +21,7 @@ export interface PublicationContext {
 
 const SERIES_AT_ONCE = 16;
 
-/** Of series that the archive has: what only REST has is not published, and bars longer than a day have no day to wait for. */
+/** Only series of the archive wait: REST publishes nothing, and bars longer than a day have no object per day. */
 export function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
@@ -33,7 +33,7 @@ export function awaitedOf(venue: Venue, today: number, requests: readonly Series
   });
 }
 
-/** The month of the day, or the one before while that month goes on. */
+/** The month of the day, or the previous month while that month is not over. */
 function lastWholeMonth(day: number, today: number): Period {
   const period = monthPeriod(monthOf(day));
   return period.to <= today ? period : monthPeriod(monthOf(day) - 1);
@@ -45,8 +45,8 @@ function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): 
 }
 
 /**
- * Those that are not published yet and will be: a series that had stopped before the others of its dataset is not
- * waited for, else every delisted symbol would cost the whole wait for two weeks.
+ * Series that are not published yet but will be. A series that ended before the others of its dataset does not count:
+ * otherwise, each delisted symbol would cost the whole wait for two weeks.
  */
 export async function unpublished(
   context: PublicationContext,
@@ -65,9 +65,9 @@ export async function unpublished(
 
 interface Look {
   readonly awaited: Awaited;
-  /** Not published yet, as far as the series itself tells. */
+  /** Not published yet, according to the series itself. */
   readonly isMissing: boolean;
-  /** First day of the last period that is published before the awaited one. */
+  /** First day of the last published period before the expected one. */
   readonly before: number;
 }
 
@@ -77,7 +77,7 @@ function groupOf({ series: { market, dataset, interval }, period }: Awaited): st
 
 async function lookAt({ venue, today, listSeries }: PublicationContext, awaited: Awaited): Promise<Look> {
   const { series, period } = awaited;
-  // The period before it as well: whether the series goes on is seen by it, also where only sidecars can be asked for.
+  // The previous period shows whether the series is still published, even if only sidecars can be requested.
   const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
   const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
   const span = findDataset(venue, series.market, series.dataset)?.spans[period.cadence];

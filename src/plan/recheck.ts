@@ -1,4 +1,4 @@
-/** Which days besides the wanted ones are looked at again: they may have changed, or been published late. */
+/** Adds days to the selected ones that are looked at again: their objects may have changed or come late. */
 import { dayPeriod, monthOf, monthPeriod, monthStart, parsePeriod } from '../model/calendar.js';
 import { isDue } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
@@ -14,12 +14,13 @@ export interface RecheckContext {
   readonly recheckDays: number;
 }
 
-/** What may still come. */
+/** Reasons of absence that may end. */
 const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
- * The ranges, ascending and disjoint, with the recent days that are held or unknown, with short months whose days were not
- * asked for yet, with rows of REST that stand in for the archive's, and with what was missing when it was asked for last and is due again. Only where a range ends recently: who asks for an old month wants that month.
+ * The ranges, ascending and disjoint, together with recent days that are held or unknown, short months without requested
+ * days, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that end long ago stay as
+ * they are, because the user selected exactly them.
  */
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
@@ -37,7 +38,7 @@ export function withRecheckedDays(
     const period = line.daysPending === true ? parsePeriod(line.cadence, line.period) : undefined;
     return period === undefined ? [] : [period];
   });
-  // REST's rows in place of the archive's: it may answer again.
+  // Rows of REST substitute those of the archive, which may answer again.
   const substituted = held.lines().flatMap((line) => {
     const period = line.archiveFailed === undefined ? undefined : parsePeriod(line.cadence, line.period);
     return period === undefined ? [] : [period];
@@ -58,7 +59,7 @@ export function withRecheckedDays(
   return again.length === 0 ? asked : joined([...asked, ...again]);
 }
 
-/** After the first recent day that is held: what failed there, or was kept from being asked for. */
+/** Recent days after the first held one that failed or were not requested. */
 function unknownDays(held: Held, absences: Absences, since: number, today: number): DayRange[] {
   const days: DayRange[] = [];
   let isBehindHeld = false;
@@ -74,7 +75,7 @@ function unknownDays(held: Held, absences: Absences, since: number, today: numbe
   return days;
 }
 
-/** Ascending and disjoint. */
+/** Merges ranges into ascending, disjoint ones. */
 function joined(ranges: readonly DayRange[]): DayRange[] {
   const all: { from: number | undefined; to: number }[] = [];
   for (const range of [...ranges].sort((a, b) => startOf(a) - startOf(b))) {

@@ -1,4 +1,4 @@
-/** Which periods of a series REST is asked for: all of them, or those that the archive has not got. */
+/** Chooses the periods of a series that REST is asked for: all of them, or those that the archive lacks. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { Held } from '../lake/manifest.js';
 import { heldRevision, isFromRest, MOST_GAPS } from '../lake/manifest.js';
@@ -16,23 +16,23 @@ import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 
-/** What REST has of a series. */
+/** The data of a series that REST has. */
 export interface RestOffer {
-  /** `only`: the archive is not asked. */
+  /** `only`: REST is the only source. */
   readonly mode: 'only' | 'fill';
-  /** First day that can be had whole. */
+  /** First day that REST has completely. */
   readonly from: number;
-  /** Day after the last one that may be asked for. */
+  /** Day after the last one that may be requested. */
   readonly to: number;
-  /** The day that is not over yet. */
+  /** The current day, which is not over yet. */
   readonly today: number;
   /** Periods that end later may not have all of their rows yet. */
   readonly settledTo: number;
-  /** A whole month is one period, as in the archive. */
+  /** A whole month is one period, like a monthly object of the archive. */
   readonly hasMonths: boolean;
-  /** Rows of a whole month or day are few enough to stand in for a held object that lacks some. */
+  /** A whole month or day has few enough rows to complete a held object that lacks some. */
   readonly standsIn?: (period: Period) => boolean;
-  /** Rows of a period are few enough to take the place of an object while the archive does not answer. */
+  /** A period has few enough rows to substitute an object while the archive does not answer. */
   readonly substitutes?: (period: Period) => boolean;
 }
 
@@ -41,11 +41,11 @@ export interface RestContext {
   readonly offer: RestOffer;
   readonly partition: Grain;
   readonly held: Held;
-  /** Asked for in vain not long ago. */
+  /** Whether the period was absent at a recent request. */
   readonly isDoubtful: (period: Period) => boolean;
 }
 
-/** Chosen periods by partition label, in ascending order; a range without start begins with what REST has. */
+/** Chosen periods by partition label, in ascending order. A range without start begins with the first day of REST. */
 export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Map<string, Choice[]> {
   const { offer } = context;
   const bounded = ranges.map(({ from, to }) => ({
@@ -60,7 +60,7 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     const isWhole = days.length === end - first && end <= offer.today;
     for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
       const label = labelOf(context, period);
-      // After the first row that is held nothing is a time before the first one.
+      // Periods after the first held row are not "before the first one".
       const otherwise = firstHeld < period.from ? 'hole' : 'not-listed-yet';
       partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, otherwise)]);
     }
@@ -68,10 +68,10 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
   return partitions;
 }
 
-/** Why the archive has not got it, where REST may have it. */
+/** Reasons of absence in the archive for which REST may have the period. */
 const FILLED: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
-/** The same choices, with REST's periods where the archive has none. */
+/** The choices, with periods of REST for those that the archive lacks. */
 export function fillFromRest(
   context: RestContext,
   partitions: ReadonlyMap<string, readonly Choice[]>,
@@ -111,7 +111,7 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   );
 }
 
-/** Undefined where rows of the archive are held, which stay, and where REST has not got the period. */
+/** The period of REST. Undefined if rows of the archive are held, or if REST lacks the period. */
 function substituteOf(
   { series, offer, held: all }: RestContext,
   { period, held, listed }: Choice,
@@ -127,7 +127,7 @@ function substituteOf(
   return { key: restKey(series, period), period, rest };
 }
 
-/** Undefined when nothing is known to be missing in what is held, or REST has not got the period. */
+/** The period of REST that completes a held object. Undefined if no missing rows are known, or if REST lacks the period. */
 function standInOf(
   { series, offer, isDoubtful }: RestContext,
   { period, held }: Choice,
@@ -137,7 +137,7 @@ function standInOf(
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
   if (isDoubtful(period)) return undefined;
   const { rows, gaps } = held;
-  // Where not all of them are known, nobody can tell whether REST has every row.
+  // If not all gaps are known, REST may lack some of the rows.
   if (gaps.length >= MOST_GAPS) return undefined;
   const insteadOf = { ...heldRevision(held), rows, gaps };
   const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, insteadOf, keepsHeld: true };
@@ -145,8 +145,8 @@ function standInOf(
 }
 
 /**
- * A month that is over is one period, unless its days are held one by one or REST has only the last of them; one that is
- * held stays one. `days` undefined: all of it is wanted.
+ * A complete month is one period, unless the lake holds single days of it or REST has only its last days. A held month
+ * stays one period. `days` undefined: the whole month is selected.
  */
 function periodsOf(
   { held, offer }: RestContext,
@@ -179,7 +179,7 @@ function choiceOf(
   const ofMonth = held.ofMonth(monthOf(period.from));
   const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
   const known = line === undefined ? {} : { held: line };
-  // What the archive has published is not asked of REST again.
+  // REST is not asked for periods that the archive has published.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
   if (period.from < offer.from)
     return { period, absent: 'before-history', key: restKey(series, period), ...known };
@@ -195,7 +195,7 @@ function choiceOf(
   return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
 }
 
-/** The same plan without the archive, which did not answer. */
+/** The plan without the archive, which did not answer. */
 export function substitutedPlan(plan: PartitionPlan): PartitionPlan {
   const tasks = plan.tasks.map((task): Task => {
     const { substitute, failure, object } = task;
@@ -209,7 +209,7 @@ export function substitutedPlan(plan: PartitionPlan): PartitionPlan {
   return joinPeriods([{ ...plan, tasks }])[0] ?? plan;
 }
 
-/** Periods that come one after the other are asked for together, also across files. */
+/** Groups consecutive periods into one request, also across files. */
 export function joinPeriods(plans: readonly PartitionPlan[]): PartitionPlan[] {
   const asked = plans
     .flatMap(({ tasks }) => tasks)

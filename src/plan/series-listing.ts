@@ -1,4 +1,4 @@
-/** What the archive lists of one series in one cadence, near the days that are wanted. */
+/** The listing of one series in one cadence, near the selected days. */
 import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../model/task.js';
 import { objectKey, periodOfKey, seriesPrefix, SIDECAR } from '../source/keys.js';
@@ -7,42 +7,43 @@ import type { Span, Venue } from '../source/venue.js';
 import type { Listing } from '../source/listing.js';
 
 export interface SeriesListing {
-  /** By first day of the period. */
+  /** Objects by the first day of their period. */
   readonly objects: ReadonlyMap<number, ArchiveObject>;
-  /** ETags of their sidecars, likewise; undefined when none were looked at. */
+  /** ETags of their sidecars by the same key; undefined if sidecars were not read. */
   readonly sidecars?: ReadonlyMap<number, string>;
-  /** First listed period of the series, as far as it matters: undefined when the series lists nothing at all. */
+  /** First listed period of the series, or an earlier bound that is enough; undefined if the series lists nothing. */
   readonly first: Period | undefined;
-  /** Last listed period, when the walk saw the end of the series. */
+  /** Last listed period, if the walk reached the end of the series. */
   readonly last: Period | undefined;
   /** Whether the walk stopped before the end of the series. */
   readonly more: boolean;
-  /** Epoch milliseconds: a copy of then stood in for the listing. */
+  /** The time of the copy that replaced the listing, in epoch milliseconds. */
   readonly copiedAt?: number;
-  /** Sidecars were asked for one by one: a missing one says little of its object. */
+  /** Sidecars were requested one by one. A missing one says little about its object. */
   readonly isProbed?: true;
 }
 
-/** Enough to pass over stray keys and sidecars at the start of a series. */
+/** Keys per page that are enough to pass stray keys and sidecars at the start of a series. */
 const FIRST_ENTRIES = 20;
 
-/** How long the archive has been late (facts, section 1.8): days for dailies, for a month after its end. */
+/** The longest seen delay of the archive, in days: of daily objects, and of a monthly object after the end of its month. */
 const LATE_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
 
 export interface Want {
   readonly from?: number;
   readonly to: number;
   readonly today: number;
-  /** Day after the last one that the lake holds: the walk begins there, so that it sees where a delisted series ends. */
+  /** Day after the last held one. The walk begins there, so that it finds the end of a delisted series. */
   readonly heldTo?: number;
 }
 
-/** About a page of keys and sidecars of days: an earlier start would cost more requests. */
+/** Days per page of keys and sidecars. An earlier start would cost more requests. */
 const PAGE_DAYS = 400;
 
 /**
- * One walk, started by `marker` at the month of the first wanted period (whether a month has days is seen from its start;
- * or earlier, so that a stalled series can be told from a delisted one) and stopped after the last. One more request finds the first period when the wanted start is missing.
+ * One walk with `marker` from the month of the first selected period to the last one. It starts at the first day of the
+ * month, to see whether the month has days, or earlier, to tell a late series from a delisted one. If the selected start is
+ * missing, one more request finds the first period.
  */
 export async function listSeries(
   listing: Listing,
@@ -124,7 +125,7 @@ async function firstPeriod(
   return undefined;
 }
 
-/** Why a period is not there; `span` is what is known of the dataset as a whole. */
+/** The reason of absence of a period. `span`: first and last known periods of the dataset. */
 export function absenceReason(
   listing: SeriesListing,
   period: Period,

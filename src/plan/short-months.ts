@@ -1,4 +1,4 @@
-/** Months that lack rows of whole days, and their daily objects, which may have them. */
+/** Held months that lack the rows of whole days, which their daily objects may have. */
 import { daysWithin, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
@@ -7,7 +7,7 @@ import type { DayRange } from './choose-objects.js';
 import { planSeries } from './plan-series.js';
 import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';
 
-/** A series whose short months make way for their days where the archive has those. */
+/** A series whose daily objects replace its short months if the archive has them. */
 export async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { shortMonths = [], rest: _, ...own } = request;
   const plans: PartitionPlan[] = [];
@@ -37,7 +37,7 @@ function without(
   });
 }
 
-/** Held months of a series that lack days; only those that a series without `--cadence` holds. */
+/** Held months of a series that lack days; empty with `--cadence`. */
 export function shortMonthsOf(held: Held): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);
