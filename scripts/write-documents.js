@@ -10,9 +10,9 @@ const at = (path) => new URL(`../${path}`, import.meta.url);
 /** @param {string} path */
 const built = (path) => import(at(`dist/${path}`).href);
 
-const { loadVenue } = await built('venue/venue.js');
-const { MARKETS } = await built('venue/words.js');
-const { describeDataset } = await built('venue/describe.js');
+const { loadVenue } = await built('source/venue.js');
+const { MARKETS } = await built('source/names.js');
+const { describeDataset } = await built('source/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
 
 const venue = loadVenue();
