@@ -94,12 +94,15 @@ async function runTasks(tasks, lake) {
 async function planner(root, spoolPath) {
   /** @type {typeof import('../src/plan/plan.js')} */
   const { makePlan } = await built('plan/plan.js');
+  /** @type {typeof import('../src/lake/manifests.js')} */
+  const { Manifests } = await built('lake/manifests.js');
   /** @type {typeof import('../src/source/venue.js')} */
-  const { loadVenue } = await built('venue/venue.js');
+  const { loadVenue } = await built('source/venue.js');
   const today = FIRST_DAY + DAYS + 1;
   const options = /** @type {const} */ ({
     venue: loadVenue(),
     root,
+    manifests: new Manifests(),
     today,
     nowMs: today * DAY_MS,
     force: false,
@@ -126,7 +129,7 @@ async function runner(spools) {
   /** @type {typeof import('../src/report/tally.js')} */
   const { Tally } = await built('report/tally.js');
   /** @type {typeof import('../src/model/outcome.js')} */
-  const { taskOutcome } = await built('outcome.js');
+  const { taskOutcome } = await built('model/outcome.js');
   const tally = new Tally();
   /**
    * @param {Task} task
@@ -169,11 +172,11 @@ async function runner(spools) {
 /** @param {AbortSignal} signal */
 async function downloader(signal) {
   /** @type {typeof import('../src/http/throttle/throttle.js')} */
-  const { Throttle } = await built('throttle/throttle.js');
+  const { Throttle } = await built('http/throttle/throttle.js');
   /** @type {typeof import('../src/model/clock.js')} */
-  const { systemClock } = await built('clock.js');
+  const { systemClock } = await built('model/clock.js');
   /** @type {typeof import('../src/source/keys.js')} */
-  const { keyPath } = await built('venue/keys.js');
+  const { keyPath } = await built('source/keys.js');
   // The venue's own rates would make this a wait.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
   const throttle = new Throttle({ clock: systemClock, buckets: { archive: rate }, maxWaitMs: 1000 });

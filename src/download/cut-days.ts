@@ -4,7 +4,6 @@ import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import type { EmptyStretch } from '../coverage/cut-days.js';
 import { coverSeries } from '../coverage/series-coverage.js';
 import { seriesFolder } from '../lake/layout.js';
-import { readManifest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { WrittenOutcome } from '../model/outcome.js';
 import type { ArchiveObject, Format, PartitionPlan, Series } from '../model/task.js';
@@ -21,7 +20,7 @@ interface DoubtfulDay {
 /** So many are kept; more are judged by what is held so far. */
 const MOST_DAYS = 1000;
 
-type Places = Pick<Session, 'paths' | 'venue' | 'tell' | 'nowMs'>;
+type Places = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | 'nowMs'>;
 
 export class CutDays {
   readonly #session: Places;
@@ -80,8 +79,8 @@ export class CutDays {
     series,
     settings,
   }: PartitionPlan): Promise<(day: number) => (readonly [string, string])[]> {
-    const { paths, venue } = this.#session;
-    const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
+    const { paths, manifests, venue } = this.#session;
+    const manifest = await manifests.of(await paths.folder(seriesFolder(venue.name, series)));
     const cuts = heldCuts(this.#session, series, manifest, settings.format);
     return (day) =>
       cuts.filter((cut) => cut.day === day).map(({ from, to }) => [instant(from), instant(to)] as const);

@@ -82,6 +82,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const download = downloadContext(session, folder);
   const absences = new AbsenceNotes({
     root: session.paths.root,
+    manifests: session.manifests,
     venue: session.venue.name,
     nowMs: session.nowMs,
   });
@@ -198,10 +199,11 @@ function createWriters(
   engine: Engine,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
-  const { venue, paths, clock, lock } = session;
+  const { venue, paths, manifests, clock, lock } = session;
   const context: WriterContext = {
     venue,
     paths,
+    manifests,
     tempFolder,
     engine,
     clock,

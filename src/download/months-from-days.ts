@@ -2,7 +2,6 @@
 import { daysWithin, monthOf } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Outcome } from '../model/outcome.js';
 import type { Plan } from '../plan/plan.js';
@@ -62,7 +61,7 @@ interface Attempt extends DoubtfulMonth {
 
 type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
 
-type Places = Pick<Session, 'paths' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'>;
+type Places = Pick<Session, 'paths' | 'manifests' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'>;
 
 export class MonthsFromDays {
   readonly #session: Session;
@@ -153,11 +152,14 @@ function idOf({ series, settings, label }: PartitionPlan): string {
 }
 
 /** Undefined where what is held is better than days: its new revision is broken. Whether a short month has better days is for their listing to say. */
-async function attemptOf({ paths, venue }: Places, month: DoubtfulMonth): Promise<Attempt | undefined> {
+async function attemptOf(
+  { paths, manifests, venue }: Places,
+  month: DoubtfulMonth,
+): Promise<Attempt | undefined> {
   const { plan, object, error, gaps } = month;
   const { period } = object;
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));
-  const held = (await readManifest(folder))[plan.settings.format];
+  const held = (await manifests.of(folder))[plan.settings.format];
   const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
   const empty = error === undefined ? daysWithin(period, gaps) : [];
   if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
@@ -190,12 +192,15 @@ async function tellTaken(session: Places, { plan, object, error, emptyDays: empt
 }
 
 /** Later runs leave the short month alone: the archive has no better days. Rejects with `locked` like a commit. */
-async function settle({ paths, venue, lock }: Places, { plan, object }: DoubtfulMonth): Promise<void> {
+async function settle(
+  { paths, manifests, venue, lock }: Places,
+  { plan, object }: DoubtfulMonth,
+): Promise<void> {
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));
   await lock?.confirm();
-  const held = (await readManifest(folder))[plan.settings.format];
+  const held = (await manifests.of(folder))[plan.settings.format];
   const line = held.ofMonth(monthOf(object.period.from));
   if (line?.daysPending !== true) return;
   const { daysPending: _, ...settled } = lineAgain(held, line);
-  await appendManifest(folder, [settled]);
+  await manifests.append(folder, [settled]);
 }

@@ -15,6 +15,7 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
     {
       venue,
       root: paths.root,
+      manifests: session.manifests,
       today: Math.floor(session.nowMs / DAY_MS),
       nowMs: session.nowMs,
       force: options.force === true,

@@ -6,8 +6,8 @@ import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
 import { folderInside } from '../lake/inside.js';
 import { MANIFEST, seriesFolder } from '../lake/layout.js';
-import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
+import type { Manifests } from '../lake/manifests.js';
 import { fileSize } from '../lake/publish.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -28,6 +28,7 @@ const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 export interface AbsenceContext {
   readonly root: string;
+  readonly manifests: Manifests;
   readonly venue: string;
   /** What "now" means for this run. */
   readonly nowMs: number;
@@ -136,12 +137,13 @@ export class AbsenceNotes {
 
   /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */
   async write(): Promise<void> {
+    const { root, manifests } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
-      const folder = await folderInside(this.#context.root, name);
+      const folder = await folderInside(root, name);
       if ((await fileSize(join(folder, MANIFEST))) === undefined) continue;
-      const manifest = await readManifest(folder);
+      const manifest = await manifests.of(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));
-      if (lines.length > 0) await appendManifest(folder, lines);
+      if (lines.length > 0) await manifests.append(folder, lines);
     }
     this.#bySeries.clear();
   }

@@ -18,6 +18,7 @@ import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/describe-selection.js';
 import { limitedBuckets } from '../http/limits.js';
 import { openLake } from './open-lake.js';
+import { Manifests } from '../lake/manifests.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
@@ -141,7 +142,8 @@ async function locked<T>(
 ): Promise<T> {
   const { lock } = await openLake(session, `cryptodl ${verb}`);
   try {
-    return await act({ ...session, lock });
+    // What was read before another run may have changed.
+    return await act({ ...session, lock, manifests: new Manifests() });
   } finally {
     await lock.release();
   }

@@ -7,6 +7,7 @@ import type { Fetch } from '../http/fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
+import { Manifests } from '../lake/manifests.js';
 import type { Observer } from '../model/observer.js';
 import type { Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -54,6 +55,7 @@ export interface Session {
   readonly nowMs: number;
   readonly venue: Venue;
   readonly paths: LakePaths;
+  readonly manifests: Manifests;
   /** Spool of the run: one name per lake, so that the next run finds what a killed one left; another one when it belongs to another user. */
   runFolder: string;
   readonly observer: Observer;
@@ -150,6 +152,7 @@ export function openSession(request: SessionRequest): Session {
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     venue,
     paths,
+    manifests: new Manifests(),
     runFolder: runFolder(options, paths, home),
     observer,
     tally,

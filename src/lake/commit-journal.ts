@@ -12,11 +12,15 @@ import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
 import type { ManifestLine } from './manifest-line.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
+import type { Manifests } from './manifests.js';
 import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
 
 /** The staged files are gone afterwards, unless the next run must finish with them what this one began. */
-export async function commitWithRedo(paths: LakePaths, redo: Redo): Promise<void> {
+export async function commitWithRedo(
+  { paths, manifests }: { readonly paths: LakePaths; readonly manifests: Pick<Manifests, 'append'> },
+  redo: Redo,
+): Promise<void> {
   const journal = join(paths.own, `commit-${randomUUID()}.json`);
   try {
     await syncAll(redo.publications);
@@ -29,7 +33,7 @@ export async function commitWithRedo(paths: LakePaths, redo: Redo): Promise<void
     await removeStaged(redo.publications);
     throw error;
   }
-  await apply(redo);
+  await apply(redo, (folder, lines) => manifests.append(folder, lines));
   await rm(journal);
 }
 
@@ -56,7 +60,7 @@ export async function finishCommits(paths: LakePaths, venue: VenueFolders): Prom
     if (entry.isDirectory() || !JOURNAL.test(name)) continue;
     const journal = join(paths.own, name);
     try {
-      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal));
+      if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal), appendManifest);
       await rm(journal);
     } catch (error) {
       if (!(error instanceof JournalRefused)) throw error;
@@ -80,7 +84,7 @@ async function keepRefused(
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
-async function apply(redo: Redo): Promise<void> {
+async function apply(redo: Redo, append: Manifests['append']): Promise<void> {
   await mkdir(redo.seriesFolder, { recursive: true });
   const staged = await existing(redo.publications);
   // A dead file may have the name of a new one that is there already.
@@ -89,7 +93,7 @@ async function apply(redo: Redo): Promise<void> {
   );
   for (const file of redo.dead) if (!published.has(file)) await rm(file, { force: true });
   await publishAll(staged);
-  await appendManifest(redo.seriesFolder, redo.lines);
+  await append(redo.seriesFolder, redo.lines);
 }
 
 async function existing(publications: readonly Publication[]): Promise<Publication[]> {

@@ -58,24 +58,37 @@ function byPeriod(a: ObjectLine, b: ObjectLine): number {
 export class Held {
   readonly #byDay = new Map<number, ObjectLine>();
   readonly #byMonth = new Map<number, ObjectLine>();
+  readonly #byFile = new Map<string, Set<ObjectLine>>();
   readonly #lastOfFile = new Map<string, ObjectLine>();
 
   add(line: ObjectLine): void {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is no period`);
     if (line.cadence === 'daily') {
-      this.#byMonth.delete(monthOf(period.from));
+      this.#remove(this.#byMonth, monthOf(period.from));
+      this.#remove(this.#byDay, period.from);
       this.#byDay.set(period.from, line);
     } else {
-      for (let day = period.from; day < period.to; day += 1) this.#byDay.delete(day);
+      for (let day = period.from; day < period.to; day += 1) this.#remove(this.#byDay, day);
+      this.#remove(this.#byMonth, monthOf(period.from));
       this.#byMonth.set(monthOf(period.from), line);
     }
+    const inFile = this.#byFile.get(line.file);
+    if (inFile === undefined) this.#byFile.set(line.file, new Set([line]));
+    else inFile.add(line);
     this.#lastOfFile.set(line.file, line);
+  }
+
+  #remove(lines: Map<number, ObjectLine>, at: number): void {
+    const line = lines.get(at);
+    if (line === undefined) return;
+    lines.delete(at);
+    this.#byFile.get(line.file)?.delete(line);
   }
 
   drop(key: string): void {
     for (const lines of [this.#byDay, this.#byMonth]) {
-      for (const [at, line] of lines) if (line.key === key) lines.delete(at);
+      for (const [at, line] of lines) if (line.key === key) this.#remove(lines, at);
     }
   }
 
@@ -110,10 +123,18 @@ export class Held {
     return this.#byMonth.get(month);
   }
 
+  /** Objects of which a day is in the period. */
+  overlapping({ from, to }: Pick<Period, 'from' | 'to'>): ObjectLine[] {
+    const found: (ObjectLine | undefined)[] = [];
+    for (let month = monthOf(from); month <= monthOf(to - 1); month += 1)
+      found.push(this.#byMonth.get(month));
+    for (let day = from; day < to; day += 1) found.push(this.#byDay.get(day));
+    return found.filter((line) => line !== undefined);
+  }
+
   /** Objects in a file, in period order. */
   inFile(file: string): ObjectLine[] {
-    const lines = [...this.#byDay.values(), ...this.#byMonth.values()].filter((line) => line.file === file);
-    return lines.sort(byPeriod);
+    return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
   }
 
   /** The last commit of a file: its size and digest now. */

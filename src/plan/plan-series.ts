@@ -6,7 +6,8 @@ import { folderInside } from '../lake/inside.js';
 import { seriesFolder } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import { Held, isFromRest, readManifest } from '../lake/manifest.js';
+import { Held, isFromRest } from '../lake/manifest.js';
+import type { Manifests } from '../lake/manifests.js';
 import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { objectKey } from '../source/keys.js';
@@ -57,6 +58,7 @@ export interface ShortMonth {
 export interface PlanContext {
   readonly venue: Venue;
   readonly root: string;
+  readonly manifests: Pick<Manifests, 'of'>;
   readonly today: number;
   readonly nowMs: number;
   readonly force: boolean;
@@ -73,7 +75,7 @@ export interface PlanContext {
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
   const folder = await folderInside(context.root, seriesFolder(context.venue.name, series));
-  const manifest = await readManifest(folder);
+  const manifest = await context.manifests.of(folder);
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);
   if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);

@@ -21,7 +21,7 @@ export interface Plan {
 
 export interface PlanOptions extends Pick<
   PlanContext,
-  'venue' | 'root' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
+  'venue' | 'root' | 'manifests' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
 > {
   /** Undefined: the listing is known to be unavailable. */
   readonly listing: Listing | undefined;

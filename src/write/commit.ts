@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { daysWithin, monthOf, periodText } from '../model/calendar.js';
 import { setAside } from '../lake/quarantine.js';
 import { seriesFolder } from '../lake/layout.js';
-import { appendManifest, heldRevision, isFromRest } from '../lake/manifest.js';
+import { heldRevision, isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { publishAll, removeStaged } from '../lake/publish.js';
@@ -65,11 +65,11 @@ export async function commit(
     } finally {
       await removeStaged(publications);
     }
-    await appendManifest(held.folder, lines);
+    await context.manifests.append(held.folder, lines);
     return aside;
   }
   const deadPaths = dead.map((file) => join(held.folder, file));
-  await commitWithRedo(context.paths, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
+  await commitWithRedo(context, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
   return aside;
 }
 
@@ -130,6 +130,19 @@ export function replacedRevision(
   const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
   if (line?.key !== key || line.sha256 === sha256 || isFromRest(line)) return undefined;
   return heldRevision(line);
+}
+
+/** The same by key. */
+export function replacedRevisions(
+  held: Held,
+  received: readonly ReceivedObject[],
+): ReadonlyMap<string, Revision> {
+  const replaced = new Map<string, Revision>();
+  for (const each of received) {
+    const revision = replacedRevision(held, each);
+    if (revision !== undefined) replaced.set(each.object.key, revision);
+  }
+  return replaced;
 }
 
 export function objectLine(

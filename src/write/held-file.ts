@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
-import { heldObject, readManifest } from '../lake/manifest.js';
+import { heldObject } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
@@ -26,13 +26,13 @@ export interface HeldFile {
 
 /** `arriving`: periods whose rows are to be written; before anything is fetched, those that are wanted. */
 export async function heldFile(
-  context: Pick<WriterContext, 'paths' | 'venue'>,
+  context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
   plan: PartitionPlan,
   arriving: readonly Period[] = fetchedPeriods(plan),
 ): Promise<HeldFile> {
   const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
-  const held = (await readManifest(folder))[plan.settings.format];
+  const held = (await context.manifests.of(folder))[plan.settings.format];
   const inFile = held.inFile(file);
   const isReplaced = (line: ObjectLine): boolean => arriving.some((period) => overlaps(line, period));
   const isAdded = plan.rebuild === undefined;
@@ -52,7 +52,7 @@ export async function heldFile(
  * objects. A plan that replaces objects of a sound file also fetches the objects whose rows lie among theirs.
  */
 export async function completePlan(
-  context: Pick<WriterContext, 'paths' | 'venue'>,
+  context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
   plan: PartitionPlan,
 ): Promise<PartitionPlan> {
   if (plan.rebuild !== undefined) return plan;
@@ -152,35 +152,23 @@ function fetchedPeriods(plan: PartitionPlan): Period[] {
   return plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.period);
 }
 
-/** Lines whose rows would be gone: they are in files that are replaced, and no received object covers their period. */
+/** Lines whose rows would be gone: they are in the file that is replaced, and no received object covers their period. */
 export function lostLines(file: HeldFile, received: readonly Period[]): ObjectLine[] {
-  const replaced = new Set([file.file, ...deadFiles(file, received)]);
   const kept = new Set(file.kept);
-  return file.held
-    .lines()
-    .filter((line) => replaced.has(line.file) && !kept.has(line) && !isCovered(line, received));
+  return file.held.inFile(file.file).filter((line) => !kept.has(line) && !isCovered(line, received));
 }
 
 /** Other files whose every live object is covered by what was received: they are superseded as a whole. */
 export function deadFiles(file: HeldFile, received: readonly Period[]): string[] {
-  const others = new Map<string, ObjectLine[]>();
-  for (const line of file.held.lines()) {
-    if (line.file === file.file) continue;
-    const lines = others.get(line.file);
-    if (lines === undefined) others.set(line.file, [line]);
-    else lines.push(line);
-  }
-  return [...others]
-    .filter(([, lines]) => lines.every((line) => isCovered(line, received)))
-    .map(([name]) => name);
+  return overlappedFiles(file, received).filter((name) =>
+    file.held.inFile(name).every((line) => isCovered(line, received)),
+  );
 }
 
 /** Files of which a part would be held twice. */
 export function overlappedFiles(file: HeldFile, received: readonly Period[]): string[] {
-  const lines = file.held
-    .lines()
-    .filter((line) => line.file !== file.file && received.some((period) => overlaps(line, period)));
-  return [...new Set(lines.map((line) => line.file))];
+  const lines = received.flatMap((period) => file.held.overlapping(period));
+  return [...new Set(lines.map((line) => line.file))].filter((name) => name !== file.file);
 }
 
 function isCovered(line: ObjectLine, received: readonly Period[]): boolean {

@@ -5,9 +5,9 @@ import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
-import type { PartitionPlan } from '../model/task.js';
+import type { PartitionPlan, Revision } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { commit, replacedRevision } from './commit.js';
+import { commit, replacedRevisions } from './commit.js';
 import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -65,10 +65,12 @@ async function writeInto(
     if (made.length === 0) return nothing(failed);
     const files = made.splice(0);
     const gone = superseded(plan, held, sound);
+    // Once it is committed, the manifest says what is held now.
+    const replaced = replacedRevisions(held.held, received);
     const aside = await context.serialize(held.folder, () =>
       context.timed('commit', () => commit(context, plan, { held, made: files, received, ...gone })),
     );
-    const result = summary(plan, specOf(context, plan), { held, received, made: files, failed });
+    const result = summary(plan, specOf(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined) return { ...result, stillHeld };
     return withLost(result, { lost: gone.lost, missing, aside });
   } catch (error) {
@@ -182,7 +184,7 @@ function withLost(
 }
 
 interface Work {
-  readonly held: HeldFile;
+  readonly replaced: ReadonlyMap<string, Revision>;
   readonly received: readonly ReceivedObject[];
   readonly made: readonly MadeFile[];
   readonly failed: ReadonlyMap<string, CryptodlError>;
@@ -191,15 +193,14 @@ interface Work {
 function summary(
   plan: PartitionPlan,
   spec: DatasetSpec,
-  { held, received, made, failed }: Work,
+  { replaced, received, made, failed }: Work,
 ): WriteResult {
   const written = new Map<string, WrittenObject>();
-  for (const each of received) {
-    const { object } = each;
+  for (const { object } of received) {
     const rows = rowsIn(made, object.key);
     if (rows === undefined) continue;
     const expected = expectedRows(spec, plan.series, object);
-    const replaces = replacedRevision(held.held, each);
+    const replaces = replaced.get(object.key);
     written.set(object.key, {
       ...rows,
       ...(expected === undefined ? {} : { expectedRows: expected }),

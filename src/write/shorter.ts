@@ -1,9 +1,9 @@
 /** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
 import type { Clock } from '../model/clock.js';
-import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Lock } from '../lake/lock.js';
+import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { Format } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -46,6 +46,7 @@ export async function rememberShorter(
   context: {
     readonly clock: Pick<Clock, 'now'>;
     readonly serialize: Serialize;
+    readonly manifests: Manifests;
     readonly lock?: Pick<Lock, 'confirm'>;
   },
   seriesFolder: string,
@@ -55,13 +56,13 @@ export async function rememberShorter(
   const at = new Date(context.clock.now()).toISOString();
   await context.serialize(seriesFolder, async () => {
     await context.lock?.confirm();
-    const { [format]: held } = await readManifest(seriesFolder);
+    const { [format]: held } = await context.manifests.of(seriesFolder);
     const lines = held.lines();
     const found = shorter.flatMap((each) => {
       const line = lines.find(({ key }) => key === each.heldKey);
       return line === undefined ? [] : [lineOf(held, line, each, at)];
     });
-    await appendManifest(seriesFolder, found);
+    await context.manifests.append(seriesFolder, found);
   });
 }
 

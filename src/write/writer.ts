@@ -4,6 +4,7 @@ import type { CryptodlError } from '../model/errors.js';
 import type { Body } from '../http/fetch.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
+import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
 import type { Venue } from '../source/venue.js';
@@ -19,6 +20,7 @@ export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 export interface WriterContext {
   readonly venue: Venue;
   readonly paths: LakePaths;
+  readonly manifests: Manifests;
   /** Spool of the run. */
   readonly tempFolder: string;
   readonly engine: Engine;

@@ -8,7 +8,6 @@ import { setAside } from '../lake/quarantine.js';
 import { folderCheck } from '../lake/inside.js';
 import { keyFile, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import { appendManifest, readManifest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
@@ -31,7 +30,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     write: async (plan, received, missing) => {
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-      const { zip: held } = await readManifest(folder);
+      const { zip: held } = await context.manifests.of(folder);
       const takesAll = plan.force === true || context.takesShorter;
       const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
       const isShorter = new Set(shorter.map((each) => each.received));
@@ -45,7 +44,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
       const lost = await lostZips(context, held, missing);
       const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
-      if (all.length > 0) await context.serialize(folder, () => appendManifest(folder, all));
+      if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
       if (shorter.length > 0) await rememberShorter(context, folder, 'zip', shorter);
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),

@@ -22,7 +22,7 @@ export async function syncsOf(
 
 /** `method` of every open file is answered first, and then done. */
 export async function withCalls(
-  method: 'sync' | 'read' | 'readFile',
+  method: 'sync' | 'datasync' | 'read' | 'readFile',
   act: () => Promise<unknown>,
   answer: Answer,
 ): Promise<void> {

@@ -20,6 +20,7 @@ import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { appendManifest } from '../../src/lake/manifest.js';
+import { Manifests } from '../../src/lake/manifests.js';
 import { finishCommits } from '../../src/lake/commit-journal.js';
 import { createSerializer } from '../../src/queue/in-order.js';
 import { vision } from '../../src/library.js';
@@ -294,6 +295,7 @@ describe('a commit', () => {
     const context: WriterContext = {
       venue,
       paths,
+      manifests: new Manifests(),
       engine,
       tempFolder: scratch,
       serialize: createSerializer(),

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dayPeriod, dayText } from '../../src/model/calendar.js';
 import { cutStretches } from '../../src/coverage/cut-days.js';
 import { lakePaths } from '../../src/lake/layout.js';
+import { Manifests } from '../../src/lake/manifests.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { CutDays } from '../../src/download/cut-days.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
@@ -117,6 +118,7 @@ function doubts(): Doubts {
   const days = new CutDays(
     {
       paths: lakePaths(scratch),
+      manifests: new Manifests(),
       venue: loadVenue(),
       nowMs: (FIRST + 5000) * DAY_MS,
       tell: (_plan, object) => {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderCheck, isFileOfLake, linkOnTheWay } from '../../src/lake/inside.js';
 import { lakePaths } from '../../src/lake/layout.js';
+import { Manifests } from '../../src/lake/manifests.js';
 import { createSerializer } from '../../src/queue/in-order.js';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { quarantine } from '../../src/lake/quarantine.js';
@@ -18,6 +19,7 @@ import { scratchFolder } from '../helpers/folders.js';
 const scratch = scratchFolder();
 const CONTEXT = {
   venue: loadVenue(),
+  manifests: new Manifests(),
   tempFolder: scratch,
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),
   serialize: createSerializer(),
@@ -44,7 +46,7 @@ describe('a link', () => {
     const { root } = await linked('binance/um');
     const series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' } as const;
     const plan = { series, label: '2024-01', settings: SETTINGS, tasks: [] };
-    const reading = heldFile({ paths: lakePaths(root), venue: loadVenue() }, plan);
+    const reading = heldFile({ ...CONTEXT, paths: lakePaths(root) }, plan);
     await expect(reading).rejects.toThrow(/binance\/um is a symbolic link/);
   });
 

@@ -14,7 +14,7 @@ import {
   manifestLines,
   readManifest,
 } from '../../src/lake/manifest.js';
-import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
@@ -174,6 +174,39 @@ describe('what is held', () => {
   ])('of %s has a size, a first day and an end', (_, labels, size, first, end) => {
     const held = heldOf(...labels);
     expect([held.size, held.first(), held.end()]).toEqual([size, day(first), day(end)]);
+  });
+
+  it('of a file and of a period is what all its lines say, after any commits', () => {
+    const labels = fc.constantFrom(
+      '2024-01',
+      '2024-02',
+      '2024-01-30',
+      '2024-01-31',
+      '2024-02-01',
+      '2024-02-02',
+    );
+    const files = fc.constantFrom('a.parquet', 'b.parquet', 'c.parquet');
+    const step = fc.record({ label: labels, file: files, isDropped: fc.boolean() });
+    const asked = fc.tuple(fc.nat(70), fc.integer({ min: 1, max: 40 }));
+    const check = fc.property(fc.array(step), asked, (steps, [start, days]) => {
+      const held = new Held();
+      for (const { label, file, isDropped } of steps)
+        if (isDropped) held.drop(`${label}.zip`);
+        else held.add(objectLine(label, { file }));
+      const from = day('2024-01-01') + start;
+      const isIn = (line: ObjectLine): boolean => {
+        const own = period(line.period);
+        return own.from < from + days && from < own.to;
+      };
+      const byLabel = (lines: readonly ObjectLine[]): ObjectLine[] =>
+        [...lines].sort((a, b) => (a.period < b.period ? -1 : 1));
+      expect(byLabel(held.overlapping({ from, to: from + days }))).toEqual(
+        byLabel(held.lines().filter(isIn)),
+      );
+      for (const name of ['a.parquet', 'b.parquet', 'c.parquet'])
+        expect(held.inFile(name)).toEqual(held.lines().filter((line) => line.file === name));
+    });
+    fc.assert(check);
   });
 
   it('has neither first day nor end when it is nothing', () => {

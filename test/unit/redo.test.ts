@@ -15,6 +15,7 @@ import { expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
+import { Manifests } from '../../src/lake/manifests.js';
 import { commitWithRedo, finishCommits } from '../../src/lake/commit-journal.js';
 import { loadVenue } from '../../src/source/venue.js';
 import { objectLine } from '../helpers/conversion.js';
@@ -38,12 +39,15 @@ async function interrupted(): Promise<LakePaths> {
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithRedo(paths, {
-    seriesFolder: join(paths.root, SERIES),
-    publications: [{ staged, target: join(paths.root, MADE) }],
-    dead: [join(paths.root, DEAD)],
-    lines: [objectLine('2024-01-01', { key: KEY })],
-  });
+  const commit = commitWithRedo(
+    { paths, manifests: new Manifests() },
+    {
+      seriesFolder: join(paths.root, SERIES),
+      publications: [{ staged, target: join(paths.root, MADE) }],
+      dead: [join(paths.root, DEAD)],
+      lines: [objectLine('2024-01-01', { key: KEY })],
+    },
+  );
   await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   rmSync(join(paths.root, MADE), { recursive: true });
   return paths;
@@ -98,12 +102,15 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
   writeFileSync(join(paths.root, MADE), 'old month');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithRedo(paths, {
-    seriesFolder: join(paths.root, SERIES),
-    publications: [{ staged, target: join(paths.root, MADE) }],
-    dead: [join(paths.root, MADE)],
-    lines: [objectLine('2024-01-01', { key: KEY })],
-  });
+  const commit = commitWithRedo(
+    { paths, manifests: new Manifests() },
+    {
+      seriesFolder: join(paths.root, SERIES),
+      publications: [{ staged, target: join(paths.root, MADE) }],
+      dead: [join(paths.root, MADE)],
+      lines: [objectLine('2024-01-01', { key: KEY })],
+    },
+  );
   await expect(commit).rejects.toThrow('_manifest.jsonl is no regular file');
   rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
   expect(await finished(paths)).toBe(true);
@@ -126,12 +133,15 @@ it('a commit that cannot be written down removes nothing but what it staged', as
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
   writeFileSync(staged[0] ?? '', 'month');
-  const commit = commitWithRedo(paths, {
-    seriesFolder: join(paths.root, SERIES),
-    publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
-    dead: [join(paths.root, DEAD)],
-    lines: [objectLine('2024-01-01', { key: KEY })],
-  });
+  const commit = commitWithRedo(
+    { paths, manifests: new Manifests() },
+    {
+      seriesFolder: join(paths.root, SERIES),
+      publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
+      dead: [join(paths.root, DEAD)],
+      lines: [objectLine('2024-01-01', { key: KEY })],
+    },
+  );
   await expect(commit).rejects.toThrow('ENOENT');
   expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);
 });
@@ -334,7 +344,7 @@ it('a journal that may not survive a power failure is removed with what it names
     lines: [objectLine('2024-01-01', { key: KEY })],
   };
   const committing = syncsOf(
-    () => commitWithRedo(paths, redo),
+    () => commitWithRedo({ paths, manifests: new Manifests() }, redo),
     (path) => (path === paths.own ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
@@ -352,12 +362,15 @@ it('an old file is gone before the first new one appears, also when a later one 
   }));
   for (const { staged } of publications) writeFileSync(staged, 'new');
   const dead = [join(paths.root, DEAD)];
-  const commit = commitWithRedo(paths, {
-    seriesFolder: join(paths.root, SERIES),
-    publications,
-    dead,
-    lines: [],
-  });
+  const commit = commitWithRedo(
+    { paths, manifests: new Manifests() },
+    {
+      seriesFolder: join(paths.root, SERIES),
+      publications,
+      dead,
+      lines: [],
+    },
+  );
   await expect(commit).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   expect(existsSync(join(paths.root, DEAD))).toBe(false);
 });

@@ -8,6 +8,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { MANIFEST, seriesFolder } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
+import { Manifests } from '../../src/lake/manifests.js';
 import { AbsenceNotes } from '../../src/download/remember-absences.js';
 import type { Series } from '../../src/model/task.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -33,7 +34,12 @@ function scene(): Scene {
   return {
     folder,
     run: async (note) => {
-      const notes = new AbsenceNotes({ root, venue: 'binance', nowMs: Date.parse(NOW) });
+      const notes = new AbsenceNotes({
+        root,
+        manifests: new Manifests(),
+        venue: 'binance',
+        nowMs: Date.parse(NOW),
+      });
       note(notes);
       await notes.write();
     },

@@ -1,0 +1,100 @@
+/** The manifests that a run keeps in memory: what they say after appends, and which of them stay. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { MANIFEST } from '../../src/lake/layout.js';
+import { readManifest } from '../../src/lake/manifest.js';
+import { Manifests } from '../../src/lake/manifests.js';
+import { objectLine } from '../helpers/conversion.js';
+import { refuse, withCalls } from '../helpers/file-handles.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const scratch = scratchFolder();
+const folderOf = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
+const line = (day: number): ReturnType<typeof objectLine> => objectLine(`2024-01-0${day}`);
+const write = (folder: string, ...days: number[]): void => {
+  writeFileSync(join(folder, MANIFEST), days.map((day) => `${JSON.stringify(line(day))}\n`).join(''));
+};
+const daysHeld = async (manifests: Manifests, folder: string): Promise<string[]> =>
+  (await manifests.of(folder)).parquet.lines().map(({ period }) => period);
+
+describe('a manifest in memory', () => {
+  it('says what the file says after every append, also to a reader that had it before', async () => {
+    const folder = await folderOf();
+    write(folder, 1);
+    const manifests = new Manifests();
+    const before = await manifests.of(folder);
+    const again = { ...line(1), sha256: 'f'.repeat(64) };
+    const absent = { first: '2024-01-03', last: '2024-01-03', cadence: 'daily', reason: 'hole' } as const;
+    await manifests.append(folder, [line(2), again]);
+    await manifests.append(folder, [
+      { v: 1, kind: 'dropped', key: line(2).key, format: 'parquet', at: '2024-02-01T00:00:00.000Z' },
+      { v: 1, kind: 'absent', ...absent, asked: 1, at: '2024-02-01T00:00:00.000Z', tool: 'test' },
+    ]);
+    const read = await readManifest(folder);
+    expect(before.parquet.lines()).toEqual(read.parquet.lines());
+    expect(before.parquet.lines()).toEqual([again]);
+    expect(before.absences.days()).toEqual(read.absences.days());
+    expect(read.absences.days().size).toBe(1);
+  });
+
+  it('says what the file says when lines are appended while it is read', async () => {
+    const folder = await folderOf();
+    write(folder, 1);
+    const manifests = new Manifests();
+    const reading = manifests.of(folder);
+    await manifests.append(folder, [line(2)]);
+    expect((await reading).parquet.size).toBe(2);
+  });
+
+  it('is read anew after an append that failed: the lines may be in the file or not', async () => {
+    const folder = await folderOf();
+    write(folder, 1);
+    const manifests = new Manifests();
+    await manifests.of(folder);
+    const appending = withCalls(
+      'datasync',
+      () => manifests.append(folder, [line(2)]),
+      (path) => (path.endsWith(MANIFEST) ? refuse('EIO') : undefined),
+    );
+    await expect(appending).rejects.toThrow('EIO');
+    expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01', '2024-01-02']);
+  });
+
+  it('is read anew after a read that failed', async () => {
+    const folder = await folderOf();
+    mkdirSync(join(folder, MANIFEST));
+    const manifests = new Manifests();
+    await expect(manifests.of(folder)).rejects.toThrow('is no regular file');
+    rmSync(join(folder, MANIFEST), { recursive: true });
+    write(folder, 1);
+    expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01']);
+  });
+});
+
+describe('of many manifests', () => {
+  it('those used last stay in memory, as far as their lines allow', async () => {
+    const folders = await Promise.all([folderOf(), folderOf(), folderOf()]);
+    const [first, second, third] = folders;
+    for (const folder of folders) write(folder, 1, 2);
+    // Each counts as 6 lines: 2, and 4 for the manifest itself.
+    const manifests = new Manifests(12);
+    const [firstRead, secondRead] = [await manifests.of(first), await manifests.of(second)];
+    expect(await manifests.of(first)).toBe(firstRead);
+    await manifests.of(third);
+    expect(await manifests.of(first)).toBe(firstRead);
+    expect(await manifests.of(second)).not.toBe(secondRead);
+  });
+
+  it('one grows beyond the limit by appends, and the others go; it stays while it is the only one', async () => {
+    const [small, large] = [await folderOf(), await folderOf()];
+    write(small, 1);
+    write(large, 1);
+    const manifests = new Manifests(10);
+    const [smallRead, largeRead] = [await manifests.of(small), await manifests.of(large)];
+    await manifests.append(large, [2, 3, 4, 5, 6, 7, 8].map(line));
+    expect(await manifests.of(large)).toBe(largeRead);
+    expect(await manifests.of(small)).not.toBe(smallRead);
+  });
+});
