@@ -1,316 +1,191 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
+/** What a run plans to fetch, by the listing of the archive and by what the lake holds. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
-import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
-import { filesBelow, readParquet } from '../helpers/lake.js';
+import { filesBelow } from '../helpers/lake.js';
+import { isListing, useScene } from '../helpers/scene.js';
+import type { SceneRun } from '../helpers/scene.js';
 
-const NOW = '2026-11-21T12:00:00Z';
+const KLINES = 'data/futures/um/daily/klines';
+const SERIES = 'um/klines/interval=1h/symbol=BTCUSDT';
 
 describe('the plan', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
-  let archive: TestArchive;
-  beforeAll(async () => {
-    const days = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
-    makeArchive(folder, {
-      ...days,
-      symbols: ['BTCUSDT', '币安人生USDT'],
-      from: '2026-09-01',
-      to: '2026-11-20',
-    });
-    makeArchive(folder, { ...days, symbols: ['NEWUSDT'], from: '2026-11-10', to: '2026-11-20' });
-    makeArchive(folder, { ...days, symbols: ['GONEUSDC'], from: '2026-08-01', to: '2026-09-15' });
-    makeArchive(folder, {
-      ...days,
-      cadence: 'monthly',
-      symbols: ['BTCUSDT'],
-      from: '2026-09-01',
-      to: '2026-10-31',
-    });
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'fundingRate',
-      cadence: 'monthly',
-      symbols: ['BTCUSDT'],
-      from: '2026-08-01',
-      to: '2026-10-31',
-    });
-    const series = join(folder, 'data/futures/um/daily/klines/BTCUSDT/1h');
-    writeFileSync(join(series, 'part-00000-0fae7358-c000.zip'), 'stray');
-    for (const ending of ['', '.CHECKSUM']) rmSync(join(series, `BTCUSDT-1h-2026-11-15.zip${ending}`));
-    archive = await startArchive(folder);
-  });
-  afterAll(() => archive.close());
-  afterEach(() => {
-    archive.fault = undefined;
+  const scene = useScene({
+    archive: [
+      { symbols: ['BTCUSDT', '币安人生USDT'], from: '2026-09-01', to: '2026-11-20' },
+      { symbols: ['NEWUSDT'], from: '2026-11-10', to: '2026-11-20' },
+      { symbols: ['GONEUSDC'], from: '2026-08-01', to: '2026-09-15' },
+      { cadence: 'monthly', from: '2026-09-01', to: '2026-10-31' },
+      { dataset: 'fundingRate', cadence: 'monthly', from: '2026-08-01', to: '2026-10-31' },
+    ],
+    change: (folder) => {
+      const series = join(folder, KLINES, 'BTCUSDT/1h');
+      writeFileSync(join(series, 'part-00000-0fae7358-c000.zip'), 'stray');
+      for (const ending of ['', '.CHECKSUM']) rmSync(join(series, `BTCUSDT-1h-2026-11-15.zip${ending}`));
+    },
+    flags: '--interval 1h',
   });
 
-  const run = (args: readonly string[], out = 'unused'): Promise<CliResult> =>
-    cryptodl([
-      'vision',
-      '--interval',
-      '1h',
-      '--archive-url',
-      archive.url,
-      '--now',
-      NOW,
-      '--out',
-      join(scratch, out),
-      ...FAST,
-      ...args,
-    ]);
-  const dryRun = async (args: readonly string[]): Promise<string[]> => {
-    const { stdout, code, stderr } = await run([...args, '--dry-run']);
-    expect(stderr).not.toContain('cryptodl:');
-    expect(code).toBe(0);
-    return stdout.split('\n').filter((line) => line !== '');
-  };
-  const periods = (lines: readonly string[]): string[] =>
-    lines.map(
+  /** Decision and period of each line of `--dry-run`. */
+  const periods = ({ stdout }: SceneRun): string[] =>
+    linesOf(stdout).map(
       (line) => `${line.split('\t')[0] ?? ''} ${/(\d{4}-\d{2}(?:-\d{2})?)\.zip$/.exec(line)?.[1] ?? ''}`,
     );
+  async function dryRun(flags: string): Promise<SceneRun> {
+    const result = await scene.vision(`${flags} --dry-run`);
+    expect([result.code, result.stderr]).toEqual([0, expect.not.stringContaining('cryptodl:')]);
+    return result;
+  }
 
-  it('goes on without a listed symbol whose name no folder can have, and names it', async () => {
-    const tooLong = 'X'.repeat(250);
-    const listed = join(folder, 'data/futures/um/daily/klines', tooLong);
+  it('leaves out a listed symbol whose name is too long for a folder, and names it', async () => {
+    const listed = join(scene.folder, KLINES, 'X'.repeat(250));
     mkdirSync(join(listed, '1h'), { recursive: true });
     writeFileSync(join(listed, '1h/x.zip'), 'x');
-    const { code, stderr } = await run(['--symbols', 'all', '--days', '1'], 'too-long');
+    const { code, stderr } = await scene.vision('--symbols all --days 1');
     rmSync(listed, { recursive: true });
-    expect(stderr).toContain(
-      `the archive lists a symbol of 250 characters, which is left out: ${'X'.repeat(40)}…`,
-    );
-    expect(code).toBe(0);
+    const warning = `the archive lists a symbol of 250 characters, which is left out: ${'X'.repeat(40)}…`;
+    expect([code, stderr]).toEqual([0, expect.stringContaining(warning)]);
   });
 
   it('prints fetch or absent, bytes and key of every object on stdout, and nothing else', async () => {
-    const lines = await dryRun(['--symbols', 'BTCUSDT', '--days', '7']);
-    expect(periods(lines)).toEqual([
+    const result = await dryRun('--symbols BTCUSDT --days 7');
+    expect(periods(result)).toEqual([
       'fetch 2026-11-14',
       'absent 2026-11-15',
-      'fetch 2026-11-16',
-      'fetch 2026-11-17',
-      'fetch 2026-11-18',
-      'fetch 2026-11-19',
-      'fetch 2026-11-20',
+      ...['16', '17', '18', '19', '20'].map((day) => `fetch 2026-11-${day}`),
     ]);
-    expect(lines[0]).toMatch(
+    expect(linesOf(result.stdout)[0]).toMatch(
       /^fetch\t\d{3,}\tdata\/futures\/um\/daily\/klines\/BTCUSDT\/1h\/BTCUSDT-1h-2026-11-14\.zip$/,
     );
-    expect(filesBelow(scratch).filter((path) => path.startsWith('unused'))).toEqual([]);
+    expect(
+      filesBelow(scene.scratch).filter((path) => join(scene.scratch, path).startsWith(result.lake)),
+    ).toEqual([]);
   });
 
-  it('asks the archive for nothing that the listing does not have', async () => {
-    archive.requests.length = 0;
-    const result = await run(
-      ['--symbols', 'NEWUSDT,BTCUSDT', '--from', '2026-11-05', '--to', '2026-11-20', '--json'],
-      'asks',
+  it('requests no object that the listing does not have', async () => {
+    const { summary } = await scene.vision(
+      '--symbols NEWUSDT,BTCUSDT --from 2026-11-05 --to 2026-11-20 --json',
     );
-    expect(result.events.at(-1)).toMatchObject({
+    expect(summary).toMatchObject({
       outcomes: { ok: 26, absent: 6 },
       absent: { 'not-listed-yet': 5, hole: 1 },
     });
-    expect(archive.objectRequests()).toHaveLength(26 * 2);
-    const listings = archive.requests.filter((path) => path.includes('prefix='));
-    expect(
-      listings.some((path) =>
-        path.includes('marker=data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-01'),
-      ),
-    ).toBe(true);
+    expect(scene.archive.objectRequests()).toHaveLength(26 * 2);
+    const marker = `marker=${KLINES}/BTCUSDT/1h/BTCUSDT-1h-2026-11-01`;
+    expect(scene.archive.requests.filter(isListing).some((path) => path.includes(marker))).toBe(true);
   });
 
-  it('finds non-ASCII and delisted symbols by glob, says what an exclusion removes, and why a day is absent', async () => {
-    const result = await run(['--symbols', '*USD?,!BTC*', '--days', '2', '--json'], 'globs');
-    expect(result.code).toBe(0);
-    expect(result.stderr).toContain('excluded   1 symbol: BTCUSDT');
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 4, absent: 2 }, absent: { delisted: 2 } });
-    expect(filesBelow(join(scratch, 'globs'), '.parquet')).toContain(
+  it('has the symbols of a glob, also non-ASCII and delisted ones, without those of an exclusion', async () => {
+    const result = await scene.vision('--symbols *USD?,!BTC* --days 2 --json');
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringContaining('excluded   1 symbol: BTCUSDT'),
+    ]);
+    expect(result.summary).toMatchObject({ outcomes: { ok: 4, absent: 2 }, absent: { delisted: 2 } });
+    expect(filesBelow(result.lake, '.parquet')).toContain(
       'binance/um/klines/interval=1h/symbol=币安人生USDT/2026-11.parquet',
     );
   });
 
-  it('takes a monthly object for each whole month, dailies for the rest, and every month that a range touches where only months exist', async () => {
-    expect(
-      periods(await dryRun(['--symbols', 'BTCUSDT', '--from', '2026-09-29', '--to', '2026-11-01'])),
-    ).toEqual(['fetch 2026-09-29', 'fetch 2026-09-30', 'fetch 2026-10', 'fetch 2026-11-01']);
-    const { stdout, stderr } = await run([
-      '--symbols',
-      'BTCUSDT',
-      '--dataset',
-      'fundingRate',
-      '--from',
-      '2026-09-30',
-      '--to',
-      '2026-10-01',
-      '--dry-run',
-    ]);
-    expect(periods(stdout.trim().split('\n'))).toEqual(['fetch 2026-09', 'fetch 2026-10']);
-    expect(stderr).toContain('every month that the range touches (2026-09 … 2026-10)');
-    expect(
-      periods(await dryRun(['--symbols', 'BTCUSDT', '--months', '1', '--cadence', 'daily'])),
-    ).toHaveLength(31);
-    expect(periods(await dryRun(['--symbols', 'BTCUSDT', '--months', '2', '--cadence', 'monthly']))).toEqual([
-      'fetch 2026-09',
-      'fetch 2026-10',
-    ]);
+  const WHOLE_MONTHS = 'every month that the range touches (2026-09 … 2026-10)';
+
+  it.each([
+    ['--from 2026-09-29 --to 2026-11-01', ['2026-09-29', '2026-09-30', '2026-10', '2026-11-01'], ''],
+    ['--months 2 --cadence monthly', ['2026-09', '2026-10'], ''],
+    ['--from 2026-09-30 --to 2026-10-01 --dataset fundingRate', ['2026-09', '2026-10'], WHOLE_MONTHS],
+  ])(
+    'takes months where they are whole or the only cadence, and days otherwise: %s',
+    async (flags, expected, note) => {
+      const result = await dryRun(`--symbols BTCUSDT ${flags}`);
+      expect(periods(result)).toEqual(expected.map((period) => `fetch ${period}`));
+      expect(result.stderr).toContain(note);
+    },
+  );
+
+  it('takes the days of a month with --cadence daily', async () => {
+    expect(periods(await dryRun('--symbols BTCUSDT --months 1 --cadence daily'))).toHaveLength(31);
   });
 
-  it('an open start begins where the series begins', async () => {
-    expect(periods(await dryRun(['--symbols', 'NEWUSDT', '--to', '2026-11-12']))).toEqual([
-      'fetch 2026-11-10',
-      'fetch 2026-11-11',
+  it('begins where the series begins when the range has no start', async () => {
+    const expected = ['10', '11', '12'].map((day) => `fetch 2026-11-${day}`);
+    expect(periods(await dryRun('--symbols NEWUSDT --to 2026-11-12'))).toEqual(expected);
+  });
+
+  it('keeps the days of a month that the lake holds', async () => {
+    await scene.vision('--symbols BTCUSDT --from 2026-10-01 --to 2026-10-02', { lake: 'keeps' });
+    const result = await scene.vision('--symbols BTCUSDT --months 1 --json', { lake: 'keeps' });
+    expect(result.summary).toMatchObject({ outcomes: { ok: 29, skipped: 2 } });
+    expect(filesBelow(result.lake, '.parquet')).toEqual([`binance/${SERIES}/2026-10.parquet`]);
+    expect(await scene.rows(result)).toHaveLength(31 * 24);
+  });
+
+  it('probes sidecars by date when the listing is refused, and warns', async () => {
+    scene.refuse(isListing, 403, '<Error><Code>AccessDenied</Code></Error>');
+    const result = await scene.vision('--symbols BTCUSDT --days 3 --json', { lake: 'no-listing' });
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('the listing cannot be had')]);
+    expect(result.summary).toMatchObject({ outcomes: { ok: 3 } });
+    const globs = await scene.vision('--symbols *USDT --days 3', { lake: 'no-listing' });
+    expect([globs.code, globs.stderr]).toEqual([1, expect.stringContaining('name the symbols exactly')]);
+  });
+
+  it('probes only the newest three days when the listing lags', async () => {
+    scene.answer(isListing, (_request, response, path) => response.end(laggingListing(path)));
+    const result = await dryRun('--symbols BTCUSDT --cadence daily --from 2026-11-12 --to 2026-11-20');
+    expect(periods(result)).toEqual([
       'fetch 2026-11-12',
-    ]);
-  });
-
-  it('a series that holds the days of a month keeps them', async () => {
-    await run(['--symbols', 'BTCUSDT', '--from', '2026-10-01', '--to', '2026-10-02'], 'keeps');
-    const result = await run(['--symbols', 'BTCUSDT', '--months', '1', '--json'], 'keeps');
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 29, skipped: 2 } });
-    expect(filesBelow(join(scratch, 'keeps'), '.parquet')).toEqual([
-      'binance/um/klines/interval=1h/symbol=BTCUSDT/2026-10.parquet',
-    ]);
-    expect(
-      await readParquet(join(scratch, 'keeps/binance/um/klines/interval=1h/symbol=BTCUSDT/2026-10.parquet')),
-    ).toHaveLength(31 * 24);
-  });
-
-  it('without a listing it probes sidecars by calendar and says so', async () => {
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('prefix=')) return false;
-      response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
-      return true;
-    };
-    const result = await run(['--symbols', 'BTCUSDT', '--days', '3', '--json'], 'no-listing');
-    expect(result.code).toBe(0);
-    expect(result.stderr).toContain('the listing cannot be had');
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 } });
-    const globs = await run(['--symbols', '*USDT', '--days', '3'], 'no-listing');
-    expect(globs.code).toBe(1);
-    expect(globs.stderr).toContain('name the symbols exactly');
-  });
-
-  it('where the listing lags it probes the newest three days only', async () => {
-    archive.fault = (path, _request, response) => path.includes('prefix=') && lagging(response, path);
-    const result = await run([
-      '--symbols',
-      'BTCUSDT',
-      '--cadence',
-      'daily',
-      '--from',
-      '2026-11-12',
-      '--to',
-      '2026-11-20',
-      '--dry-run',
-    ]);
-    expect(periods(result.stdout.trim().split('\n'))).toEqual([
-      'fetch 2026-11-12',
-      'absent 2026-11-13',
-      'absent 2026-11-14',
-      'absent 2026-11-15',
-      'absent 2026-11-16',
-      'absent 2026-11-17',
-      'fetch 2026-11-18',
-      'fetch 2026-11-19',
-      'fetch 2026-11-20',
+      ...['13', '14', '15', '16', '17'].map((day) => `absent 2026-11-${day}`),
+      ...['18', '19', '20'].map((day) => `fetch 2026-11-${day}`),
     ]);
     expect(result.stderr).toContain('the listing lags behind the archive: 3 objects');
   });
 
-  /** A listing that ends with 2026-11-12. */
-  function lagging(response: ServerResponse, path: string): boolean {
-    const keys = ['2026-11-11', '2026-11-12'].map(
-      (day) =>
-        `<Contents><Key>data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${day}.zip</Key><Size>1000</Size><ETag>&quot;x&quot;</ETag></Contents>`,
-    );
-    const isSymbols =
-      path.includes('prefix=data/futures/um/daily/klines/&') ||
-      path.endsWith('prefix=data/futures/um/daily/klines/');
-    const body = isSymbols
-      ? '<CommonPrefixes><Prefix>data/futures/um/daily/klines/BTCUSDT/</Prefix></CommonPrefixes>'
-      : keys.join('');
-    response.end(
-      `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>false</IsTruncated>${body}</ListBucketResult>`,
-    );
-    return true;
-  }
-
-  it('continues what the lake holds from where each series ends, with its own settings', async () => {
-    const out = 'continued';
-    await run(
-      [
-        '--symbols',
-        'BTCUSDT',
-        '--from',
-        '2026-11-16',
-        '--to',
-        '2026-11-17',
-        '--format',
-        'csv',
-        '--timestamps',
-        'ms',
-      ],
-      out,
-    );
-    const result = await cryptodlOk([
-      'vision',
-      '--archive-url',
-      archive.url,
-      '--now',
-      NOW,
-      '--out',
-      join(scratch, out),
-      '--json',
-      ...FAST,
-    ]);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 } });
-    const lines = readFileSync(
-      join(scratch, out, 'binance/um/klines/interval=1h/symbol=BTCUSDT/2026-11.csv'),
-      'utf8',
-    )
-      .trimEnd()
-      .split('\n');
+  it('continues a lake from where each series ends, with the settings of the series', async () => {
+    const settings = '--format csv --timestamps ms';
+    await scene.vision(`--symbols BTCUSDT --from 2026-11-16 --to 2026-11-17 ${settings}`, {
+      lake: 'continued',
+    });
+    const { code, summary, lake } = await scene.vision('--json', { lake: 'continued', sceneFlags: [] });
+    expect([code, summary]).toMatchObject([0, { outcomes: { ok: 3 } }]);
+    const lines = linesOf(readFileSync(join(lake, 'binance', SERIES, '2026-11.csv'), 'utf8'));
     expect(lines).toHaveLength(1 + 5 * 24);
     expect(lines[1]).toMatch(/^\d{13},/);
   });
 
-  it('refuses a plan above --max-bytes before the first byte', async () => {
-    archive.requests.length = 0;
-    const result = await run(['--symbols', 'BTCUSDT', '--days', '7', '--max-bytes', '1kB'], 'max-bytes');
-    expect(result.code).toBe(2);
-    expect(result.stderr).toMatch(/the plan is .* kB, more than --max-bytes 1.0 kB/);
-    expect(archive.objectRequests()).toEqual([]);
+  it('is refused above --max-bytes, before the first request of an object', async () => {
+    const { code, stderr } = await scene.vision('--symbols BTCUSDT --days 7 --max-bytes 1kB');
+    const message = /the plan is .* kB, more than --max-bytes 1.0 kB/;
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(scene.archive.objectRequests()).toEqual([]);
   });
 
-  it('fetches an object again when its ETag changed upstream, and replaces its rows alone', async () => {
-    const out = 'revised';
-    await run(['--symbols', 'NEWUSDT', '--days', '5'], out);
-    const other = join(scratch, 'other');
-    makeArchive(other, {
-      market: 'um',
-      dataset: 'klines',
-      interval: '1h',
-      cadence: 'daily',
-      symbols: ['NEWUSDT'],
-      from: '2026-11-18',
-      to: '2026-11-18',
-      seed: 99,
-    });
-    const key = 'data/futures/um/daily/klines/NEWUSDT/1h/NEWUSDT-1h-2026-11-18.zip';
-    for (const ending of ['', '.CHECKSUM']) renameSync(join(other, key + ending), join(folder, key + ending));
-    const result = await run(['--symbols', 'NEWUSDT', '--days', '5', '--json'], out);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 1, skipped: 4 } });
-    const again = await run(['--symbols', 'NEWUSDT', '--days', '5', '--json'], out);
-    expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 5 } });
-    const rows = await readParquet(
-      join(scratch, out, 'binance/um/klines/interval=1h/symbol=NEWUSDT/2026-11.parquet'),
-    );
-    expect(rows).toHaveLength(5 * 24);
+  it('has an object again when its ETag changed, and replaces only its rows', async () => {
+    const run = (): Promise<SceneRun> =>
+      scene.vision('--symbols NEWUSDT --days 5 --json', { lake: 'revised' });
+    await run();
+    const klines = { market: 'um', dataset: 'klines', interval: '1h', cadence: 'daily' } as const;
+    const day = { symbols: ['NEWUSDT'], from: '2026-11-18', to: '2026-11-18', seed: 99 };
+    makeArchive(scene.folder, { ...klines, ...day });
+    expect((await run()).summary).toMatchObject({ outcomes: { ok: 1, skipped: 4 } });
+    const again = await run();
+    expect(again.summary).toMatchObject({ outcomes: { ok: 0, skipped: 5 } });
+    expect(await scene.rows(again)).toHaveLength(5 * 24);
   });
 });
+
+/** A listing that ends with 2026-11-12. */
+function laggingListing(path: string): string {
+  const keys = ['2026-11-11', '2026-11-12'].map(
+    (day) =>
+      `<Contents><Key>${KLINES}/BTCUSDT/1h/BTCUSDT-1h-${day}.zip</Key><Size>1000</Size><ETag>&quot;x&quot;</ETag></Contents>`,
+  );
+  const isSymbols = path.includes(`prefix=${KLINES}/&`) || path.endsWith(`prefix=${KLINES}/`);
+  const body = isSymbols
+    ? `<CommonPrefixes><Prefix>${KLINES}/BTCUSDT/</Prefix></CommonPrefixes>`
+    : keys.join('');
+  return `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>false</IsTruncated>${body}</ListBucketResult>`;
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
