@@ -3,90 +3,40 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
-import type { CliOptions, CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { metricsScene } from '../helpers/metrics-scene.js';
+import { isListing, useScene } from '../helpers/scene.js';
+import type { RunOptions, SceneRun } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
+/** Runs of objects without their sidecars. */
+const scene = useScene({
+  archive: [{ from: '2026-10-22', to: '2026-11-20' }],
+  venue: { symbols: [{ symbol: 'BTCUSDT', host: 'fapi', fundingHours: 8 }] },
+  flags: '--interval 1h --symbols BTCUSDT --verify none',
+});
 /** A timer may fire this much before its time by the clock of another process. */
 const EARLY_MS = 20;
 
-interface Arrival {
-  readonly path: string;
-  readonly at: number;
-  readonly socket: Socket;
-}
+/** Times and sockets of the requests of objects in the last run, in order of arrival. */
+const arrivals: { readonly at: number; readonly socket: Socket }[] = [];
 
-let archive: TestArchive;
-/** Requests of objects, in order of arrival. */
-let arrivals: Arrival[] = [];
-
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT'],
-    from: '2026-10-22',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
-});
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-  archive.requests.length = 0;
-});
-
-const WHAT = [
-  '--interval',
-  '1h',
-  '--symbols',
-  'BTCUSDT',
-  '--now',
-  '2026-11-21T12:00:00Z',
-  '--verify',
-  'none',
-];
-
-/** Objects without their sidecars. */
-function ask(flags: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
-  return cryptodl(['vision', ...WHAT, ...where, ...FAST, ...flags], options);
-}
-
-/** The statuses are those of the first requests of objects, the rest is served. */
-async function run(
-  flags: readonly string[],
+/** The statuses are those of the first requests of objects; the others are served. */
+function run(
+  flags: string,
   statuses: readonly (200 | 503)[] = [],
-  options: CliOptions = {},
-): Promise<CliResult> {
-  arrivals = [];
-  archive.fault = (path, request, response) => {
-    if (path.includes('prefix=')) return false;
-    arrivals.push({ path, at: performance.now(), socket: request.socket });
+  options: RunOptions = {},
+): Promise<SceneRun> {
+  arrivals.length = 0;
+  scene.archive.fault = (path, request, response) => {
+    if (isListing(path)) return false;
+    arrivals.push({ at: performance.now(), socket: request.socket });
     if ((statuses[arrivals.length - 1] ?? 200) === 200) return false;
     response.writeHead(503).end();
     return true;
   };
-  const what = [
-    '--interval',
-    '1h',
-    '--symbols',
-    'BTCUSDT',
-    '--now',
-    '2026-11-21T12:00:00Z',
-    '--verify',
-    'none',
-  ];
-  const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
-  return cryptodl(['vision', ...what, ...where, ...FAST, ...flags], options);
+  return scene.vision(flags, options);
 }
 
 /** Milliseconds between the requests. */
@@ -95,51 +45,51 @@ function gaps(): number[] {
 }
 
 describe('the back-off', () => {
-  const EXPONENTIAL = ['--days', '1', '--retries', '2', '--retry-strategy', 'exponential'];
+  const EXPONENTIAL = '--days 1 --retries 2 --retry-strategy exponential';
 
   it('grows by --retry-factor', async () => {
-    const result = await run([...EXPONENTIAL, '--retry-delay', '50ms', '--retry-factor', '20'], [503, 503]);
+    const result = await run(`${EXPONENTIAL} --retry-delay 50ms --retry-factor 20`, [503, 503]);
     expect([result.code, arrivals.length]).toEqual([0, 3]);
     expect(gaps()[0]).toBeGreaterThanOrEqual(50 - EARLY_MS);
     expect(gaps()[1]).toBeGreaterThanOrEqual(1000 - EARLY_MS);
   });
 
-  it('may be longer than its preset has it, with --retry-max-delay', async () => {
-    const result = await run([...EXPONENTIAL, '--retry-delay', '2800ms', '--retry-max-delay', '1h'], [503]);
+  it('may be longer than the preset allows, with --retry-max-delay', async () => {
+    const result = await run(`${EXPONENTIAL} --retry-delay 2800ms --retry-max-delay 1h`, [503]);
     expect([result.code, arrivals.length]).toEqual([0, 2]);
     expect(gaps()[0]).toBeGreaterThanOrEqual(2800 - EARLY_MS);
   });
 
   it('is never longer than --retry-max-delay', async () => {
-    const delays = ['--retry-preset', 'metrics', '--retry-delay', '10m', '--retry-max-delay', '10ms'];
-    const result = await run([...EXPONENTIAL, ...delays], [503, 503]);
+    const delays = '--retry-preset metrics --retry-delay 10m --retry-max-delay 10ms';
+    const result = await run(`${EXPONENTIAL} ${delays}`, [503, 503]);
     // The cap of the preset is a minute: the test would be over before.
     expect([result.code, arrivals.length]).toEqual([0, 3]);
   }, 50_000);
 });
 
 describe('the breaker', () => {
-  const BREAKER = ['--days', '12', '--concurrency', '1', '--retries', '0', '--max-wait', '1m'];
+  const BREAKER = '--days 12 --concurrency 1 --retries 0 --max-wait 1m';
 
   it('opens after --breaker-failures failures in a row', async () => {
-    const counts = ['--breaker-failures', '2', '--breaker-open', '900ms'];
-    const result = await run([...BREAKER, ...counts], [200, 503, 200, 503, 503]);
+    const counts = '--breaker-failures 2 --breaker-open 900ms';
+    const result = await run(`${BREAKER} ${counts}`, [200, 503, 200, 503, 503]);
     expect([result.code, arrivals.length]).toEqual([0, 12 + 3]);
     expect(gaps()[4]).toBeGreaterThanOrEqual(900 - EARLY_MS);
   });
 
   it('closes after --breaker-successes successes in a row: a failure before opens it again', async () => {
     const failures = [503, 503, 503, 503, 503] as const;
-    const counts = ['--breaker-successes', '5', '--breaker-open', '900ms'];
-    const result = await run([...BREAKER, ...counts], [...failures, 200, 200, 200, 200, 503]);
+    const counts = '--breaker-successes 5 --breaker-open 900ms';
+    const result = await run(`${BREAKER} ${counts}`, [...failures, 200, 200, 200, 200, 503]);
     expect([result.code, arrivals.length]).toEqual([0, 12 + 6]);
     expect(gaps()[4]).toBeGreaterThanOrEqual(900 - EARLY_MS);
     expect(gaps()[9]).toBeGreaterThanOrEqual(900 - EARLY_MS);
   });
 
-  it('closes after three successes when nothing is said', async () => {
+  it('closes after three successes by default', async () => {
     const result = await run(
-      [...BREAKER, '--breaker-open', '900ms', '--json'],
+      `${BREAKER} --breaker-open 900ms --json`,
       [503, 503, 503, 503, 503, 200, 200, 503],
     );
     expect([result.code, arrivals.length]).toEqual([0, 12 + 6]);
@@ -150,17 +100,19 @@ describe('the breaker', () => {
 });
 
 /** A run of six objects at once, or of as many as come in two seconds. */
-const SIX = ['--days', '6', '--concurrency', '8', '--max-duration', '2s'];
+const SIX = '--days 6 --concurrency 8 --max-duration 2s';
+
+const configs = scratchFolder();
 
 function configFile(content: string): string {
-  const file = join(scratch, `${randomUUID()}.yaml`);
+  const file = join(configs, `${randomUUID()}.yaml`);
   writeFileSync(file, content);
   return file;
 }
 
 describe('the pace of a bucket', () => {
   it('has --request-interval between two requests', async () => {
-    const result = await run(['--days', '6', '--concurrency', '8', '--request-interval', '400ms']);
+    const result = await run('--days 6 --concurrency 8 --request-interval 400ms');
     expect([result.code, arrivals.length]).toEqual([0, 6]);
     // The way to the server takes one request longer than another one.
     for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(200);
@@ -168,32 +120,28 @@ describe('the pace of a bucket', () => {
   });
 
   it('has no more than --requests-per-minute in a minute', async () => {
-    const result = await run([...SIX, '--requests-per-minute', '4']);
+    const result = await run(`${SIX} --requests-per-minute 4`);
     expect([result.code, arrivals.length]).toEqual([3, 4]);
   });
 
-  it('is as fast as it can be when nothing is said', async () => {
+  it('has no limit by default', async () => {
     expect((await run(SIX)).code).toBe(0);
     expect(arrivals).toHaveLength(6);
   });
 
-  it.each<[string, readonly string[], CliOptions]>([
-    ['config file', ['--config', configFile('limits: { listing: 10/m, archive: 3/m }')], {}],
-    ['flag', ['--limits', 'archive=3/m,listing=10/m'], {}],
-    ['environment', [], { env: { CRYPTODL_LIMITS: 'archive=3/m' } }],
+  it.each<[string, string, RunOptions]>([
+    ['config file', `--config ${configFile('limits: { listing: 10/m, archive: 3/m }')}`, {}],
+    ['flag', '--limits archive=3/m,listing=10/m', {}],
+    ['environment', '', { env: { CRYPTODL_LIMITS: 'archive=3/m' } }],
   ])('is at most what limits says, from the %s', async (_, flags, options) => {
-    const result = await run([...SIX, ...flags], [], options);
+    const result = await run(`${SIX} ${flags}`, [], options);
     expect([result.code, arrivals.length]).toEqual([3, 3]);
   });
 
   it('is at most what limits says, for the other buckets of the venue too', async () => {
-    const scene = await metricsScene(scratch, {
-      symbols: [{ symbol: 'BTCUSDT', host: 'fapi', fundingHours: 8 }],
-    });
-    const flags = ['--symbols', 'BTCUSDT', '--dataset', 'openInterestHist', '--days', '29'];
-    const config = ['--config', configFile('limits:\n  futuresData: 5/5m\n')];
-    const result = await scene.run(['metrics', ...flags, ...config, '--max-duration', '2s']);
-    await scene.close();
+    const what = '--symbols BTCUSDT --dataset openInterestHist --days 29 --max-duration 2s';
+    const config = `--config ${configFile('limits:\n  futuresData: 5/5m\n')}`;
+    const result = await scene.metrics(`${what} ${config}`, { sceneFlags: [] });
     const asked = scene.venue.log.filter(({ path }) => path.startsWith('/futures/data/'));
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('(5 in 5m)')]);
     // Seventeen pages: as many as fit into a window of our clock, before the first answer, and into one of the venue's.
@@ -221,22 +169,25 @@ describe('the pace of a bucket', () => {
       'requests-per-minute: 300001 is above the highest limit, 300,000 in a minute (archive: 5000/s)',
     ],
     ['retry-factor: 0.5', 'retry-factor: "0.5" is not a factor from 1 to 100'],
-  ])('is not guessed: %s', async (content, message) => {
+  ])('is refused when the config file is wrong: %s', async (content, message) => {
     const file = configFile(content);
-    const result = await run(['--days', '1', '--config', file]);
+    const result = await run(`--days 1 --config ${file}`);
     expect([result.code, arrivals.length]).toEqual([2, 0]);
     expect(result.stderr.split('\n')[0]).toBe(`cryptodl: ${file}: ${message}`);
   });
 });
 
 describe('sockets', () => {
-  /** Serves each object after a while; tells how many sockets were open meanwhile, also to those other archives. */
-  function slow(
-    delayMs: number,
-    others: readonly TestArchive[] = [],
-  ): { most: number; readonly all: Set<Socket> } {
-    const seen = { most: 0, all: new Set<Socket>() };
-    for (const served of [archive, ...others]) {
+  interface Seen {
+    readonly all: Set<Socket>;
+    /** The most that were open at once. */
+    most: number;
+  }
+
+  /** The archive, and the others, serve each request after so long. The result counts the sockets that were open meanwhile. */
+  function slow(delayMs: number, others: readonly TestArchive[] = []): Seen {
+    const seen: Seen = { most: 0, all: new Set<Socket>() };
+    for (const served of [scene.archive, ...others]) {
       served.fault = (_, request, response) => {
         seen.all.add(request.socket);
         // By then the server knows which sockets were closed before this request was sent.
@@ -251,55 +202,47 @@ describe('sockets', () => {
     return seen;
   }
 
-  const MANY = ['--days', '12', '--concurrency', '12'];
+  const MANY = '--days 12 --concurrency 12';
 
-  it('are many to one host when nothing is said', async () => {
+  it('are many to one host by default', async () => {
     const seen = slow(200);
-    expect((await ask(MANY)).code).toBe(0);
+    expect((await scene.vision(MANY)).code).toBe(0);
     expect(seen.most).toBeGreaterThanOrEqual(8);
   });
 
-  it('of one host are no more than --pool-limit-per-host, and those that wait for one spend no timeout', async () => {
+  it('of one host are at most --pool-limit-per-host; requests that wait for one use up no timeout', async () => {
     const seen = slow(200);
-    const result = await ask([
-      ...MANY,
-      '--pool-limit-per-host',
-      '2',
-      '--total-timeout',
-      '1s',
-      '--retries',
-      '0',
-    ]);
-    expect([result.code, archive.objectRequests().length]).toEqual([0, 12]);
+    const result = await scene.vision(`${MANY} --pool-limit-per-host 2 --total-timeout 1s --retries 0`);
+    expect([result.code, scene.archive.objectRequests().length]).toEqual([0, 12]);
     expect(seen.most).toBe(2);
   });
 
-  it.each([1, 2])('of all hosts together are no more than --pool-limit %i', async (limit) => {
-    const listing = await startArchive(join(scratch, 'archive'));
+  it.each([1, 2])('of all hosts together are at most --pool-limit %i', async (limit) => {
+    const listing = await startArchive(scene.folder);
     const seen = slow(200, [listing]);
-    const flags = ['--listing-url', listing.url, '--pool-limit', String(limit), '--total-timeout', '1s'];
-    const result = await ask([...MANY, ...flags, '--retries', '0']);
-    const asked = [listing.requests.length > 0, archive.objectRequests().length];
+    const flags = `--listing-url ${listing.url} --pool-limit ${limit} --total-timeout 1s --retries 0`;
+    const result = await scene.vision(`${MANY} ${flags}`);
+    const asked = [listing.requests.length > 0, scene.archive.objectRequests().length];
     await listing.close();
     expect([result.code, ...asked]).toEqual([0, true, 12]);
     expect(seen.most).toBe(limit);
   });
 
-  it('are kept for --keep-alive while they are idle', async () => {
-    const slowly = ['--days', '3', '--concurrency', '1', '--request-interval', '700ms'];
-    const kept = slow(0);
-    expect((await ask(slowly)).code).toBe(0);
-    expect([kept.all.size, archive.objectRequests().length]).toEqual([1, 3]);
-    archive.requests.length = 0;
-    const closed = slow(0);
-    expect((await ask([...slowly, '--keep-alive', '100ms'])).code).toBe(0);
-    expect(archive.objectRequests()).toHaveLength(3);
-    expect(closed.all.size).toBeGreaterThanOrEqual(3);
+  it.each([
+    ['are kept by default while they are idle', '', 1, 1],
+    ['are closed when they were idle for --keep-alive', ' --keep-alive 100ms', 3, Number.POSITIVE_INFINITY],
+  ])('%s', async (_, flags, least, most) => {
+    const seen = slow(0);
+    const slowly = '--days 3 --concurrency 1 --request-interval 700ms';
+    expect((await scene.vision(slowly + flags)).code).toBe(0);
+    expect(scene.archive.objectRequests()).toHaveLength(3);
+    expect(seen.all.size).toBeGreaterThanOrEqual(least);
+    expect(seen.all.size).toBeLessThanOrEqual(most);
   });
 
   it('are new for each request with --keep-alive 0', async () => {
     const seen = slow(0);
-    expect((await ask([...MANY, '--keep-alive', '0'])).code).toBe(0);
-    expect(seen.all.size).toBe(archive.requests.length);
+    expect((await scene.vision(`${MANY} --keep-alive 0`)).code).toBe(0);
+    expect(seen.all.size).toBe(scene.archive.requests.length);
   });
 });
