@@ -2,63 +2,63 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
+import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
-import type { CliResult } from '../helpers/cli.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { cryptodl } from '../helpers/cli.js';
 import { MISSING } from '../helpers/local-faults.js';
+import { isZip, useScene } from '../helpers/scene.js';
+import type { SceneRun } from '../helpers/scene.js';
 
 const HOUR_S = 3600;
-const scratch = scratchFolder();
-let archive: TestArchive;
+const scene = useScene({
+  archive: [{ from: '2026-11-18', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT --days 3',
+});
+const RETRY_AFTER = { 'retry-after': String(HOUR_S) };
 
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT'],
-    from: '2026-11-18',
-    to: '2026-11-20',
-    cadence: 'daily',
+/** The runs of a name share a lake and a state folder. */
+const run = (name: string, ...flags: string[]): Promise<SceneRun> =>
+  scene.vision([...state(name), ...flags], { lake: join(name, 'data') });
+const state = (name: string): string[] => ['--state-dir', join(scene.scratch, name, 'state')];
+
+type Refusal = (response: ServerResponse) => void;
+
+/** From now on zips are refused. */
+function refuse(answer: Refusal): void {
+  scene.answer(isZip, (_, response) => {
+    answer(response);
   });
-  archive = await startArchive(join(scratch, 'archive'));
-});
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-  archive.requests.length = 0;
-});
-
-function run(name: string, ...flags: string[]): Promise<CliResult> {
-  const what = ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '3', '--now', '2026-11-21T12:00:00Z'];
-  const where = ['--archive-url', archive.url, '--out', join(scratch, name, 'data')];
-  const state = ['--state-dir', join(scratch, name, 'state')];
-  return cryptodl(['vision', ...what, ...where, ...state, ...FAST, ...flags]);
 }
 
-/** The next object is refused with this. */
-function refuse(answer: (response: ServerResponse) => void): void {
-  archive.fault = (path, _, response) => {
-    if (!path.endsWith('.zip')) return false;
-    answer(response);
-    return true;
-  };
+/** The archive is sound again. */
+function recover(): void {
+  scene.reset();
+}
+
+/** A file of bans in the state folder of a name. Returns its path. */
+function writeBans(name: string, content: string): string {
+  const folder = join(scene.scratch, name, 'state');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'bans.json'), content);
+  return join(folder, 'bans.json');
+}
+
+/** The first so many requests of the 19th are refused for a second. */
+function refuseShortly(most: number): void {
+  let left = most;
+  scene.answer(
+    (path) => path.endsWith('-2026-11-19.zip') && left > 0,
+    (_, response) => {
+      left -= 1;
+      response.writeHead(429, { 'retry-after': '1' }).end();
+    },
+  );
 }
 
 describe('a ban', () => {
-  it.each<[string, (response: ServerResponse) => void]>([
-    [
-      'N26 418 with Retry-After',
-      (response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end(),
-    ],
-    [
-      'N24 429 with Retry-After',
-      (response) => response.writeHead(429, { 'retry-after': String(HOUR_S) }).end(),
-    ],
+  it.each<[string, Refusal]>([
+    ['N26 418 with Retry-After', (response) => response.writeHead(418, RETRY_AFTER).end()],
+    ['N24 429 with Retry-After', (response) => response.writeHead(429, RETRY_AFTER).end()],
     [
       'N25 429 with an HTTP-date',
       (response) =>
@@ -69,50 +69,37 @@ describe('a ban', () => {
       (response) =>
         response.writeHead(418).end(`{"msg":"Way too much; IP banned until ${Date.now() + HOUR_S * 1000}."}`),
     ],
-  ])(
-    '%s beyond --max-wait ends the run with 7, and the next one is refused unasked',
-    async (name, answer) => {
-      refuse(answer);
-      const first = await run(name);
-      expect(first.code).toBe(7);
-      archive.fault = undefined;
-      archive.requests.length = 0;
-      const second = await run(name);
-      expect([second.code, archive.requests]).toEqual([7, []]);
-      expect(second.stderr).toMatch(
-        /^cryptodl: .*answered 4\d\d.*nothing is asked of it before 20\d\d-.* UTC\n/,
-      );
-      const untilMs = Date.parse(
-        `${/before (20.*) UTC\n/.exec(second.stderr)?.[1]?.replace(' ', 'T') ?? ''}Z`,
-      );
-      expect(Math.abs(untilMs - HOUR_S * 1000 - Date.now())).toBeLessThan(5 * 60_000);
-      const listed = await cryptodl([
-        'list',
-        'symbols',
-        '--archive-url',
-        archive.url,
-        '--state-dir',
-        join(scratch, name, 'state'),
-      ]);
-      expect([listed.code, archive.requests]).toEqual([7, []]);
-    },
-  );
+  ])('%s beyond --max-wait ends the run with 7, and the next run without a request', async (name, answer) => {
+    refuse(answer);
+    expect((await run(name)).code).toBe(7);
+    recover();
+    const second = await run(name);
+    expect([second.code, scene.archive.requests]).toEqual([7, []]);
+    expect(second.stderr).toMatch(
+      /^cryptodl: .*answered 4\d\d.*nothing is asked of it before 20\d\d-.* UTC\n/,
+    );
+    const [, until = ''] = /before (20.*) UTC\n/.exec(second.stderr) ?? [];
+    const untilMs = Date.parse(`${until.replace(' ', 'T')}Z`);
+    expect(Math.abs(untilMs - HOUR_S * 1000 - Date.now())).toBeLessThan(5 * 60_000);
+    const listed = await cryptodl(['list', 'symbols', '--archive-url', scene.archive.url, ...state(name)]);
+    expect([listed.code, scene.archive.requests]).toEqual([7, []]);
+  });
 
-  it('is of one host: another one is asked', async () => {
-    refuse((response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end());
+  it('holds for one host: another one gets requests', async () => {
+    refuse((response) => response.writeHead(418, RETRY_AFTER).end());
     await run('elsewhere');
-    archive.fault = undefined;
-    const other = await startArchive(join(scratch, 'archive'));
+    recover();
+    const other = await startArchive(scene.folder);
     const result = await run('elsewhere', '--archive-url', other.url);
     await other.close();
     expect(result.code).toBe(0);
   });
 
-  it('that is over is forgotten', async () => {
-    refuse((response) => response.writeHead(418, { 'retry-after': String(HOUR_S) }).end());
+  it('is forgotten when it is over', async () => {
+    refuse((response) => response.writeHead(418, RETRY_AFTER).end());
     await run('over');
-    archive.fault = undefined;
-    const file = join(scratch, 'over/state/bans.json');
+    recover();
+    const file = join(scene.scratch, 'over/state/bans.json');
     const bans = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { until: number }>;
     for (const ban of Object.values(bans)) ban.until = Date.now() - 1;
     writeFileSync(file, JSON.stringify(bans));
@@ -122,121 +109,97 @@ describe('a ban', () => {
   const WEEK_MS = 7 * 86_400_000;
   const untilOf = (name: string): number[] =>
     Object.values(
-      JSON.parse(readFileSync(join(scratch, name, 'state/bans.json'), 'utf8')) as Record<
+      JSON.parse(readFileSync(join(scene.scratch, name, 'state/bans.json'), 'utf8')) as Record<
         string,
         { until: number }
       >,
     ).map(({ until }) => Math.abs(until - WEEK_MS - Date.now()));
 
-  it('of absurd length counts as 7 days; the message names the command that forgets it', async () => {
+  it('of absurd length counts as 7 days; the message names the command that removes it', async () => {
     refuse((response) => response.writeHead(418, { 'retry-after': '9'.repeat(20) }).end());
     const first = await run('absurd');
     expect([first.code, first.stderr]).toEqual([7, expect.stringContaining('asked to wait 168h 0m')]);
-    archive.fault = undefined;
-    const { host } = new URL(archive.url);
+    recover();
     const second = await run('absurd');
     expect(second.code).toBe(7);
     expect(second.stderr).toContain('answered 418 (it asks for a longer wait than 7 days)');
-    expect(second.stderr).toContain(`cryptodl doctor --clear-bans ${host}`);
+    expect(second.stderr).toContain(`cryptodl doctor --clear-bans ${new URL(scene.archive.url).host}`);
     expect(Math.max(...untilOf('absurd'))).toBeLessThan(5 * 60_000);
-    archive.requests.length = 0;
-    const state = ['--state-dir', join(scratch, 'absurd/state')];
-    const cleared = await cryptodl(['doctor', '--clear-bans', host, ...state]);
+  });
+
+  it('is removed by doctor --clear-bans, without a request', async () => {
+    refuse((response) => response.writeHead(418, { 'retry-after': '9'.repeat(20) }).end());
+    expect((await run('cleared')).code).toBe(7);
+    recover();
+    const { host } = new URL(scene.archive.url);
+    const cleared = await cryptodl(['doctor', '--clear-bans', host, ...state('cleared')]);
     expect([cleared.code, cleared.stdout]).toEqual([0, `ok    bans  removed: archive ${host}\n`]);
-    expect(archive.requests).toEqual([]);
-    expect((await run('absurd')).code).toBe(0);
-    const again = await cryptodl(['doctor', '--clear-bans', host, ...state]);
+    expect(scene.archive.requests).toEqual([]);
+    expect((await run('cleared')).code).toBe(0);
+    const again = await cryptodl(['doctor', '--clear-bans', host, ...state('cleared')]);
     expect([again.code, again.stdout]).toEqual([0, `ok    bans  no ban of ${host} is remembered\n`]);
   });
 
   it('that is remembered until the year 10000 is shortened to 7 days with a warning, once', async () => {
-    const { host } = new URL(archive.url);
-    const file = join(scratch, 'year-10000/state/bans.json');
-    mkdirSync(join(scratch, 'year-10000/state'), { recursive: true });
-    writeFileSync(file, JSON.stringify({ [`archive ${host}`]: { until: 1e300, why: 'said by the test' } }));
+    const { host } = new URL(scene.archive.url);
+    const ban = { until: 1e300, why: 'said by the test' };
+    writeBans('year-10000', JSON.stringify({ [`archive ${host}`]: ban }));
     const first = await run('year-10000');
-    expect(first.code).toBe(7);
-    expect(first.stderr).toContain(`warning: the remembered ban of archive ${host} is shortened to 7 days`);
+    const warning = `warning: the remembered ban of archive ${host} is shortened to 7 days`;
+    expect([first.code, first.stderr]).toEqual([7, expect.stringContaining(warning)]);
     expect(Math.max(...untilOf('year-10000'))).toBeLessThan(5 * 60_000);
     const second = await run('year-10000');
-    expect(second.code).toBe(7);
-    expect(second.stderr).not.toContain('shortened');
+    expect([second.code, second.stderr]).toEqual([7, expect.not.stringContaining('shortened')]);
   });
 
-  it('is forgotten in all buckets of its host, and of no other host', async () => {
-    const folder = join(scratch, 'buckets/state');
-    mkdirSync(folder, { recursive: true });
+  it('is removed in all buckets of its host, and of no other host', async () => {
     const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
-    const places = ['futures a.test', 'funding a.test', 'futures b.test'];
-    writeFileSync(
-      join(folder, 'bans.json'),
-      JSON.stringify(Object.fromEntries(places.map((place) => [place, ban]))),
-    );
-    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', '--state-dir', folder, '--json']);
-    expect(result.code).toBe(0);
-    expect(result.events).toEqual([
-      { check: 'bans', status: 'ok', found: 'removed: futures a.test, funding a.test' },
-    ]);
-    expect(JSON.parse(readFileSync(join(folder, 'bans.json'), 'utf8'))).toEqual({ 'futures b.test': ban });
+    const bans = { 'futures a.test': ban, 'funding a.test': ban, 'futures b.test': ban };
+    const file = writeBans('buckets', JSON.stringify(bans));
+    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', ...state('buckets'), '--json']);
+    const removed = 'removed: futures a.test, funding a.test';
+    expect([result.code, result.events]).toEqual([0, [{ check: 'bans', status: 'ok', found: removed }]]);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ 'futures b.test': ban });
   });
 
-  it.skipIf(MISSING.user !== undefined)('that cannot be removed is told as a failure', async () => {
-    const folder = join(scratch, 'others/state');
-    mkdirSync(folder, { recursive: true });
-    for (const path of [scratch, join(scratch, 'others'), folder]) chmodSync(path, 0o755);
+  it.skipIf(MISSING.user !== undefined)('that cannot be removed is a failure of the check', async () => {
     const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
-    writeFileSync(join(folder, 'bans.json'), JSON.stringify({ 'futures a.test': ban }));
+    const file = writeBans('others', JSON.stringify({ 'futures a.test': ban }));
+    for (const path of ['..', '../..', '../../..']) chmodSync(join(file, path), 0o755);
     const wrap = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', '--state-dir', folder], { wrap });
+    const result = await cryptodl(['doctor', '--clear-bans', 'a.test', ...state('others')], { wrap });
     expect([result.code, result.stdout]).toEqual([
       1,
       expect.stringMatching(/^fail +bans +the bans of a\.test could not be removed/),
     ]);
   });
 
-  it('short enough to be waited for is waited for, and uses up no attempt', async () => {
-    let refusals = 0;
-    archive.fault = (path, _, response) => {
-      if (!path.endsWith('-2026-11-19.zip') || refusals === 2) return false;
-      refusals += 1;
-      response.writeHead(429, { 'retry-after': '1' }).end();
-      return true;
-    };
-    const result = await run('short', '--retries', '0', '--json');
-    expect(result.code).toBe(0);
-    expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3 }, retries: 0 });
+  it('that is shorter than --max-wait is waited for, and uses up no attempt', async () => {
+    refuseShortly(2);
+    const { code, summary } = await run('short', '--retries', '0', '--json');
+    expect([code, summary]).toMatchObject([0, { outcomes: { ok: 3 }, retries: 0 }]);
   });
 });
 
-describe('the state of the machine', () => {
+describe('a damaged state file', () => {
   it.each(['not json', '[]', '{"archive x":{"until":"soon"}}'])(
-    'is not used, and stays with a warning, when it is damaged: %s',
+    'is not used, and stays, with a warning: %s',
     async (content) => {
-      const folder = join(scratch, 'damaged/state');
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, 'bans.json'), content);
-      const result = await run('damaged');
-      expect(result.code).toBe(0);
-      expect(result.stderr).toMatch(
-        /^warning: the state file .*bans\.json is damaged: its content is not used/m,
-      );
-      expect(readFileSync(join(folder, 'bans.json'), 'utf8')).toBe(content);
+      const file = writeBans('damaged', content);
+      const { code, stderr } = await run('damaged');
+      const warning = /^warning: the state file .*bans\.json is damaged: its content is not used/m;
+      expect([code, stderr]).toEqual([0, expect.stringMatching(warning)]);
+      expect(readFileSync(file, 'utf8')).toBe(content);
     },
   );
+});
 
-  it('that cannot be written costs a warning, not the run', async () => {
-    const folder = join(scratch, 'unwritable');
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'state'), 'a file, not a folder');
-    let refusals = 0;
-    archive.fault = (path, _, response) => {
-      if (!path.endsWith('-2026-11-19.zip') || refusals === 1) return false;
-      refusals += 1;
-      response.writeHead(429, { 'retry-after': '1' }).end();
-      return true;
-    };
-    const result = await run('unwritable');
-    expect(result.code).toBe(0);
-    expect(result.stderr).toContain('warning: the state file');
+describe('a state file that cannot be written', () => {
+  it('causes a warning, and the run goes on', async () => {
+    mkdirSync(join(scene.scratch, 'unwritable'));
+    writeFileSync(join(scene.scratch, 'unwritable/state'), 'a file, not a folder');
+    refuseShortly(1);
+    const { code, stderr } = await run('unwritable');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: the state file')]);
   });
 });
