@@ -6,7 +6,7 @@ import { nearest } from './text/did-you-mean.js';
 import { SILENT } from './model/observer.js';
 import type { Announcement, Observer } from './model/observer.js';
 import { camelCase, flagsOf, flagSpec } from './options/flags.js';
-import type { FlagName, Options } from './options/flags.js';
+import type { CamelCase, FlagName, FlagValue } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
@@ -18,10 +18,6 @@ import { startRun } from './download/run.js';
 
 export { CryptodlError };
 export type { Announcement, RunSummary, TaskOutcome };
-
-type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
-  ? `${First}${Capitalize<CamelCase<Rest>>}`
-  : Name;
 
 /** Flags that have a meaning only on a command line or for another verb. */
 const COMMAND_LINE = [
@@ -58,7 +54,7 @@ type ValueOf<T> = T extends boolean
 /** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type VisionOptions = {
   readonly [Name in Exclude<FlagName, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
-    ValueOf<NonNullable<Options[Name]>> | undefined;
+    ValueOf<FlagValue<Name>> | undefined;
 };
 
 export interface VisionHooks {

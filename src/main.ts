@@ -29,7 +29,7 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
   if (verb === 'retry') return retry(operand, layers, typed);
   const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers);
-  if (resolved.options['print-options'] === true) {
+  if (resolved.options.printOptions) {
     printLines(io.stdout, await optionsLines(verb, resolved));
     return 0;
   }
@@ -91,7 +91,7 @@ async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
 async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> {
   const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, typed.io);
-  if (resolved.options['print-options'] === true) {
+  if (resolved.options.printOptions) {
     for (const job of jobs)
       printLines(typed.io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
     return 0;
@@ -109,7 +109,7 @@ async function retry(
   const path = operand ?? '';
   const report = await readReport(path);
   const { resolved, verb, failures, blame } = pastRun(path, report, layers);
-  if (resolved.options['print-options'] === true) {
+  if (resolved.options.printOptions) {
     printLines(typed.io.stdout, await optionsLines('retry', resolved));
     return 0;
   }

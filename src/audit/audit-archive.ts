@@ -71,7 +71,7 @@ export async function* auditArchive(
 
 /** Not that of a run, which clears its own: an audit takes no lock. */
 function spoolOf({ options, runFolder }: Session): string {
-  const root = options['temp-dir'] === undefined ? tmpdir() : dirname(runFolder);
+  const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
   return join(root, `cryptodl-audit-${process.pid}`);
 }
 

@@ -133,7 +133,7 @@ async function tellMonth(
   { io, resolved }: LookUp,
   { audit: { series, month, findings }, failures }: AuditedMonth,
 ): Promise<void> {
-  const isJson = resolved.options.json === true;
+  const isJson = resolved.options.json;
   for (const finding of findings) {
     const text = findingText(finding);
     const line = isJson
@@ -197,8 +197,8 @@ async function conclude(
     ...(isPreferred ? { mended } : {}),
     exitCode: code,
   };
-  if (options.json === true) await writeData(io, [{ event: 'audit', ...summary }]);
-  if (options.quiet === true && code === 0) return code;
+  if (options.json) await writeData(io, [{ event: 'audit', ...summary }]);
+  if (options.quiet && code === 0) return code;
   printLines(io.stderr, [`${textOf(tally)}${rightText(mended, right - mended)}`]);
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;

@@ -133,7 +133,7 @@ async function symbols(run: LookUp, session: Session, chosen: readonly ChosenDat
   const { options } = run.resolved;
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(run.io));
-  const found = listSymbols(session, chosen, patterns, options.long === true);
+  const found = listSymbols(session, chosen, patterns, options.long);
   const items = map(found, ({ symbol, extent }): Item => {
     if (extent === undefined) return { cells: [symbol], fields: { symbol } };
     const { first, last, objects, bytes } = extent;
@@ -190,10 +190,10 @@ async function print(
           .join('  ')
           .trimEnd()
       : tabbed(cells);
-    if (!(await writeData(io, [resolved.options.json === true ? fields : text]))) return 0;
+    if (!(await writeData(io, [resolved.options.json ? fields : text]))) return 0;
   }
   const count = `${numberText(number)} ${number === 1 ? what.slice(0, -1) : what}`;
-  if (resolved.options.quiet !== true) printLines(io.stderr, [[count, ...more()].join('; ')]);
+  if (!resolved.options.quiet) printLines(io.stderr, [[count, ...more()].join('; ')]);
   return 0;
 }
 

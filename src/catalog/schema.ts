@@ -15,7 +15,7 @@ export async function schema(word: string | undefined, resolved: Resolved, io: I
   const venue = loadVenue();
   const { market, spec } = choose(venue, word, resolved);
   const description = describeDataset(venue, market, spec);
-  await writeData(io, resolved.options.json === true ? [description] : textOf(description));
+  await writeData(io, resolved.options.json ? [description] : textOf(description));
   return 0;
 }
 

@@ -68,7 +68,7 @@ export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () 
   let saidAt = systemClock.monotonic();
   return (text) => {
     const now = systemClock.monotonic();
-    if (quiet === true || now - saidAt < EVERY_MS) return;
+    if (quiet || now - saidAt < EVERY_MS) return;
     saidAt = now;
     printLines(io.stderr, [`${text()} so far`]);
   };

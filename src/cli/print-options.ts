@@ -1,6 +1,6 @@
 /** `--print-options`: each option with its value and its origin. */
-import { flagsOf } from '../options/flags.js';
-import type { FlagName, Options, Verb } from '../options/flags.js';
+import { flagsOf, isSwitch, optionName } from '../options/flags.js';
+import type { Options, Verb } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { dayText } from '../model/calendar.js';
 
@@ -9,14 +9,15 @@ export function printOptions(verb: Verb, resolved: Resolved): string[] {
   const names = flagsOf(verb).filter((name) => name !== 'print-options');
   const width = Math.max(...names.map((name) => name.length));
   return names.map((name) => {
-    const value = resolved.options[name];
+    const isUnset = isSwitch(name) && resolved.origins[name] === 'default';
+    const value = isUnset ? undefined : resolved.options[optionName(name)];
     const shown =
       (name === 'from' || name === 'to') && typeof value === 'number' ? dayText(value) : textOf(value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
 }
 
-type Value = Options[FlagName];
+type Value = Options[keyof Options];
 type List = Extract<Value, readonly unknown[]>;
 
 function textOf(value: Value | List[number]): string {

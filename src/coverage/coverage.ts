@@ -62,10 +62,10 @@ const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
 export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { io, resolved } = run;
   const { options, origins } = resolved;
-  if (options.json === true && options.csv === true)
+  if (options.json && options.csv)
     throw usage('--json and --csv are two kinds of output', undefined, { flags: { csv: null } });
   const venue = loadVenue();
-  const nowMs = options.now ?? systemClock.now();
+  const nowMs = options.nowMs ?? systemClock.now();
   const range = isRangeGiven(options)
     ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)
     : undefined;
@@ -102,7 +102,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     onRefused: (error) => found.refused.push(error),
     onHalt: (halt) => found.halts.push(halt),
   });
-  await write(run, counted(covered, found, { min: options.min, venue }), found, range);
+  await write(run, counted(covered, found, { min: options.minPercent, venue }), found, range);
   return conclude(run, found);
 }
 
@@ -137,13 +137,13 @@ async function write(
   const { options } = resolved;
   const grainOf = ({ coverage: { from, to } }: CoveredSeries): Grain =>
     options.by ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
-  if (options.json === true) {
+  if (options.json) {
     for await (const one of covered) {
       const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
       if (!(await writeData(io, [record]))) return;
     }
     await writeData(io, [summaryOf(found)]);
-  } else if (options.csv === true) {
+  } else if (options.csv) {
     if (!(await writeData(io, [CSV_HEAD]))) return;
     for await (const one of covered)
       if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
@@ -184,9 +184,9 @@ function conclude(
     say(`cryptodl: and ${refused.length - MOST_NAMED * 2} more lines that cannot be read`);
   if (below.length > 0) {
     const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
-    say(`below --min ${options.min ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
+    say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
   }
-  if (incomplete > 0 && options.json !== true && options.csv !== true) {
+  if (incomplete > 0 && !options.json && !options.csv) {
     // What lies before or behind all that is held is no gap to repair.
     const selection = selectionOf(resolved).filter((_, i, words) => broken > 0 || !isSymbols(words, i));
     say(`next: ${correctedLine([broken > 0 ? 'repair' : continuing, ...selection], {})}`);

@@ -49,7 +49,7 @@ const KNOWN_KEY = 'data/spot/daily/klines/BTCUSDT/1d/BTCUSDT-1d-2021-01-01.zip';
 
 export function proxyFinding({ proxies, hosts, options, clock }: Scene): Promise<Finding> {
   const addresses = hosts.map(({ address }) => address);
-  const timeoutMs = options['connect-timeout'];
+  const timeoutMs = options.connectTimeoutMs;
   return checkProxy({ rules: proxies, addresses, timeoutMs, clock });
 }
 
@@ -62,7 +62,7 @@ export function names({ hosts, proxies, options, clock, signal }: Scene): Promis
         hostname: new URL(address).hostname,
         flag,
         proxy: proxyOf(address, proxies),
-        timeoutMs: options['connect-timeout'],
+        timeoutMs: options.connectTimeoutMs,
         clock,
         signal,
       }),
@@ -84,7 +84,7 @@ export function certificates({
         address,
         proxy: proxyOf(address, proxies),
         authorities,
-        timeoutMs: options['connect-timeout'],
+        timeoutMs: options.connectTimeoutMs,
         nowMs: clock.now(),
         signal,
       }),

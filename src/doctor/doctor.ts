@@ -37,12 +37,12 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
         printLines(io.stderr, [`warning: ${message}`]);
       },
     };
-    const host = options['clear-bans'];
+    const host = options.clearBans;
     const findings = host === undefined ? examine(request) : forgetBans(request, host);
     for await (const found of findings) {
       counts[found.status] += 1;
-      if (!isRead || (options.quiet === true && found.status === 'ok')) continue;
-      const line = options.json === true ? fieldsOf(found) : lineOf(found);
+      if (!isRead || (options.quiet && found.status === 'ok')) continue;
+      const line = options.json ? fieldsOf(found) : lineOf(found);
       // The exit code counts also for those who have seen enough.
       isRead = await writeData(io, [line]);
     }
@@ -54,7 +54,7 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
     signals.release();
   }
   const { ok, warn, fail } = counts;
-  if (options.quiet !== true) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
+  if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
   return fail > 0 ? 1 : 0;
 }
 

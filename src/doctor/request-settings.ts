@@ -12,7 +12,7 @@ export function examineSettings({ options, limits, hosts }: Scene): Finding[] {
   const { concurrency: choice } = options;
   const most = mostInFlight(options);
   const connections = socketsPerHost(options);
-  const maxWaitMs = options['max-wait'];
+  const maxWaitMs = options.maxWaitMs;
   const process = limits();
   return [
     checkMemory(process),
@@ -21,24 +21,24 @@ export function examineSettings({ options, limits, hosts }: Scene): Finding[] {
     checkConcurrency({ choice, archiveMost: ARCHIVE_MOST, restMost: REST_MOST }),
     checkRetries({
       ...backoffOf(options),
-      preset: options['retry-preset'],
-      givenFactor: options['retry-factor'],
+      preset: options.retryPreset,
+      givenFactor: options.retryFactor,
       maxWaitMs,
     }),
     checkBreaker({
-      failures: options['breaker-failures'],
-      successes: options['breaker-successes'],
-      openMs: options['breaker-open'],
-      blockedMs: options['blocked-wait'],
+      failures: options.breakerFailures,
+      successes: options.breakerSuccesses,
+      openMs: options.breakerOpenMs,
+      blockedMs: options.blockedWaitMs,
       maxWaitMs,
     }),
     checkPool({
       most,
-      limit: options['pool-limit'],
-      limitPerHost: options['pool-limit-per-host'],
+      limit: options.poolLimit,
+      limitPerHost: options.poolLimitPerHost,
       connections,
-      keepAliveMs: options['keep-alive'],
-      hasTls: options.http2 !== true && hosts.some(({ address }) => address.startsWith('https:')),
+      keepAliveMs: options.keepAliveMs,
+      hasTls: !options.http2 && hosts.some(({ address }) => address.startsWith('https:')),
     }),
   ];
 }

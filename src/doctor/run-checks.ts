@@ -99,9 +99,9 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
       // How long a check waits, and for what, is its own affair: the limits of sockets are those of runs.
       options: {
         ...options,
-        'max-wait': Number.MAX_SAFE_INTEGER,
-        'pool-limit': undefined,
-        'pool-limit-per-host': undefined,
+        maxWaitMs: Number.MAX_SAFE_INTEGER,
+        poolLimit: undefined,
+        poolLimitPerHost: undefined,
       },
       clock,
       venue,
@@ -122,7 +122,7 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
     venue,
     paths: lakePaths(absolutePath(options.out, surroundings.home)),
     proxies,
-    authorities: authoritiesOf(options['ca-file']),
+    authorities: authoritiesOf(options.caFile),
     bans,
     hosts: hostsOf(options, venue),
     ask: askOf({ ...request, bans, fetch: stack.fetch, ended }),
@@ -144,7 +144,7 @@ function askOf({ options, clock, signal, bans, fetch, ended }: Asking): Ask {
     const id = randomUUID();
     const limit = new AbortController();
     // The deadline of an attempt begins with its permit.
-    const timer = clock.timer(options['total-timeout'] + PERMIT_WAIT_MS, () => {
+    const timer = clock.timer(options.totalTimeoutMs + PERMIT_WAIT_MS, () => {
       limit.abort(
         new CryptodlError('wait-too-long', 'not asked: other runs of this machine use up what it allows'),
       );
@@ -167,11 +167,11 @@ function askOf({ options, clock, signal, bans, fetch, ended }: Asking): Ask {
 
 function hostsOf(options: Options, venue: Venue): HostPlace[] {
   return [
-    { role: 'archive', address: options['archive-url'], flag: '--archive-url' },
+    { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
     { role: 'listing', address: listingUrl(options, venue), flag: '--listing-url' },
-    { role: 'fapi', address: options['fapi-url'], flag: '--fapi-url' },
-    { role: 'dapi', address: options['dapi-url'], flag: '--dapi-url' },
-    { role: 'spot', address: options['spot-url'], flag: '--spot-url' },
+    { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
+    { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
+    { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
   ];
 }
 
@@ -232,7 +232,7 @@ function folders(
   inside: Promise<void>,
 ): [string, Promise<Finding>][] {
   const { root, own, staging } = paths;
-  const temp = options['temp-dir'];
+  const temp = options.tempDir;
   const spool = temp === undefined ? undefined : absolutePath(temp, surroundings.home);
   const disk = { probeBytes: PROBE_BYTES, clock };
   const out = inside.then(() =>

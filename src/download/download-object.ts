@@ -37,9 +37,9 @@ export function downloadContext(
   return {
     fetch,
     venue,
-    archiveUrl: options['archive-url'],
+    archiveUrl: options.archiveUrl,
     verify: options.verify,
-    staleChecksum: options['stale-checksum'],
+    staleChecksum: options.staleChecksum,
     priority: options.priority,
     tempFolder,
     signal: stop.signal,

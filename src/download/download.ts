@@ -92,8 +92,8 @@ export async function tellRun(request: RunRequest, telling: Telling): Promise<To
   const { options } = request.resolved;
   let pings: Pings | undefined;
   try {
-    if (options['dry-run'] === true) {
-      await printPlan(planOnly(request), io, { isJson: options.json === true, job: job?.name });
+    if (options.dryRun) {
+      await printPlan(planOnly(request), io, { isJson: options.json, job: job?.name });
       return { exitCode: 0 };
     }
     pings = openPings(request);
@@ -130,7 +130,7 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
   const elapsedMs = times.elapsedMs - times.pausedMs;
   const diagnosis = diagnosisLines({ network, knobs: resolved.options, elapsedMs });
   const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
-  const lines = resolved.options.quiet === true ? troubleBlock(closing) : closingBlock(closing);
+  const lines = resolved.options.quiet ? troubleBlock(closing) : closingBlock(closing);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
   reporter.event('summary', summary);
 }
@@ -167,9 +167,9 @@ function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pin
 
 export function openLogOf(options: Options, io: Io): Log {
   return openLog({
-    file: options['log-file'],
-    level: options['log-level'],
-    toStderr: options['log-level'] !== 'info',
+    file: options.logFile,
+    level: options.logLevel,
+    toStderr: options.logLevel !== 'info',
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);
     },
@@ -187,15 +187,14 @@ interface OpenReporter {
 export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar is drawn over and over; nothing else may write to its line.
-  const isAlone =
-    options.json !== true && (options['log-file'] !== undefined || options['log-level'] === 'info');
+  const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
   const wanted = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
     stderr: io.stderr,
     clock: systemClock,
-    json: options.json === true,
-    quiet: options.quiet === true,
+    json: options.json,
+    quiet: options.quiet,
     // Several bars would draw over each other.
     progress: wanted === 'bar' && (!isTerminal || isBeside) ? 'plain' : wanted,
     log,

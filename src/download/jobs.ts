@@ -90,7 +90,7 @@ export async function checkRequest(
   { options }: Resolved,
   { clock, read }: { readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
-  const asking = { options, venue: loadVenue(), nowMs: options.now ?? clock.now() };
+  const asking = { options, venue: loadVenue(), nowMs: options.nowMs ?? clock.now() };
   if (verb === 'metrics') askMetrics(asking);
   else askSeries(asking);
   if (options.symbols !== undefined) await readPatterns(options.symbols, read);

@@ -56,7 +56,7 @@ const POLL_MS = 1000;
 /** Waits as long as --wait-lock allows. */
 async function takeLock(session: Session, command: string): Promise<Lock> {
   const { clock, options, observer, paths, stop } = session;
-  const allowedMs = options['wait-lock'];
+  const allowedMs = options.waitLockMs;
   const begunAt = clock.monotonic();
   let told: string | undefined;
   for (;;) {

@@ -36,10 +36,10 @@ export class Pings {
     const { options: flags, surroundings, clock } = options;
     this.#pools = createPools({
       connections: 1,
-      keepAliveMs: flags['keep-alive'],
-      connectTimeoutMs: flags['connect-timeout'],
+      keepAliveMs: flags.keepAliveMs,
+      connectTimeoutMs: flags.connectTimeoutMs,
       http2: false,
-      authorities: authoritiesOf(flags['ca-file']),
+      authorities: authoritiesOf(flags.caFile),
       proxies: proxiesOf(flags.proxy, surroundings),
       clock,
     });

@@ -18,11 +18,11 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
       manifests: session.manifests,
       today: Math.floor(session.nowMs / DAY_MS),
       nowMs: session.nowMs,
-      force: options.force === true,
+      force: options.force,
       revisions: options.revisions,
-      recheckDays: options['recheck-days'],
+      recheckDays: options.recheckDays,
       takenAnyway: new Set(
-        options.verify === 'sha256' && options['stale-checksum'] === 'fail' ? [] : ['sidecar-stale'],
+        options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
       ),
       listing: wanted.hasListing ? session.listing : undefined,
       probe: session.probe,
@@ -37,7 +37,7 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
 
 /** Throws the usage error of --max-bytes. */
 export function refuseLargePlan(session: Session, plan: Pick<Plan, 'totals'>): void {
-  const limit = session.options['max-bytes'];
+  const limit = session.options.maxBytes;
   if (limit === undefined || plan.totals.fetchBytes <= limit) return;
   throw usage(
     `the plan is ${bytesText(plan.totals.fetchBytes)}, more than --max-bytes ${bytesText(limit)}`,

@@ -70,7 +70,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
   try {
-    const most = options['dry-run'] === true ? 1 : options.jobs;
+    const most = options.dryRun ? 1 : options.jobs;
     const common = most > 1 ? new Common(signals.signal) : undefined;
     const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
     await sideBySide(lakes, most, async (index) => {
@@ -80,7 +80,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const told = isOver ? undefined : await runJob(job, { io, typed, log, report, signals, common });
       ended[index] = { job, told };
     });
-    const reportPath = options['dry-run'] === true ? undefined : await report.close();
+    const reportPath = options.dryRun ? undefined : await report.close();
     const elapsedMs = systemClock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
   } catch (error) {
@@ -188,7 +188,7 @@ function conclude(
   const untold = earlier?.cut === undefined ? [] : [3 as const];
   const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...untold];
   const exitCode = exitCodeOfJobs(codes, signal);
-  if (options['dry-run'] === true) return exitCode;
+  if (options.dryRun) return exitCode;
   const jobs = ended.map(asEnded);
   const hasFailed = sumOfOutcomes(jobs).failed > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);

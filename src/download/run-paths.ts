@@ -12,15 +12,12 @@ import type { Venue } from '../source/venue.js';
 
 /** Where somebody moved the archive, the listing is asked at the same place. */
 export function listingUrl(options: Options, { hosts }: Venue): string {
-  return (
-    options['listing-url'] ??
-    (options['archive-url'] === hosts.archive ? hosts.listing : options['archive-url'])
-  );
+  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
 }
 
 /** What the runs of this machine share. */
 export function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
-  const given = options['state-dir'];
+  const given = options.stateDir;
   if (given !== undefined) return absolutePath(given, home);
   return join(stateHome ?? join(home ?? homeOfUser(), '.local', 'state'), 'cryptodl');
 }
@@ -39,8 +36,8 @@ function homeOfUser(): string {
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
 export function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {
-  if (options['dry-run'] === true) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
-  const given = options['temp-dir'];
+  if (options.dryRun) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
+  const given = options.tempDir;
   return runFolderIn(given === undefined ? paths.staging : absolutePath(given, home), paths);
 }
 

@@ -116,10 +116,10 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
 
 /** --jitter: runs of many machines do not all begin in the same second. */
 async function beginLater({ resolved, clock, observer }: RunRequest, signal: AbortSignal): Promise<void> {
-  const { jitter = 0 } = resolved.options;
-  if (jitter === 0) return;
-  const delayMs = Math.floor(clock.random() * jitter);
-  observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitter)})`);
+  const { jitterMs = 0 } = resolved.options;
+  if (jitterMs === 0) return;
+  const delayMs = Math.floor(clock.random() * jitterMs);
+  observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitterMs)})`);
   await clock.sleep(delayMs, signal);
 }
 
@@ -205,7 +205,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
 }
 
 async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
-  if (session.options['wait-for-publication'] === undefined) return;
+  if (session.options.waitForPublication === undefined) return;
   const { waitForPublication } = await import('./wait-for-publication.js');
   await session.times.pause(() => waitForPublication(session, wanted));
 }

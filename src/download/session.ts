@@ -129,7 +129,7 @@ export function openSession(request: SessionRequest): Session {
   const listing = listingUrl(options, venue);
   const deadline = new Deadline({
     clock,
-    maxDurationMs: options['max-duration'],
+    maxDurationMs: options.maxDurationMs,
     stop,
     onOver: () => {
       observer.event('time-over', {});
@@ -141,7 +141,7 @@ export function openSession(request: SessionRequest): Session {
     waitSignal: deadline.waitSignal,
     failover,
   });
-  const nowMs = options.now ?? clock.now();
+  const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const copies = openCopies(request, nowMs);
   const asks = { fetch: wire.fetch, options, failover, signal: stop.signal };
@@ -197,7 +197,7 @@ function openCopies({ resolved, surroundings, clock, observer }: SessionRequest,
     folder: join(stateFolder(options, surroundings), 'cache'),
     nowMs,
     clock,
-    isReadOnly: options['dry-run'] === true,
+    isReadOnly: options.dryRun,
     warn: (message) => {
       observer.warn(message);
     },

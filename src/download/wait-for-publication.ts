@@ -25,7 +25,7 @@ export async function waitForPublication(
   session: Waiting,
   wanted: Pick<Wanted, 'requests' | 'hasListing'>,
 ): Promise<void> {
-  const until = session.options['wait-for-publication'];
+  const until = session.options.waitForPublication;
   // Of what is held, only new revisions are wanted.
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;

@@ -11,10 +11,10 @@ type Buckets = Venue['buckets'];
 
 export function limitedBuckets(
   { buckets }: Venue,
-  options: Pick<Options, 'limits' | 'request-interval' | 'requests-per-minute'>,
+  options: Pick<Options, 'limits' | 'requestIntervalMs' | 'requestsPerMinute'>,
 ): Readonly<Record<keyof Buckets, Quota>> {
-  const interval = options['request-interval'] ?? 0;
-  const perMinute = options['requests-per-minute'];
+  const interval = options.requestIntervalMs ?? 0;
+  const perMinute = options.requestsPerMinute;
   const paces: readonly Pace[] = [
     ...(interval > 0 ? [{ requests: 1, spanMs: interval }] : []),
     ...(perMinute === undefined ? [] : [{ requests: perMinute, spanMs: MINUTE_MS }]),

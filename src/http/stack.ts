@@ -111,9 +111,9 @@ function attemptOver(
   const throttle = createThrottle(stack);
   const timed = timeout({
     clock,
-    headersMs: options['headers-timeout'],
-    idleMs: options['idle-timeout'],
-    totalMs: options['total-timeout'],
+    headersMs: options.headersTimeoutMs,
+    idleMs: options.idleTimeoutMs,
+    totalMs: options.totalTimeoutMs,
   });
   const measured = measure(clock, observer);
   const sent = timed(measured(redirect(knownHosts(stack))(wire)));
@@ -124,10 +124,10 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const broken = breaker({
     clock,
-    openMs: options['breaker-open'],
-    blockedMs: options['blocked-wait'],
-    failuresToOpen: options['breaker-failures'],
-    successesToClose: options['breaker-successes'],
+    openMs: options.breakerOpenMs,
+    blockedMs: options.blockedWaitMs,
+    failuresToOpen: options.breakerFailures,
+    successesToClose: options.breakerSuccesses,
     onChange: (host, state) => {
       observer.event('breaker', { host, state });
     },
@@ -148,7 +148,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
   });
   const budgeted = retryBudget({
     clock,
-    maxWaitMs: options['max-wait'],
+    maxWaitMs: options.maxWaitMs,
     mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
     onWaiting: (change) => {
       concurrency.onWaiting(change);
@@ -165,7 +165,7 @@ function retryLayer({ options, clock, observer, figures, concurrency, failover }
     clock,
     failover,
     ...backoffOf(options),
-    maxWaitMs: options['max-wait'],
+    maxWaitMs: options.maxWaitMs,
     onRetry: (event) => {
       figures.onRetry(event);
       if (isBadContent(event.error)) concurrency.onBadContent(clock.monotonic());
@@ -179,14 +179,14 @@ function retryLayer({ options, clock, observer, figures, concurrency, failover }
 
 /** The retry preset, overridden by single flags. */
 export function backoffOf(options: Options): BackoffOptions & { retries: number } {
-  const preset = loadRetryPresets()[options['retry-preset']];
+  const preset = loadRetryPresets()[options.retryPreset];
   return {
     ...preset,
     retries: options.retries ?? preset.retries,
-    baseDelayMs: options['retry-delay'] ?? preset.baseDelayMs,
-    factor: options['retry-factor'] ?? preset.factor,
-    maxDelayMs: options['retry-max-delay'] ?? preset.maxDelayMs,
-    strategy: options['retry-strategy'] ?? preset.strategy,
+    baseDelayMs: options.retryDelayMs ?? preset.baseDelayMs,
+    factor: options.retryFactor ?? preset.factor,
+    maxDelayMs: options.retryMaxDelayMs ?? preset.maxDelayMs,
+    strategy: options.retryStrategy ?? preset.strategy,
   };
 }
 
@@ -196,10 +196,12 @@ function bandwidthOf({
   signal,
   common,
 }: AttemptOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
-  const { bwlimit } = options;
-  if (bwlimit === undefined) return UNLIMITED;
-  if (common === undefined) return limitBandwidth(bwlimit, clock, signal);
-  return common.once(`bandwidth ${bwlimit}`, () => limitBandwidth(bwlimit, clock, common.signal));
+  const { bwlimitBytesPerSecond } = options;
+  if (bwlimitBytesPerSecond === undefined) return UNLIMITED;
+  if (common === undefined) return limitBandwidth(bwlimitBytesPerSecond, clock, signal);
+  return common.once(`bandwidth ${bwlimitBytesPerSecond}`, () =>
+    limitBandwidth(bwlimitBytesPerSecond, clock, common.signal),
+  );
 }
 
 function createThrottle(stack: AttemptOptions): Throttle {
@@ -210,7 +212,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
   return new Throttle({
     clock,
     buckets: limitedBuckets(venue, options),
-    maxWaitMs: options['max-wait'],
+    maxWaitMs: options.maxWaitMs,
     shared: sharedBuckets(stack),
     // Buckets of REST are budgets, so waiting for them is usual.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
@@ -232,31 +234,31 @@ function sharedBuckets({
   listingUrl,
   stateFolder,
 }: AttemptOptions): SharedBuckets | undefined {
-  const hosts = [options['archive-url'], listingUrl, ...REST_URLS.map((name) => options[name])];
+  const hosts = [options.archiveUrl, listingUrl, ...REST_URLS.map((name) => options[name])];
   const name = `buckets ${JSON.stringify([stateFolder, ...hosts])}`;
   return common?.once(name, () => new SharedBuckets());
 }
 
 /** A moved archive has no fallback host, unless the user names one. */
 function fallbackOf({ options, venue }: AttemptOptions): FallbackHost | undefined {
-  const first = options['archive-url'];
-  const other = options['fallback-url'] ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
+  const first = options.archiveUrl;
+  const other = options.fallbackUrl ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
   return other === undefined || other === first ? undefined : { first, other };
 }
 
 function hintOf(options: StackOptions['options'], host: string): string {
   const ofRest = REST_URLS.filter((name) => new URL(options[name]).host === host);
   if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
-  return `check the network and ${ofRest.map((name) => `--${name}`).join(', ')}`;
+  return `check the network and ${ofRest.map((name) => `--${name.replace('Url', '-url')}`).join(', ')}`;
 }
 
-const REST_URLS = ['fapi-url', 'dapi-url', 'spot-url'] as const;
+const REST_URLS = ['fapiUrl', 'dapiUrl', 'spotUrl'] as const;
 
 function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
   const { options, venue, listingUrl } = stack;
   const fallback = fallbackOf(stack);
   const urls = [
-    options['archive-url'],
+    options.archiveUrl,
     listingUrl,
     ...Object.values(venue.hosts),
     ...REST_URLS.map((name) => options[name]),

@@ -1,7 +1,7 @@
 /** Raw texts from several sources → one frozen Options. The only reader of the environment. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from './flags.js';
+import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 import { given } from './parsers.js';
 
@@ -57,7 +57,7 @@ const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolved {
   const known = new Set(flagsOf(verb));
   const defaults = defaultLayer(verb);
-  const options: Partial<Record<FlagName, unknown>> = {};
+  const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
   const rangeSource = layers
@@ -72,7 +72,8 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
         : [defaults];
     const layer = sources.find((source) => source.values[name] !== undefined);
     origins[name] = layer?.origin ?? 'default';
-    options[name] = layer === undefined ? undefined : parseValue(name, layer);
+    const unset = isSwitch(name) ? false : undefined;
+    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer);
     if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
   }
   return { options: Object.freeze(options) as Options, origins: origins as Record<FlagName, Origin>, texts };

@@ -28,7 +28,7 @@ export interface SqlRun {
 export async function sql(operand: string | undefined, run: SqlRun): Promise<ExitCode> {
   const { io, typed, resolved } = run;
   const { options } = resolved;
-  if (options.csv === true && options.json === true)
+  if (options.csv && options.json)
     throw usage('--csv and --json are two kinds of output', 'keep one', { flags: { csv: null } });
   const home = homeOf(io.environment);
   const lake: QueriedLake = {
@@ -38,15 +38,15 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
       printLines(io.stderr, [`warning: ${message}`]);
     },
   };
-  if (options.views === true) return printViews(lake, operand, io);
+  if (options.views) return printViews(lake, operand, io);
   const text = await readQuery(operand, io);
   const signals = watchSignals(io);
-  const tempFolder = options['temp-dir'] === undefined ? undefined : absolutePath(options['temp-dir'], home);
+  const tempFolder = options.tempDir === undefined ? undefined : absolutePath(options.tempDir, home);
   try {
     const rows = await queryLake({ ...lake, text, tempFolder, signal: signals.signal }, (answer) =>
       print(run, answer),
     );
-    if (rows !== undefined && options.quiet !== true)
+    if (rows !== undefined && !options.quiet)
       printLines(io.stderr, [`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`]);
     return 0;
   } catch (error) {
@@ -83,11 +83,10 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
 /** How many rows there are; undefined when the reader has seen enough. */
 async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number | undefined> {
   const { options } = resolved;
-  if (options.json !== true && options.csv !== true && io.stdout.isTTY === true)
-    return printTable(io, answer);
+  if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
   const names = answer.columns.map(({ name }) => name);
-  const lineOf = options.json === true ? jsonLine(names) : csvLine;
-  if (options.json !== true && !(await writeExact(io, csvLine(names)))) return undefined;
+  const lineOf = options.json ? jsonLine(names) : csvLine;
+  if (!options.json && !(await writeExact(io, csvLine(names)))) return undefined;
   let number = 0;
   for await (const rows of answer.batches) {
     number += rows.length;

@@ -22,18 +22,18 @@ export interface Symptoms extends Pick<
   readonly loopDelayMs: LoopDelay['figures'];
 }
 
-/** Flags that may slow a run down. Times are milliseconds. */
+/** Options that can slow a run down. */
 interface Knobs {
   readonly concurrency: { readonly kind: 'fixed' | 'auto' };
-  readonly 'connect-timeout': number;
-  readonly 'headers-timeout': number;
-  readonly 'idle-timeout': number;
-  readonly 'total-timeout': number;
-  readonly 'breaker-open': number;
-  readonly 'pool-limit': number | undefined;
-  readonly 'pool-limit-per-host': number | undefined;
-  readonly 'request-interval': number | undefined;
-  readonly 'requests-per-minute': number | undefined;
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly totalTimeoutMs: number;
+  readonly breakerOpenMs: number;
+  readonly poolLimit: number | undefined;
+  readonly poolLimitPerHost: number | undefined;
+  readonly requestIntervalMs: number | undefined;
+  readonly requestsPerMinute: number | undefined;
   readonly limits: readonly { readonly bucket: string; readonly text: string }[] | undefined;
 }
 
@@ -113,8 +113,8 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
       what: 'refusals by a limit of the host (429, 418)',
       advice: 'a longer --request-interval, or a lower --limits, asks less often',
     },
-    socket: { what: `--pool-limit ${knobs['pool-limit']}`, advice: MORE_SOCKETS },
-    'socket-of-host': { what: `--pool-limit-per-host ${knobs['pool-limit-per-host']}`, advice: MORE_SOCKETS },
+    socket: { what: `--pool-limit ${knobs.poolLimit}`, advice: MORE_SOCKETS },
+    'socket-of-host': { what: `--pool-limit-per-host ${knobs.poolLimitPerHost}`, advice: MORE_SOCKETS },
     'retry-budget': {
       what: 'retries that waited, because too many requests failed',
       advice:
@@ -128,7 +128,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
     },
     'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
     breaker: {
-      what: `--breaker-open ${durationText(knobs['breaker-open'])}`,
+      what: `--breaker-open ${durationText(knobs.breakerOpenMs)}`,
       advice: 'a shorter one asks a host that failed again sooner',
     },
   };
@@ -160,17 +160,19 @@ function isInterval(flag: string): boolean {
 function limitFlag(knobs: Knobs, name: string): string | undefined {
   const own = knobs.limits?.findLast(({ bucket }) => bucket === name);
   if (own !== undefined) return `--limits ${own.text}`;
-  const { 'request-interval': interval = 0, 'requests-per-minute': perMinute } = knobs;
-  if (perMinute !== undefined && perMinute * interval < 60_000) return `--requests-per-minute ${perMinute}`;
-  return interval > 0 ? `--request-interval ${durationText(interval)}` : undefined;
+  const { requestIntervalMs = 0, requestsPerMinute } = knobs;
+  if (requestsPerMinute !== undefined && requestsPerMinute * requestIntervalMs < 60_000)
+    return `--requests-per-minute ${requestsPerMinute}`;
+  return requestIntervalMs > 0 ? `--request-interval ${durationText(requestIntervalMs)}` : undefined;
 }
 
+/** Error code, which is also the flag, and option. */
 const TIMEOUTS = [
-  'connect-timeout',
-  'headers-timeout',
-  'idle-timeout',
-  'total-timeout',
-] as const satisfies ErrorCode[];
+  ['connect-timeout', 'connectTimeoutMs'],
+  ['headers-timeout', 'headersTimeoutMs'],
+  ['idle-timeout', 'idleTimeoutMs'],
+  ['total-timeout', 'totalTimeoutMs'],
+] as const satisfies [ErrorCode, keyof Knobs][];
 
 /**
  * If retries succeed, single requests hang, and a shorter timeout helps. If answers take as long as the timeout, or
@@ -180,12 +182,13 @@ function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
   const { retries, firstByteMs, attemptMs, costMs } = network;
   const isHelped = retries.requests > 0 && retries.succeeded * 2 >= retries.requests;
   const usual = { 'headers-timeout': firstByteMs.p99, 'total-timeout': attemptMs.p99 };
-  return TIMEOUTS.map((flag) => {
+  return TIMEOUTS.map(([flag, option]) => {
+    const timeoutMs = knobs[option];
     const usualMs = flag in usual ? usual[flag as keyof typeof usual] : 0;
-    const isHanging = isHelped && usualMs * 2 < knobs[flag];
+    const isHanging = isHelped && usualMs * 2 < timeoutMs;
     return {
       ms: costMs.failures[flag] ?? 0,
-      what: `--${flag} ${durationText(knobs[flag])}`,
+      what: `--${flag} ${durationText(timeoutMs)}`,
       advice: isHanging
         ? `a shorter one gives up requests that hang sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
         : 'a longer one waits for a host that is slow',

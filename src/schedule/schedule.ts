@@ -100,7 +100,7 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, { a
   const { verb, operand } = invocation;
   const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
   const everyHours = options.every === 'day' ? 24 : Number.parseInt(options.every, 10);
-  const when = { hour: Math.floor(options.at / 60), minute: options.at % 60, everyHours };
+  const when = { hour: Math.floor(options.atMinutes / 60), minute: options.atMinutes % 60, everyHours };
   const command: ScheduledCommand = {
     words,
     folder: resolve('.'),

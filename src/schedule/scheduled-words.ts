@@ -32,9 +32,9 @@ export function scheduledWords(
   // Jobs and reports have lakes of their own.
   if (known.includes('out') && origins.out === 'default' && verb !== 'run')
     more.push('--out', absolutePath(options.out, home));
-  if (known.includes('state-dir') && options['state-dir'] === undefined && stateHome !== undefined)
+  if (known.includes('state-dir') && options.stateDir === undefined && stateHome !== undefined)
     more.push('--state-dir', resolve(stateHome, 'cryptodl'));
-  if (known.includes('quiet') && options.quiet !== true && options.json !== true) more.push('--quiet');
+  if (known.includes('quiet') && !options.quiet && !options.json) more.push('--quiet');
   return [...words, ...fromEnvironment, ...more];
 }
 

@@ -121,7 +121,7 @@ async function continuations(
       const isAsked = (day: number): boolean => {
         const absence =
           manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
-        return absence === undefined || options.force === true || isDue(absence, session.nowMs);
+        return absence === undefined || options.force || isDue(absence, session.nowMs);
       };
       const held = manifest[format];
       const gap =

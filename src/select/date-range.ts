@@ -1,6 +1,7 @@
 /** `--days`, `--months`, `--from/--to` → the days that are wanted. */
 import { dayOf, dayText, monthOf, monthStart } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import type { Options } from '../options/flags.js';
 
 /** Days `[from, to)`; without `from` it starts where each series starts. */
 export interface Range {
@@ -9,15 +10,10 @@ export interface Range {
   readonly text: string;
 }
 
-export interface RangeOptions {
-  readonly days: number | undefined;
-  readonly months: number | undefined;
-  readonly from: number | undefined;
-  readonly to: number | undefined;
-}
+export type RangeOptions = Pick<Options, 'days' | 'months' | 'fromDay' | 'toDay'>;
 
 export function isRangeGiven(options: RangeOptions): boolean {
-  return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
+  return [options.days, options.months, options.fromDay, options.toDay].some((value) => value !== undefined);
 }
 
 /** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than `firstDay`. */
@@ -26,7 +22,7 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
   const kinds = [
     options.days === undefined ? undefined : '--days',
     options.months === undefined ? undefined : '--months',
-    options.from === undefined && options.to === undefined ? undefined : '--from/--to',
+    options.fromDay === undefined && options.toDay === undefined ? undefined : '--from/--to',
   ].filter((kind) => kind !== undefined);
   if (kinds.length > 1)
     throw usage(
@@ -39,25 +35,29 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
     const months = Math.min(options.months, thisMonth - monthOf(firstDay));
     return rangeOf(monthStart(thisMonth - months), monthStart(thisMonth));
   }
-  if (options.from === undefined && options.to === undefined)
+  if (options.fromDay === undefined && options.toDay === undefined)
     return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
-  refuseFuture('--from', options.from, today);
-  refuseFuture('--to', options.to, today);
-  if (options.from !== undefined && options.to !== undefined && options.from > options.to) {
+  refuseFuture('--from', options.fromDay, today);
+  refuseFuture('--to', options.toDay, today);
+  if (options.fromDay !== undefined && options.toDay !== undefined && options.fromDay > options.toDay) {
     throw usage(
-      `--from ${dayText(options.from)} is after --to ${dayText(options.to)}`,
-      `--from ${dayText(options.to)} --to ${dayText(options.from)}`,
-      { flags: { from: dayText(options.to), to: dayText(options.from) } },
+      `--from ${dayText(options.fromDay)} is after --to ${dayText(options.toDay)}`,
+      `--from ${dayText(options.toDay)} --to ${dayText(options.fromDay)}`,
+      { flags: { from: dayText(options.toDay), to: dayText(options.fromDay) } },
     );
   }
-  if (options.to !== undefined && options.to < firstDay) {
+  if (options.toDay !== undefined && options.toDay < firstDay) {
     const first = dayText(firstDay);
-    throw usage(`--to ${dayText(options.to)} is before the first day of the archive, ${first}`, undefined, {
-      flags: { from: null, to: null, days: '7' },
-    });
+    throw usage(
+      `--to ${dayText(options.toDay)} is before the first day of the archive, ${first}`,
+      undefined,
+      {
+        flags: { from: null, to: null, days: '7' },
+      },
+    );
   }
-  const from = options.from === undefined ? undefined : Math.max(options.from, firstDay);
-  return rangeOf(from, options.to === undefined ? today : options.to + 1);
+  const from = options.fromDay === undefined ? undefined : Math.max(options.fromDay, firstDay);
+  return rangeOf(from, options.toDay === undefined ? today : options.toDay + 1);
 }
 
 /** The first kind that was given stays. */

@@ -73,7 +73,7 @@ export function offerOf(session: Session, series: Series): RestOffer | undefined
   const { venue, nowMs, options } = session;
   const spec = findDataset(venue, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
-  const includeToday = options['include-today'] === true;
+  const includeToday = options.includeToday;
   return isJoined
     ? restOffer(series, { venue, nowMs, mode: 'fill', includeToday, substitutes: true })
     : restOffer(series, { venue, nowMs, mode: 'only', includeToday });

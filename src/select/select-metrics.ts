@@ -80,7 +80,7 @@ function refuseZip({ options }: Asking): void {
 /** The range ends with the running day when that is wanted and nothing else is said. */
 function withToday({ options, nowMs }: Asking, range: Range): Range {
   const today = dayOf(nowMs);
-  if (options['include-today'] !== true || range.to !== today) return range;
+  if (!options.includeToday || range.to !== today) return range;
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 

@@ -65,6 +65,6 @@ export function settingsOf(session: Session, spec: DatasetSpec, interval: string
     cadence: exist.length === 1 ? (exist[0] ?? 'auto') : options.cadence,
     numbers: options.numbers,
     timestamps: options.timestamps,
-    asPublished: options['as-published'] === true,
+    asPublished: options.asPublished,
   };
 }

@@ -81,7 +81,7 @@ async function askSidecar(
   { fetch, options, signal }: Asks,
   key: string,
 ): Promise<FetchResponse | CryptodlError> {
-  const url = `${options['archive-url']}/${keyPath(key)}${SIDECAR}`;
+  const url = `${options.archiveUrl}/${keyPath(key)}${SIDECAR}`;
   try {
     return await fetch(
       { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },

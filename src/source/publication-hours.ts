@@ -48,7 +48,7 @@ export function publicationHours(
   request: PublicationRequest,
 ): (market: Market, spec: DatasetSpec) => Promise<PublicationHour | undefined> {
   const { options, surroundings, venue, clock, warn } = request;
-  const nowMs = options.now ?? clock.now();
+  const nowMs = options.nowMs ?? clock.now();
   const folder = join(stateFolder(options, surroundings), 'cache');
   const copies = new Copies({ folder, nowMs, isReadOnly: true, clock, warn });
   const url = listingUrl(options, venue);

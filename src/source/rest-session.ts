@@ -38,9 +38,9 @@ export function openRest(session: RestSessionOptions): Rest {
   const { options, venue, fetch, throttle, observer, signal } = session;
   const client = new RestClient({
     fetch,
-    urls: { fapi: options['fapi-url'], dapi: options['dapi-url'], spot: options['spot-url'] },
+    urls: { fapi: options.fapiUrl, dapi: options.dapiUrl, spot: options.spotUrl },
     // Whoever moved spot has no other host.
-    spotElsewhere: options['spot-url'] === venue.hosts.spot ? venue.hosts.spotPublic : undefined,
+    spotElsewhere: options.spotUrl === venue.hosts.spot ? venue.hosts.spotPublic : undefined,
     priority: options.priority,
     signal,
     warn: (message) => {
@@ -64,7 +64,7 @@ async function infoOf(
   client: RestClient,
   market: Market,
 ): Promise<ExchangeInfo> {
-  const url = market === 'spot' ? options['spot-url'] : options[market === 'cm' ? 'dapi-url' : 'fapi-url'];
+  const url = market === 'spot' ? options.spotUrl : options[market === 'cm' ? 'dapiUrl' : 'fapiUrl'];
   const name = `exchangeInfo ${url} ${market}`;
   const copy = await copies.read(name, parseHeldInfo);
   try {
@@ -84,8 +84,8 @@ const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
 /** Where a market's REST is asked, bucket by bucket: what a ban is remembered for. */
 function restPlaces(options: Options, market: Market): string[] {
-  if (market === 'spot') return [placeOf('spot', options['spot-url'])];
-  const url = market === 'cm' ? options['dapi-url'] : options['fapi-url'];
+  if (market === 'spot') return [placeOf('spot', options.spotUrl)];
+  const url = market === 'cm' ? options.dapiUrl : options.fapiUrl;
   return FUTURES.map((bucket) => placeOf(bucket, url));
 }
 
@@ -100,7 +100,7 @@ export async function refuseBanned(
   verb: Verb,
 ): Promise<void> {
   const rest = marketsOf(options).flatMap((market) => restPlaces(options, market));
-  const archive = [placeOf('archive', options['archive-url']), placeOf('listing', listing)];
+  const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', listing)];
   const [first, other] = verb === 'metrics' ? [rest, archive] : [archive, rest];
   const isReplaced = options.fill !== undefined || options.join !== undefined;
   try {
@@ -117,7 +117,7 @@ export async function refuseBanned(
 
 /** The host of USD-margined and that of coin-margined futures count together: a ban of one is one of both. */
 export function bannedWith(options: Options, url: string): string[] {
-  const futures = [options['fapi-url'], options['dapi-url']];
+  const futures = [options.fapiUrl, options.dapiUrl];
   const isOf = (base: string): boolean => new URL(base).host === new URL(url).host;
   return futures.some(isOf) ? [...new Set([url, ...futures])] : [url];
 }

@@ -94,7 +94,7 @@ function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveO
 async function sidecarDigest({ fetch, options, stop }: Session, key: string): Promise<string | undefined> {
   const response = await fetch(
     {
-      url: `${options['archive-url']}/${keyPath(key)}${SIDECAR}`,
+      url: `${options.archiveUrl}/${keyPath(key)}${SIDECAR}`,
       bucket: 'archive',
       priority: options.priority,
       maxBytes: SIDECAR_MAX_BYTES,

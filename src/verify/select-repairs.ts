@@ -32,8 +32,8 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
   const found: Partial<Record<FindingKind, number>> = {};
   let series = 0;
   let hasEvidence = false;
-  const how = { deep: options.deep === true, upstream: options.upstream === true };
-  const mode = options['dry-run'] === true ? 'plan' : 'fix';
+  const how = { deep: options.deep, upstream: options.upstream };
+  const mode = options.dryRun ? 'plan' : 'fix';
   for await (const checked of checkLake(session, { selection, ...how, mode })) {
     for (const finding of checked.findings) {
       found[finding.kind] = (found[finding.kind] ?? 0) + 1;

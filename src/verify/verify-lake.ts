@@ -40,9 +40,9 @@ export async function verifyLake(
   { resolved, read }: { readonly resolved: Resolved; readonly read: ReadList },
   tell: VerifyTeller,
 ): Promise<VerifySummary | undefined> {
-  const fix = session.options.fix === true;
+  const fix = session.options.fix;
   const selection = await chooseHeld(session, resolved, read);
-  if (session.options.upstream === true) await session.refuseBanned('verify');
+  if (session.options.upstream) await session.refuseBanned('verify');
   await refuseLinkedOwn(session.paths);
   await refuseWriter(session.paths.own);
   const left = selection.isWhole ? await leftovers(session.paths) : [];
@@ -67,8 +67,8 @@ async function verifyIn(
   for (const finding of left) if (!(await tell.finding(count.add(finding)))) return undefined;
   const request: CheckRequest = {
     selection,
-    deep: options.deep === true,
-    upstream: options.upstream === true,
+    deep: options.deep,
+    upstream: options.upstream,
     mode: fix ? 'fix' : 'look',
   };
   for await (const { check, findings } of checkLake(session, request)) {

@@ -22,10 +22,9 @@ export async function verify(run: LookUp): Promise<ExitCode> {
   try {
     const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
     if (summary === undefined) return 0;
-    if (options.json === true) await writeData(io, [{ event: 'summary', ...summary }]);
+    if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
     const isWell = summary.exitCode === 0;
-    if (options.quiet !== true || !isWell)
-      printLines(io.stderr, closing(summary, shownPath(session.paths.root)));
+    if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shownPath(session.paths.root)));
     return summary.exitCode;
   } catch (error) {
     return endLookUp(error, run, signals);
@@ -38,8 +37,7 @@ export async function verify(run: LookUp): Promise<ExitCode> {
 function teller({ options }: Resolved, io: Io): VerifyTeller {
   const soFar = tellSoFar(options, io);
   return {
-    finding: (finding) =>
-      writeData(io, [options.json === true ? { event: 'finding', ...finding } : lineOf(finding)]),
+    finding: (finding) => writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
     progress: (progress) => {
       soFar(() => seen(progress));
     },

@@ -13,8 +13,8 @@ describe('limits of buckets', () => {
   it('hold together with --request-interval and --requests-per-minute', () => {
     const buckets = limitedBuckets(loadVenue(), {
       limits,
-      'request-interval': 400,
-      'requests-per-minute': 60,
+      requestIntervalMs: 400,
+      requestsPerMinute: 60,
     });
     expect(buckets.archive.paces).toEqual([interval, minute, { requests: 3, spanMs: 60_000 }]);
     expect(buckets.futuresData).toMatchObject({ permits: 5, isChosen: true, paces: [interval, minute] });

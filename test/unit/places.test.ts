@@ -8,7 +8,7 @@ import { stateFolder } from '../../src/download/run-paths.js';
 const options = {} as Options;
 
 it.each([
-  ['--state-dir', { 'state-dir': '/srv/state' }, '/home/a', undefined, '/srv/state'],
+  ['--state-dir', { stateDir: '/srv/state' }, '/home/a', undefined, '/srv/state'],
   ['XDG_STATE_HOME', {}, '/home/a', '/srv/xdg', '/srv/xdg/cryptodl'],
   ['HOME', {}, '/home/a', undefined, '/home/a/.local/state/cryptodl'],
   ['the account of the user', {}, undefined, undefined, join(userInfo().homedir, '.local/state/cryptodl')],

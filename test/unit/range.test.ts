@@ -5,7 +5,7 @@ import { isRangeGiven, resolveRange } from '../../src/select/date-range.js';
 import type { RangeOptions } from '../../src/select/date-range.js';
 import { day } from '../helpers/conversion.js';
 
-const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
+const NONE: RangeOptions = { days: undefined, months: undefined, fromDay: undefined, toDay: undefined };
 const FIRST_DAY = 17_348;
 const NOON = Date.parse('2024-03-15T12:00:00Z');
 
@@ -49,29 +49,35 @@ describe('--months', () => {
 
 describe('--from and --to', () => {
   it('include the last day', () => {
-    expect(range({ from: day('2024-01-01'), to: day('2024-01-31') })).toEqual(['2024-01-01', '2024-01-31']);
+    expect(range({ fromDay: day('2024-01-01'), toDay: day('2024-01-31') })).toEqual([
+      '2024-01-01',
+      '2024-01-31',
+    ]);
   });
 
   it('may be one day', () => {
-    expect(range({ from: day('2024-02-29'), to: day('2024-02-29') })).toEqual(['2024-02-29', '2024-02-29']);
+    expect(range({ fromDay: day('2024-02-29'), toDay: day('2024-02-29') })).toEqual([
+      '2024-02-29',
+      '2024-02-29',
+    ]);
   });
 
   it('end with yesterday, or begin with each series, where one is missing', () => {
-    expect(range({ from: day('2024-03-01') })).toEqual(['2024-03-01', '2024-03-14']);
-    expect(range({ to: day('2024-03-01') })).toEqual([undefined, '2024-03-01']);
+    expect(range({ fromDay: day('2024-03-01') })).toEqual(['2024-03-01', '2024-03-14']);
+    expect(range({ toDay: day('2024-03-01') })).toEqual([undefined, '2024-03-01']);
   });
 
   it.each([['from'], ['to']] as const)(
     '--%s refuses a day that is not over, and says which is the last',
     (name) => {
-      const [message, hint] = refusal({ [name]: day('2024-03-15') });
+      const [message, hint] = refusal({ [`${name}Day`]: day('2024-03-15') });
       expect(message).toBe(`--${name} 2024-03-15 is not over yet: the last complete UTC day is 2024-03-14`);
       expect(hint).toBe(`--${name} 2024-03-14`);
     },
   );
 
   it('refuse to go backwards, and say how it was meant', () => {
-    const [message, hint] = refusal({ from: day('2024-02-02'), to: day('2024-02-01') });
+    const [message, hint] = refusal({ fromDay: day('2024-02-02'), toDay: day('2024-02-01') });
     expect(message).toBe('--from 2024-02-02 is after --to 2024-02-01');
     expect(hint).toBe('--from 2024-02-01 --to 2024-02-02');
   });
@@ -79,8 +85,8 @@ describe('--from and --to', () => {
 
 it.each([
   ['--days and --months', { days: 1, months: 1 }],
-  ['--days and --from/--to', { days: 1, to: 1 }],
-  ['--months and --from/--to', { months: 1, from: 1 }],
+  ['--days and --from/--to', { days: 1, toDay: 1 }],
+  ['--months and --from/--to', { months: 1, fromDay: 1 }],
 ] as const)('%s are refused together', (kinds, options) => {
   expect(refusal(options)[0]).toContain(kinds);
   expect(isRangeGiven({ ...NONE, ...options })).toBe(true);
@@ -93,5 +99,5 @@ function text(options: Partial<RangeOptions>): string {
 it('says what it is', () => {
   expect(text({ days: 1 })).toBe('2024-03-14 … 2024-03-14 (1 day)');
   expect(text({ days: 2 })).toBe('2024-03-13 … 2024-03-14 (2 days)');
-  expect(text({ to: day('2024-03-01') })).toBe('the start of each series … 2024-03-01');
+  expect(text({ toDay: day('2024-03-01') })).toBe('the start of each series … 2024-03-01');
 });

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { readConfigFile } from '../../src/options/config-file.js';
-import { environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
+import {
+  environmentName,
+  FLAG_NAMES,
+  flagSpec,
+  flagsOf,
+  isSwitch,
+  optionName,
+} from '../../src/options/flags.js';
 import type { FlagName, Verb } from '../../src/options/flags.js';
 import { jobsFile } from '../../src/options/jobs-file.js';
 import { configLayer, environmentLayer, resolveOptions } from '../../src/options/resolve.js';
@@ -158,7 +165,7 @@ describe('the environment', () => {
     const [verb = 'vision'] = flagSpec(name).verbs;
     const [text, value] = twinOf(name);
     const { options, origins } = resolveOptions(verb, [environment({ [environmentName(name)]: text }, verb)]);
-    expect(options[name]).toEqual(value);
+    expect(options[optionName(name)]).toEqual(value);
     expect(origins[name]).toBe('environment');
   });
 
@@ -243,7 +250,7 @@ describe('the config file', () => {
     const yaml = join(folder, 'a.yaml');
     writeFileSync(yaml, 'from: 2024-01-31\nsymbols: [BTCUSDT, ETHUSDT]\nstrict: true\n');
     const { options } = resolveOptions('vision', [config(await readConfigFile(yaml))]);
-    expect([options.from, options.symbols, options.strict]).toEqual([
+    expect([options.fromDay, options.symbols, options.strict]).toEqual([
       day('2024-01-31'),
       ['BTCUSDT', 'ETHUSDT'],
       true,
@@ -290,10 +297,30 @@ describe('lists', () => {
   });
 });
 
+it.each([
+  ['max-wait', 'maxWaitMs'],
+  ['now', 'nowMs'],
+  ['at', 'atMinutes'],
+  ['from', 'fromDay'],
+  ['min', 'minPercent'],
+  ['max-bytes', 'maxBytes'],
+  ['bwlimit', 'bwlimitBytesPerSecond'],
+  ['dry-run', 'dryRun'],
+  ['recheck-days', 'recheckDays'],
+] as const)('the option of --%s is %s', (flag, option) => {
+  expect(optionName(flag)).toBe(option);
+});
+
+it('a switch that was not given is false', () => {
+  const { options } = resolveOptions('vision', []);
+  const switches = FLAG_NAMES.filter(isSwitch).map((name) => options[optionName(name)]);
+  expect(new Set(switches)).toEqual(new Set([false]));
+});
+
 it('options are frozen and complete', () => {
   const { options, origins } = resolveOptions('vision', []);
   expect(Object.isFrozen(options)).toBe(true);
-  expect(Object.keys(options)).toEqual(FLAG_NAMES);
+  expect(Object.keys(options)).toEqual(FLAG_NAMES.map(optionName));
   expect(Object.values(origins)).toEqual(FLAG_NAMES.map(() => 'default'));
   expect(flagsOf('serve')).toEqual(['host', 'port', 'config', 'print-options']);
 });

@@ -132,7 +132,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
   // Every request in flight listens.
   setMaxListeners(0, signal);
   const download = async (_plan: unknown, { object }: { object: { key: string } }): Promise<string> => {
-    const zip = { url: `${options['archive-url']}/${object.key}`, bucket: 'archive', expect: { zip: false } };
+    const zip = { url: `${options.archiveUrl}/${object.key}`, bucket: 'archive', expect: { zip: false } };
     const sidecar = { url: `${zip.url}.CHECKSUM`, bucket: 'archive' };
     await Promise.all([zip, sidecar].map((request) => fetch(request, { signal, traceId: request.url })));
     return object.key;

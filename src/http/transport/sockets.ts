@@ -15,7 +15,7 @@ import type { Common } from '../../model/shared-resources.js';
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
-type SocketLimits = Pick<Options, 'concurrency' | 'pool-limit' | 'pool-limit-per-host'>;
+type SocketLimits = Pick<Options, 'concurrency' | 'poolLimit' | 'poolLimitPerHost'>;
 
 interface SocketOptions {
   readonly options: Options;
@@ -26,7 +26,7 @@ interface SocketOptions {
 
 /** Requests do not wait in undici's own queue, because that would spend their timeouts. */
 export function withSockets({ options, common }: Pick<SocketOptions, 'options' | 'common'>): Layer {
-  const { 'pool-limit': most, 'pool-limit-per-host': mostPerHost } = options;
+  const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
   const limited = (name: string, limit: UnderWayOptions): Layer => {
     const make = (): Layer => underWay(limit);
     return common?.once(`${name} ${limit.most}`, make) ?? make();
@@ -52,8 +52,8 @@ export function mostInFlight({ concurrency }: Pick<Options, 'concurrency'>): num
 }
 
 export function socketsPerHost(options: SocketLimits): number {
-  const most = options['pool-limit'] ?? Number.POSITIVE_INFINITY;
-  return Math.min(options['pool-limit-per-host'] ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
+  const most = options.poolLimit ?? Number.POSITIVE_INFINITY;
+  return Math.min(options.poolLimitPerHost ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
 }
 
 export function poolOptions({
@@ -64,12 +64,12 @@ export function poolOptions({
 }: SocketOptions): Parameters<typeof createPools>[0] {
   return {
     connections: socketsPerHost(options),
-    most: options['pool-limit'],
+    most: options.poolLimit,
     open: common?.once('open sockets', () => new Set<Connection>()),
-    keepAliveMs: options['keep-alive'],
-    connectTimeoutMs: options['connect-timeout'],
-    http2: options.http2 === true,
-    authorities: authoritiesOf(options['ca-file']),
+    keepAliveMs: options.keepAliveMs,
+    connectTimeoutMs: options.connectTimeoutMs,
+    http2: options.http2,
+    authorities: authoritiesOf(options.caFile),
     proxies,
     clock,
   };
