@@ -4,42 +4,13 @@ import { createServer, request as ask } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
-import type { CliOptions, CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { cryptodl } from '../helpers/cli.js';
+import { isZip, useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
-const DAYS = 8;
-let archive: TestArchive;
-
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT', 'ETHUSDT'],
-    from: '2026-11-13',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-11-13', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT,ETHUSDT --days 8 --json',
 });
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-  archive.requests.length = 0;
-});
-
-function run(name: string, flags: readonly string[] = [], options: CliOptions = {}): Promise<CliResult> {
-  const what = ['--interval', '1h', '--symbols', 'BTCUSDT,ETHUSDT', '--days', String(DAYS)];
-  const where = ['--out', join(scratch, name), '--archive-url', archive.url, '--now', '2026-11-21T12:00:00Z'];
-  return cryptodl(['vision', ...what, ...where, '--json', ...FAST, ...flags], options);
-}
-
-const summaryOf = ({ events }: CliResult): Record<string, unknown> => ({ ...events.at(-1) });
 
 const logged = (path: string): Record<string, unknown>[] =>
   readFileSync(path, 'utf8')
@@ -51,8 +22,8 @@ const logged = (path: string): Record<string, unknown>[] =>
 function refuseSome(): { refused: string[] } {
   const seen = new Set<string>();
   const refused: string[] = [];
-  archive.fault = (path, _, response) => {
-    if (!path.endsWith('.zip') || seen.has(path)) return false;
+  scene.archive.fault = (path, _, response) => {
+    if (!isZip(path) || seen.has(path)) return false;
     seen.add(path);
     if (seen.size % 3 !== 0) return false;
     refused.push(path);
@@ -65,18 +36,18 @@ function refuseSome(): { refused: string[] } {
 describe('the network of a run', () => {
   it('Z15 A9 is in its summary as the server counted it', async () => {
     const { refused } = refuseSome();
-    const result = await run('summary', ['--concurrency', '4']);
+    const result = await scene.vision('--concurrency 4');
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('16 ok')]);
-    const summary = summaryOf(result);
+    const { summary } = result;
     const percentiles = { p50: expect.any(Number), p95: expect.any(Number), p99: expect.any(Number) };
     const count = refused.length;
     expect(count).toBe(5);
     expect(summary['network']).toEqual({
-      requests: archive.requests.length,
+      requests: scene.archive.requests.length,
       inFlight: 0,
       mostInFlight: expect.any(Number),
       retries: { total: count, requests: count, succeeded: count, p50: 0, p95: 1, p99: 1 },
-      firstAttempts: { requests: archive.requests.length - count, failed: count },
+      firstAttempts: { requests: scene.archive.requests.length - count, failed: count },
       firstByteMs: percentiles,
       attemptMs: percentiles,
       errors: { 'http-server-error': count },
@@ -94,7 +65,12 @@ describe('the network of a run', () => {
         busyShare: expect.any(Number),
       },
     });
-    expect(summary).toMatchObject({ requests: archive.requests.length, retries: count });
+    expect(summary).toMatchObject({ requests: scene.archive.requests.length, retries: count });
+  });
+
+  it('has figures of attempts, sockets and requests in flight that fit each other', async () => {
+    refuseSome();
+    const { summary } = await scene.vision('--concurrency 4');
     const { mostInFlight, attemptMs, pool } = summary['network'] as {
       mostInFlight: number;
       attemptMs: Record<'p50' | 'p95' | 'p99', number>;
@@ -111,8 +87,8 @@ describe('the network of a run', () => {
 
   it('A6 A8 is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
     const { refused } = refuseSome();
-    const log = join(scratch, 'run.log');
-    const result = await run('log', ['--concurrency', '4', '--log-file', log, '--log-level', 'trace']);
+    const log = join(scene.scratch, 'run.log');
+    const result = await scene.vision(`--concurrency 4 --log-file ${log} --log-level trace`);
     expect(result.code).toBe(0);
     const lines = logged(log);
     const retries = lines.filter(({ msg }) => msg === 'retry');
@@ -123,7 +99,7 @@ describe('the network of a run', () => {
       expect(line).toMatchObject({
         retry_attempt: 1,
         original_error: 'http-server-error',
-        upstream: new URL(archive.url).host,
+        upstream: new URL(scene.archive.url).host,
         attemptId: `${String(line['traceId'])}/1`,
         message: expect.stringContaining('503: SlowDown'),
       });
@@ -134,7 +110,7 @@ describe('the network of a run', () => {
         [`${String(line['traceId'])}/2`, undefined],
       ]);
     }
-    expect(lines.filter(({ msg }) => msg === 'attempt')).toHaveLength(archive.requests.length);
+    expect(lines.filter(({ msg }) => msg === 'attempt')).toHaveLength(scene.archive.requests.length);
     expect(result.events.filter(({ event }) => event === 'retry')).toHaveLength(refused.length);
   });
 });
@@ -146,7 +122,7 @@ describe('a run behind a proxy', () => {
     const { pathname, search, host } = new URL(incoming.url ?? '');
     proxied.push({ path: host + pathname, authorization: incoming.headers['proxy-authorization'] });
     // Without connections that stay open beyond their answer.
-    ask(`${archive.url}${pathname}${search}`, { agent: false }, (answer) => {
+    ask(`${scene.archive.url}${pathname}${search}`, { agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(response);
     }).end();
@@ -179,21 +155,17 @@ describe('a run behind a proxy', () => {
     'gets everything through %s, and shows the password to nobody but the proxy',
     async (name, flags, env) => {
       const given = (text: string): string => (text === 'URL' ? url : text);
-      archive.fault = (path, _, response) => {
-        if (!path.endsWith('BTCUSDT-1h-2026-11-15.zip')) return false;
-        response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
-        return true;
-      };
-      const folder = `proxied ${name}`;
-      const log = join(scratch, `${name}.log`);
-      const failures = join(scratch, `${name}.jsonl`);
+      const denied = '<Error><Code>AccessDenied</Code></Error>';
+      scene.refuse((path) => path.endsWith('BTCUSDT-1h-2026-11-15.zip'), 403, denied);
+      const log = join(scene.scratch, `${name}.log`);
+      const failures = join(scene.scratch, `${name}.jsonl`);
       const told = ['--log-file', log, '--log-level', 'trace', '--failures', failures];
-      const result = await run(folder, [...FAR, ...flags.map(given), ...told], {
+      const result = await scene.vision([...FAR, ...flags.map(given), ...told], {
         env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, given(value)])),
       });
       expect(result.code).toBe(4);
-      expect(summaryOf(result)['outcomes']).toMatchObject({ ok: 15, failed: 1 });
-      expect(proxied).toHaveLength(archive.requests.length);
+      expect(result.summary['outcomes']).toMatchObject({ ok: 15, failed: 1 });
+      expect(proxied).toHaveLength(scene.archive.requests.length);
       expect(proxied.every(({ path }) => path.startsWith('archive.invalid/'))).toBe(true);
       const basic = `Basic ${Buffer.from(`user:${SECRET}`).toString('base64')}`;
       expect(new Set(proxied.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
@@ -208,30 +180,30 @@ describe('a run behind a proxy', () => {
   it.each<[string, readonly string[], Record<string, string>]>([
     ['--proxy none', ['--proxy', 'none'], {}],
     ['NO_PROXY', [], { NO_PROXY: '127.0.0.1' }],
-  ])('asks directly with %s', async (name, flags, env) => {
-    const result = await run(`direct ${name}`, flags, { env: { HTTP_PROXY: url, ...env } });
+  ])('asks directly with %s', async (_, flags, env) => {
+    const result = await scene.vision(flags, { env: { HTTP_PROXY: url, ...env } });
     expect(result.code).toBe(0);
     expect(proxied).toEqual([]);
   });
 
   it('is refused in one line and what to write instead, with exit code 2, when the variable holds no address', async () => {
     const env = { https_proxy: `user:${SECRET}@proxy.test` };
-    const result = await run('malformed', [], { env });
+    const result = await scene.vision([], { env });
     expect(result.code).toBe(2);
     expect(result.stderr).toBe(
       'cryptodl: https_proxy is not the address of a proxy\n  https_proxy=http://127.0.0.1:3128\n',
     );
     expect(result.stdout).not.toContain(SECRET);
-    expect(archive.requests).toEqual([]);
+    expect(scene.archive.requests).toEqual([]);
     for (const verb of ['verify', 'list'])
-      expect((await cryptodl([verb, '--out', join(scratch, 'malformed')], { env })).code).toBe(2);
+      expect((await cryptodl([verb, '--out', result.lake], { env })).code).toBe(2);
   });
 
   it('ends at once when the proxy wants another password: it would want it for every object', async () => {
     const wanting = createServer((_, response) => response.writeHead(407).end());
     await new Promise<void>((resolve) => void wanting.listen(0, '127.0.0.1', resolve));
     const { port } = wanting.address() as AddressInfo;
-    const result = await run('407', [...FAR, '--proxy', `http://user:${SECRET}@127.0.0.1:${port}`]);
+    const result = await scene.vision([...FAR, '--proxy', `http://user:${SECRET}@127.0.0.1:${port}`]);
     wanting.closeAllConnections();
     wanting.close();
     expect(result.code).toBe(1);
