@@ -115,7 +115,7 @@ describe.each([
       );
   });
 
-  it('coverage and sql read the lake', async () => {
+  it('coverage reads the gaps and revisions of the lake', async () => {
     const { events } = await run(cwd, 'coverage --out lakes/parquet');
     const gaps = expect.arrayContaining([
       expect.objectContaining({ from: '2026-11-02T00:00:00.000Z', reason: 'hole' }),
@@ -126,6 +126,9 @@ describe.each([
       { symbol: 'ETHUSDT', held: 36, revisions: 0 },
       {},
     ]);
+  });
+
+  it('sql reads the rows of the lake', async () => {
     const query = 'SELECT symbol, count(*)::INT AS n FROM um_klines GROUP BY symbol ORDER BY symbol';
     const { events: rows } = await cryptodlOk(['sql', query, '--out', join(cwd, 'lakes/parquet'), '--json']);
     expect(rows).toEqual([
