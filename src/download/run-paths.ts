@@ -1,38 +1,11 @@
-/** Where a run's things are: hosts, state, spool. */
+/** Where the temporary files of a run are. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { errnoOf, usage } from '../model/errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
-import type { Surroundings } from '../options/environment.js';
 import { absolutePath } from '../text/paths.js';
-import type { Venue } from '../source/venue.js';
-
-/** Where somebody moved the archive, the listing is asked at the same place. */
-export function listingUrl(options: Options, { hosts }: Venue): string {
-  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
-}
-
-/** What the runs of this machine share. */
-export function stateFolder(options: Options, { home, stateHome }: Surroundings): string {
-  const given = options.stateDir;
-  if (given !== undefined) return absolutePath(given, home);
-  return join(stateHome ?? join(home ?? homeOfUser(), '.local', 'state'), 'cryptodl');
-}
-
-/** Without HOME, as for some services. Not the temporary folder: other users could make a folder of that name first. */
-function homeOfUser(): string {
-  try {
-    return userInfo().homedir;
-  } catch (error) {
-    throw usage(
-      `HOME is not set, and no home folder of this user is known (${errnoOf(error)})`,
-      'give a folder that is your own with --state-dir DIR',
-    );
-  }
-}
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
 export function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {

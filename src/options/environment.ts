@@ -1,6 +1,8 @@
 /** What the environment says besides the options' own variables. */
-import { isAbsolute } from 'node:path';
-import { usage } from '../model/errors.js';
+import { userInfo } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { errnoOf, usage } from '../model/errors.js';
+import { absolutePath } from '../text/paths.js';
 
 export interface Proxies {
   /** For `http:` addresses; empty is none. */
@@ -63,4 +65,25 @@ export function proxiesOf(given: string | undefined, { proxies }: Surroundings):
 
 export function isProxy(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+}
+
+/** What the runs of this machine share. */
+export function stateFolder(
+  { stateDir: given }: { readonly stateDir?: string | undefined },
+  { home, stateHome }: Surroundings,
+): string {
+  if (given !== undefined) return absolutePath(given, home);
+  return join(stateHome ?? join(home ?? homeOfUser(), '.local', 'state'), 'cryptodl');
+}
+
+/** Without HOME, as for some services. Not the temporary folder: other users could make a folder of that name first. */
+function homeOfUser(): string {
+  try {
+    return userInfo().homedir;
+  } catch (error) {
+    throw usage(
+      `HOME is not set, and no home folder of this user is known (${errnoOf(error)})`,
+      'give a folder that is your own with --state-dir DIR',
+    );
+  }
 }

@@ -13,7 +13,6 @@ import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
-import type { Session } from '../download/session.js';
 import type { Series, Settings } from '../model/task.js';
 import { endedText, endOfDataset } from '../source/dataset-ended.js';
 import { cadencesOf } from '../source/keys.js';
@@ -21,25 +20,25 @@ import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { isAll } from './select-datasets.js';
 import { settingsOf } from './selection.js';
 import { fillOf, offerOf } from './rest-offer.js';
-import type { Wanted } from './selection.js';
+import type { LakeSelection, Wanted } from './selection.js';
 
 /** Explicit flags choose among the series; their own settings stay. Throws the usage error of an empty lake. */
 export async function continueLake(
-  session: Session,
+  context: LakeSelection,
   range: Range,
   given: ReadonlySet<string>,
   verb: 'vision' | 'metrics',
 ): Promise<Omit<Wanted, 'verb'>> {
-  const { options, paths, venue, observer } = session;
+  const { options, paths, venue, observer } = context;
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
   const over = new Set<string>();
   let held = 0;
   for await (const series of heldSeries(paths.root, venue, warn)) {
-    if (!isOf(verb, session, series)) continue;
+    if (!isOf(verb, context, series)) continue;
     held += 1;
-    if (!isChosen(series, session, given)) continue;
-    for (const request of await continuations(session, series, range, { given, verb })) {
+    if (!isChosen(series, context, given)) continue;
+    for (const request of await continuations(context, series, range, { given, verb })) {
       const [days] = request.ranges;
       if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
       else over.add(endedText(venue, series.market, series.dataset) ?? '');
@@ -74,14 +73,14 @@ export async function continueLake(
 }
 
 /** REST continues what REST may have begun; the archive what it has. */
-function isOf(verb: 'vision' | 'metrics', { venue }: Session, { market, dataset }: Series): boolean {
+function isOf(verb: 'vision' | 'metrics', { venue }: LakeSelection, { market, dataset }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   if (spec === undefined) return verb === 'vision';
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
 }
 
-export function isChosen(series: Series, session: Session, given: ReadonlySet<string>): boolean {
-  const { options, venue } = session;
+export function isChosen(series: Series, context: LakeSelection, given: ReadonlySet<string>): boolean {
+  const { options, venue } = context;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
     const value = series[name];
@@ -93,12 +92,12 @@ export function isChosen(series: Series, session: Session, given: ReadonlySet<st
 }
 
 async function continuations(
-  session: Session,
+  context: LakeSelection,
   series: Series,
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
 ): Promise<SeriesRequest[]> {
-  const { options, paths, venue } = session;
+  const { options, paths, venue } = context;
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const folder = join(paths.root, seriesFolder(venue.name, series));
@@ -109,11 +108,11 @@ async function continuations(
       (!given.has('format') || format === options.format) &&
       (verb === 'vision' || options.join !== undefined || manifest[format].lines().some(isFromRest)),
   );
-  const rest = verb === 'vision' ? fillOf(session, series).rest : offerOf(session, series);
+  const rest = verb === 'vision' ? fillOf(context, series).rest : offerOf(context, series);
   return Promise.all(
     formats.map(async (format) => {
       const last = manifest[format].lines().at(-1);
-      const asked = settingsOf(session, spec, series.interval);
+      const asked = settingsOf(context, spec, series.interval);
       const settings = keepHeld(asked, last?.settings ?? asked, given);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
       const isGap = (line: ObjectLine): boolean =>
@@ -121,7 +120,7 @@ async function continuations(
       const isAsked = (day: number): boolean => {
         const absence =
           manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
-        return absence === undefined || options.force || isDue(absence, session.nowMs);
+        return absence === undefined || options.force || isDue(absence, context.nowMs);
       };
       const held = manifest[format];
       const gap =
@@ -131,7 +130,7 @@ async function continuations(
       const from =
         isRangeGiven(options) || gap === undefined
           ? range.from
-          : Math.min(gap, Math.floor(session.nowMs / DAY_MS) - 1);
+          : Math.min(gap, Math.floor(context.nowMs / DAY_MS) - 1);
       // What has ended is not asked for every day; a range that somebody gives is.
       const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);

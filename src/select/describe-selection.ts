@@ -6,8 +6,7 @@ import type { Format } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Quota } from '../http/throttle/throttle.js';
 import type { ChosenDataset } from './select-datasets.js';
-import type { Session } from '../download/session.js';
-import type { Wanted } from './selection.js';
+import type { LakeSelection, Wanted } from './selection.js';
 
 /** Flags that somebody gave, wherever. */
 export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
@@ -15,10 +14,10 @@ export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
 }
 
 export function describeWanted(
-  session: Session,
+  context: LakeSelection,
   datasets: readonly ChosenDataset[],
 ): Pick<Wanted, 'what' | 'dataPath' | 'query'> {
-  const { options, paths, venue } = session;
+  const { options, paths, venue } = context;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
   const markets = [...new Set(datasets.map(({ market }) => market))];

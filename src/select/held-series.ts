@@ -1,6 +1,5 @@
 /** Which of the held series `verify` and `repair` look at. */
 import { join } from 'node:path';
-import type { Session } from '../download/session.js';
 import { linkOnTheWay, linkText } from '../lake/inside.js';
 import { keyFile, MANIFEST } from '../lake/layout.js';
 import { entriesOf, walkLake } from '../lake/walk-lake.js';
@@ -18,6 +17,7 @@ import { givenFlags } from './describe-selection.js';
 import { isAll } from './select-datasets.js';
 import { readPatterns, selectSymbols } from './symbol-patterns.js';
 import type { ReadList, SymbolPatterns } from './symbol-patterns.js';
+import type { LakeSelection } from './selection.js';
 
 export interface HeldSelection {
   /** Nothing was said: the whole lake, also what is in no series. */
@@ -30,7 +30,7 @@ const NARROWING = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const
 
 /** Explicit flags choose. Throws usage errors for what the lake does not hold. */
 export async function chooseHeld(
-  { options, paths, venue }: Session,
+  { options, paths, venue }: LakeSelection,
   resolved: Resolved,
   read: ReadList,
 ): Promise<HeldSelection> {

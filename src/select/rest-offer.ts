@@ -6,7 +6,7 @@ import type { Period, Series } from '../model/task.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
 import { findDataset, isArchived, rowSeconds } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import type { Session } from '../download/session.js';
+import type { Asking } from './selection.js';
 
 export interface OfferOptions {
   readonly venue: Venue;
@@ -62,15 +62,15 @@ const SETTLE_MS = 3_600_000;
 const WALL_MS = 3_600_000;
 
 /** With --fill rest: what REST has of the days that the archive has not got. */
-export function fillOf({ options, venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
+export function fillOf({ options, venue, nowMs }: Asking, series: Series): Pick<SeriesRequest, 'rest'> {
   if (options.fill === undefined || options.format === 'zip') return {};
   const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false, substitutes: true });
   return rest === undefined ? {} : { rest };
 }
 
 /** With --join archive REST has only what the archive lacks, where the archive has the dataset at all. */
-export function offerOf(session: Session, series: Series): RestOffer | undefined {
-  const { venue, nowMs, options } = session;
+export function offerOf(context: Asking, series: Series): RestOffer | undefined {
+  const { venue, nowMs, options } = context;
   const spec = findDataset(venue, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
   const includeToday = options.includeToday;
@@ -80,7 +80,7 @@ export function offerOf(session: Session, series: Series): RestOffer | undefined
 }
 
 /** What REST keeps no more, and where it is: said once, not with every day. */
-export function wallNotes({ venue }: Session, requests: readonly SeriesRequest[]): string[] {
+export function wallNotes({ venue }: Asking, requests: readonly SeriesRequest[]): string[] {
   const walled = requests.find(
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&

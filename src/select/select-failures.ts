@@ -9,8 +9,7 @@ import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, objectKey, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
-import type { Session } from '../download/session.js';
-import type { Wanted } from './selection.js';
+import type { LakeSelection, Wanted } from './selection.js';
 
 export interface PastFailures {
   /** As it was given. */
@@ -29,36 +28,36 @@ export function cutWarning(path: string, { line }: CutLine): string {
 }
 
 /** Throws usage errors for entries that no archive key fits. */
-export function wantFailures(session: Session, failures: PastFailures): Wanted {
+export function wantFailures(context: LakeSelection, failures: PastFailures): Wanted {
   const { path, entries, cut } = failures;
-  if (cut !== undefined) session.observer.warn(cutWarning(path, cut));
+  if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
   return {
     verb: 'retry',
-    requests: requestsOf(session, failures),
+    requests: requestsOf(context, failures),
     hasListing: true,
     what: path,
     idle: 'no object is left to retry',
     range: `${entries.length} object${entries.length === 1 ? '' : 's'} of an earlier run`,
     notes: [],
     ended: [],
-    dataPath: session.paths.root,
+    dataPath: context.paths.root,
     query: undefined,
   };
 }
 
 /** One request per series and settings. */
-function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRequest[] {
+function requestsOf(context: LakeSelection, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
-    const spec = findDataset(session.venue, entry.market, entry.dataset);
+    const spec = findDataset(context.venue, entry.market, entry.dataset);
     const interval = entry.interval === undefined ? {} : { interval: entry.interval };
     const series = { market: entry.market, dataset: entry.dataset, ...interval, symbol: entry.symbol };
     const rest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
       spec === undefined ||
-      (!rest && objectKey(session.venue, series, period) !== entry.key)
+      (!rest && objectKey(context.venue, series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(
@@ -69,7 +68,7 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);
-    const offer = rest ? offerAgain(session, series) : {};
+    const offer = rest ? offerAgain(context, series) : {};
     const request = requests.get(id) ?? { series, settings, cadences, ranges: [], retried: true, ...offer };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
@@ -79,7 +78,7 @@ function requestsOf(session: Session, { path, entries }: PastFailures): SeriesRe
 }
 
 /** What came from REST is asked of REST again. */
-function offerAgain({ venue, nowMs }: Session, series: Series): Pick<SeriesRequest, 'rest'> {
+function offerAgain({ venue, nowMs }: LakeSelection, series: Series): Pick<SeriesRequest, 'rest'> {
   const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
   return rest === undefined ? {} : { rest };
 }

@@ -15,39 +15,42 @@ import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
 import { describeWanted, excludedNotes, few, givenFlags } from './describe-selection.js';
 import { offerOf, wallNotes } from './rest-offer.js';
-import type { Session } from '../download/session.js';
 import { seriesRequest } from './selection.js';
-import type { Asked, Asking, Wanted } from './selection.js';
+import type { Asked, Asking, SymbolSelection, Wanted } from './selection.js';
 
 /** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
-export async function wantMetrics(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
-  const { options } = session;
-  const { range, datasets } = askMetrics(session);
+export async function wantMetrics(
+  context: SymbolSelection,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<Wanted> {
+  const { options } = context;
+  const { range, datasets } = askMetrics(context);
   const hasListing = options.join !== undefined;
   if (options.symbols === undefined) {
-    const wanted = await continueLake(session, range, givenFlags(resolved), 'metrics');
-    const notes = [...wanted.notes, ...wallNotes(session, wanted.requests)];
+    const wanted = await continueLake(context, range, givenFlags(resolved), 'metrics');
+    const notes = [...wanted.notes, ...wallNotes(context, wanted.requests)];
     return { verb: 'metrics', ...wanted, notes, hasListing };
   }
   const patterns = await readPatterns(options.symbols, read);
-  const chosen = await chooseRestSymbols(session, patterns);
+  const chosen = await chooseRestSymbols(context, patterns);
   refuseDated(chosen.symbols, datasets);
   // Symbol by symbol: datasets that count in different budgets are asked for at the same time.
   const requests = chosen.symbols.flatMap((symbol) =>
-    datasets.flatMap((dataset) => requestOf(session, dataset, symbol, range)),
+    datasets.flatMap((dataset) => requestOf(context, dataset, symbol, range)),
   );
   return {
     verb: 'metrics',
     requests,
     hasListing,
-    ...describeWanted(session, datasets),
+    ...describeWanted(context, datasets),
     range: range.text,
     notes: [
       ...excludedNotes(chosen.excluded),
       ...delistedNotes(chosen),
       ...restingNotes(chosen),
       ...datedNotes(chosen.symbols, datasets),
-      ...wallNotes(session, requests),
+      ...wallNotes(context, requests),
     ],
     ended: [],
   };
@@ -84,9 +87,14 @@ function withToday({ options, nowMs }: Asking, range: Range): Range {
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
-function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest[] {
-  const request = seriesRequest(session, dataset, symbol, range);
-  const rest = offerOf(session, request.series);
+function requestOf(
+  context: SymbolSelection,
+  dataset: ChosenDataset,
+  symbol: string,
+  range: Range,
+): SeriesRequest[] {
+  const request = seriesRequest(context, dataset, symbol, range);
+  const rest = offerOf(context, request.series);
   return rest === undefined ? [] : [{ ...request, rest }];
 }
 

@@ -1,5 +1,4 @@
 /** `cryptodl vision`: from the What and When flags to the series that are planned. */
-import type { Session } from '../download/session.js';
 import { dayText, parseDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
@@ -16,35 +15,39 @@ import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { seriesRequest } from './selection.js';
-import type { Asked, Asking, Wanted } from './selection.js';
+import type { Asked, Asking, SymbolSelection, Wanted } from './selection.js';
 import { readPatterns, symbolLike } from './symbol-patterns.js';
 import type { ReadList, Selection, SymbolPatterns } from './symbol-patterns.js';
 
 /** Without --symbols, what the lake holds is continued. Throws usage errors. */
-export async function wantSeries(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
-  const { options, venue } = session;
-  const { range, datasets } = askSeries(session);
+export async function wantSeries(
+  context: SymbolSelection,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<Wanted> {
+  const { options, venue } = context;
+  const { range, datasets } = askSeries(context);
   const mayLack = mayLackOf(options);
   if (options.symbols === undefined)
     return {
       verb: 'vision',
-      ...(await continueLake(session, range, givenFlags(resolved), 'vision')),
+      ...(await continueLake(context, range, givenFlags(resolved), 'vision')),
     };
   const patterns = await readPatterns(options.symbols, read);
-  const { selection, available } = await chooseSymbols(session, patterns, datasets);
+  const { selection, available } = await chooseSymbols(context, patterns, datasets);
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
       (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !mayLack),
     );
-    return symbols.map((symbol) => requestOf(session, dataset, symbol, range));
+    return symbols.map((symbol) => requestOf(context, dataset, symbol, range));
   });
   const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
   return {
     verb: 'vision',
     requests,
     hasListing: available !== undefined,
-    ...describeWanted(session, datasets),
+    ...describeWanted(context, datasets),
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
@@ -84,9 +87,14 @@ function refuseVainFill(options: Options, datasets: readonly ChosenDataset[]): v
   throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out', { flags: { fill: null } });
 }
 
-function requestOf(session: Session, dataset: ChosenDataset, symbol: string, range: Range): SeriesRequest {
-  const request = seriesRequest(session, dataset, symbol, range);
-  return { ...request, ...fillOf(session, request.series) };
+function requestOf(
+  context: SymbolSelection,
+  dataset: ChosenDataset,
+  symbol: string,
+  range: Range,
+): SeriesRequest {
+  const request = seriesRequest(context, dataset, symbol, range);
+  return { ...request, ...fillOf(context, request.series) };
 }
 
 /** Named symbols that one of the datasets has and another has not. */

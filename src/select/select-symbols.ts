@@ -1,5 +1,4 @@
 /** `--symbols` and `--quote` against what the archive has. */
-import type { Session } from '../download/session.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { Market } from '../model/task.js';
 import { byKey, datasetPrefix } from '../source/keys.js';
@@ -11,6 +10,7 @@ import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
 import type { Selection, SymbolPatterns } from './symbol-patterns.js';
+import type { SymbolSelection } from './selection.js';
 
 /** Of a symbol too long to be one, in a warning. */
 const SHOWN_CHARACTERS = 40;
@@ -23,21 +23,21 @@ export interface ChosenSymbols {
 
 /** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
 export async function chooseSymbols(
-  session: Session,
+  context: SymbolSelection,
   patterns: SymbolPatterns,
   datasets: readonly ChosenDataset[],
 ): Promise<ChosenSymbols> {
-  const quotes = session.options.quote ?? [];
+  const quotes = context.options.quote ?? [];
   let available: Map<DatasetSpec, ReadonlySet<string>>;
   try {
-    available = await listedSymbols(session, datasets);
+    available = await listedSymbols(context, datasets);
   } catch (error) {
     if (!isListingFault(error)) throw error;
-    refuseRemoved(session, datasets);
-    return { selection: withoutListing(session, patterns, quotes, error), available: undefined };
+    refuseRemoved(context, datasets);
+    return { selection: withoutListing(context, patterns, quotes, error), available: undefined };
   }
   for (const dataset of datasets) {
-    if (available.get(dataset.spec)?.size === 0) refuseRemoved(session, [dataset]);
+    if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
   }
   const what = [
     ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
@@ -45,13 +45,13 @@ export async function chooseSymbols(
   return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
 }
 
-function refuseRemoved(session: Session, datasets: readonly ChosenDataset[]): void {
+function refuseRemoved(context: SymbolSelection, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
-  if (removed !== undefined) refuseEnded(session.venue, removed);
+  if (removed !== undefined) refuseEnded(context.venue, removed);
 }
 
 function withoutListing(
-  session: Session,
+  context: SymbolSelection,
   patterns: SymbolPatterns,
   quotes: readonly string[],
   error: CryptodlError,
@@ -69,7 +69,7 @@ function withoutListing(
       },
     );
   }
-  session.observer.warn(
+  context.observer.warn(
     `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
   );
   return selection;
@@ -77,7 +77,7 @@ function withoutListing(
 
 /** By market and dataset; of every cadence that one of its intervals has, because some symbols have months only. */
 export async function listedSymbols(
-  session: Pick<Session, 'venue' | 'listing' | 'observer'>,
+  context: Pick<SymbolSelection, 'venue' | 'listing' | 'observer'>,
   datasets: readonly ChosenDataset[],
 ): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
   const listed = new Map<DatasetSpec, ReadonlySet<string>>();
@@ -89,8 +89,8 @@ export async function listedSymbols(
       .flatMap((dataset) => dataset.cadences);
     const symbols = new Set<string>();
     for (const cadence of new Set(cadences)) {
-      const prefix = datasetPrefix(session.venue, market, cadence, spec.name);
-      for await (const symbol of session.listing.folders(prefix))
+      const prefix = datasetPrefix(context.venue, market, cadence, spec.name);
+      for await (const symbol of context.listing.folders(prefix))
         (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
     }
     listed.set(spec, symbols);
@@ -98,7 +98,7 @@ export async function listedSymbols(
   const [first] = tooLong;
   if (first !== undefined) {
     const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more of over ${MOST_SYMBOL_CHARACTERS})` : '';
-    session.observer.warn(
+    context.observer.warn(
       `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
     );
   }
@@ -122,17 +122,20 @@ export interface RestSymbols {
 }
 
 /** Throws usage errors for names that neither the exchange nor the archive knows, with the nearest one. */
-export async function chooseRestSymbols(session: Session, patterns: SymbolPatterns): Promise<RestSymbols> {
-  const market = oneMarket(session.options, 'metrics');
-  const traded = await tradedSymbols(session, market);
+export async function chooseRestSymbols(
+  context: SymbolSelection,
+  patterns: SymbolPatterns,
+): Promise<RestSymbols> {
+  const market = oneMarket(context.options, 'metrics');
+  const traded = await tradedSymbols(context, market);
   const unknown = patterns.names.filter((name) => !traded.has(name));
-  const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(session, market);
+  const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(context, market);
   const delisted = unknown.filter((name) => archived.has(name));
   const names = patterns.names.filter((name) => !delisted.includes(name));
   if (names.length === 0 && patterns.globs.length === 0) throw allDelisted(delisted, market);
   const { symbols, excluded } = selectSymbols(
     { ...patterns, names },
-    session.options.quote ?? [],
+    context.options.quote ?? [],
     [...traded.keys()].sort(byKey),
     market,
     'REST',
@@ -168,34 +171,34 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
 const TRADING = 'TRADING';
 
 /** With their status. Where the host does not answer us, what the archive lists must do. */
-async function tradedSymbols(session: Session, market: Market): Promise<ReadonlyMap<string, string>> {
+async function tradedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlyMap<string, string>> {
   try {
-    const symbols = await session.rest.symbols(market);
+    const symbols = await context.rest.symbols(market);
     return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
   } catch (error) {
-    if (!mayDoWithout(error) && !isBannedBesideArchive(session, error)) throw error;
-    const archived = await archivedSymbols(session, market);
+    if (!mayDoWithout(error) && !isBannedBesideArchive(context, error)) throw error;
+    const archived = await archivedSymbols(context, market);
     // Nobody knows any symbol: that is no mistake in the names.
     if (archived.size === 0) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
-    session.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
+    context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
     return new Map([...archived].map((symbol) => [symbol, TRADING]));
   }
 }
 
 /** What the archive has can be taken before REST may be asked again. */
-function isBannedBesideArchive({ options }: Session, error: unknown): error is CryptodlError {
+function isBannedBesideArchive({ options }: SymbolSelection, error: unknown): error is CryptodlError {
   return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
 }
 
 /** Of the datasets that the archive and REST both have; without a listing there are none. */
-async function archivedSymbols(session: Session, market: Market): Promise<ReadonlySet<string>> {
+async function archivedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlySet<string>> {
   const datasets = ['metrics', 'fundingRate'].flatMap((name) => {
-    const spec = findDataset(session.venue, market, name);
+    const spec = findDataset(context.venue, market, name);
     return spec === undefined || !isArchived(spec) ? [] : [{ market, spec, cadences: spec.cadences }];
   });
   try {
-    const listed = await listedSymbols(session, datasets);
+    const listed = await listedSymbols(context, datasets);
     return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
   } catch (error) {
     if (!mayDoWithout(error)) throw error;

@@ -1,14 +1,36 @@
-import type { Session } from '../download/session.js';
+/** Series requests, and what it takes to choose them. */
+import type { LakePaths } from '../lake/layout.js';
+import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
+import type { Options } from '../options/flags.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { cadencesOf } from '../source/keys.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { Listing } from '../source/listing.js';
+import type { Rest } from '../source/rest-session.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
 import { defaultPartition } from '../source/venue.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
 /** What it takes to understand flags: no archive, no lake. */
-export type Asking = Pick<Session, 'options' | 'venue' | 'nowMs'>;
+export interface Asking {
+  readonly options: Options;
+  readonly venue: Venue;
+  /** Wall clock, or what --now says. */
+  readonly nowMs: number;
+}
+
+/** For a choice among the series that a lake holds. */
+export interface LakeSelection extends Asking {
+  readonly paths: Pick<LakePaths, 'root'>;
+  readonly observer: Pick<Observer, 'warn'>;
+}
+
+/** For a choice among the symbols that the archive lists, or that REST knows. */
+export interface SymbolSelection extends LakeSelection {
+  readonly listing: Listing;
+  readonly rest: Pick<Rest, 'symbols'>;
+}
 
 export interface Asked {
   readonly range: Range;
@@ -41,7 +63,7 @@ export interface Wanted {
 
 /** One symbol of a dataset over the range, as the flags say it is written. */
 export function seriesRequest(
-  session: Session,
+  context: Asking,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Range,
@@ -49,15 +71,15 @@ export function seriesRequest(
   const layer = interval === undefined ? {} : { interval };
   return {
     series: { market, dataset: spec.name, ...layer, symbol },
-    settings: settingsOf(session, spec, interval),
+    settings: settingsOf(context, spec, interval),
     cadences,
     ranges: [{ from: range.from, to: range.to }],
   };
 }
 
 /** A dataset with one cadence has no choice to remember. */
-export function settingsOf(session: Session, spec: DatasetSpec, interval: string | undefined): Settings {
-  const { options } = session;
+export function settingsOf(context: Asking, spec: DatasetSpec, interval: string | undefined): Settings {
+  const { options } = context;
   const exist = cadencesOf(spec, interval);
   return {
     format: options.format,

@@ -3,6 +3,7 @@ import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import { isNoAnswer } from '../model/errors.js';
 import type { Observer } from '../model/observer.js';
+import type { Options } from '../options/flags.js';
 import { createListing } from './listing.js';
 import type { Listing, ListingCopies } from './listing.js';
 import { parseListingCopy } from './listing-copy.js';
@@ -10,6 +11,7 @@ import type { Copies } from '../http/response-cache.js';
 import { agoText } from './rest-session.js';
 import { getListing } from './archive-client.js';
 import type { Asks } from './archive-client.js';
+import type { Venue } from './venue.js';
 
 export interface ListingSession {
   readonly asks: Asks;
@@ -58,4 +60,12 @@ function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopi
       return true;
     },
   };
+}
+
+/** The listing of a moved archive is at the same place. */
+export function listingUrl(
+  options: Pick<Options, 'listingUrl' | 'archiveUrl'>,
+  { hosts }: Pick<Venue, 'hosts'>,
+): string {
+  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
 }

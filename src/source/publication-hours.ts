@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DAY_MS, dayOf } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import type { Options } from '../options/flags.js';
+import { stateFolder } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import { parseListingCopy } from './listing-copy.js';
 import { Copies } from '../http/response-cache.js';
@@ -10,8 +11,7 @@ import type { Market, Series } from '../model/task.js';
 import { cadencesOf, periodOfKey, seriesPrefix } from './keys.js';
 import { intervalsOf } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
-import { listingCopyName } from './listing-session.js';
-import { listingUrl, stateFolder } from '../download/run-paths.js';
+import { listingCopyName, listingUrl } from './listing-session.js';
 
 export interface PublicationHour {
   /** Time from the end of a day until 95 % of its objects were there. */

@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: [...list('files options queue report source'), ...BASE],
 
   // an exchange
-  source: [...list('download http options select'), ...BASE],
+  source: [...list('http options select'), ...BASE],
   options: ['source', ...BASE],
 
   // the store, and bytes on their way into it
@@ -37,7 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from options to partitions
   plan: [...list('files lake queue source'), ...BASE],
-  select: [...list('download http lake options plan report source'), ...BASE],
+  select: [...list('http lake options plan report source'), ...BASE],
 
   // a run
   report: [...list('files http'), ...BASE],

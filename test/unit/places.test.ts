@@ -2,8 +2,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Options } from '../../src/options/flags.js';
-import { NO_PROXIES } from '../../src/options/environment.js';
-import { stateFolder } from '../../src/download/run-paths.js';
+import { NO_PROXIES, stateFolder } from '../../src/options/environment.js';
 
 const options = {} as Options;
 
