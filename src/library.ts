@@ -7,6 +7,7 @@ import { SILENT } from './model/observer.js';
 import type { Announcement, Observer } from './model/observer.js';
 import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { CamelCase, FlagName, FlagValue } from './options/flags.js';
+import { nameOptions, withOptionNames } from './options/option-words.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
@@ -91,18 +92,31 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
     clock: systemClock,
     signal: hooks.signal ?? new AbortController().signal,
   });
-  const refuseEarlyEnd = async (): Promise<RunSummary> => {
+  const finish = async (): Promise<RunSummary> => {
     const end = await run.end();
     if (end.ended !== undefined) throw end.ended;
     return summaryOf(end);
   };
   return {
-    summary: refuseEarlyEnd,
+    summary: async () => finish().catch(throwInOptionNames),
     async *[Symbol.asyncIterator]() {
-      yield* run;
-      await refuseEarlyEnd();
+      try {
+        for await (const outcome of run) yield inOptionNames(outcome);
+        await finish();
+      } catch (error) {
+        throwInOptionNames(error);
+      }
     },
   };
+}
+
+function throwInOptionNames(error: unknown): never {
+  throw error instanceof CryptodlError ? withOptionNames(error, camelCase) : error;
+}
+
+function inOptionNames(outcome: TaskOutcome): TaskOutcome {
+  if (outcome.outcome !== 'failed') return outcome;
+  return { ...outcome, message: nameOptions(outcome.message, camelCase) };
 }
 
 function rawValues(options: VisionOptions): RawValues {
@@ -142,6 +156,6 @@ function observerOf({ onPlan, onWarning }: VisionHooks): Observer {
   return {
     ...SILENT,
     announce: (plan) => onPlan?.(plan),
-    warn: (message) => onWarning?.(message),
+    warn: (message) => onWarning?.(nameOptions(message, camelCase)),
   };
 }

@@ -22,13 +22,14 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 /** Runs a verb. Each verb loads only its own modules. Help and version do not get here. */
 async function dispatch(invocation: Invocation, argv: readonly string[], io: Io): Promise<ExitCode> {
   const { verb, operand } = invocation;
-  const typed = { argv, io };
+  let typed: Typed = { argv, io };
   if (verb === 'run') return runFile(invocation, typed);
   const { layersOf } = await import('./cli/option-layers.js');
   const layers = await layersOf(invocation, io);
   if (verb === 'retry') return retry(operand, layers, typed);
   const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers);
+  typed = { ...typed, nameOf: resolved.nameOf };
   if (resolved.options.printOptions) {
     printLines(io.stdout, await optionsLines(verb, resolved));
     return 0;

@@ -5,6 +5,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { nameOptions } from '../options/option-words.js';
 import { printLines, shellWord, withoutPassword } from '../text/printable.js';
 import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
@@ -15,18 +16,21 @@ export interface Typed {
   readonly io: Io;
   /** Words before these ones, for example `schedule --`. */
   readonly before?: readonly string[];
+  /** Where an option was given; without it messages name flags. */
+  readonly nameOf?: (name: FlagName) => string;
 }
 
 /** Prints the error with its place, the advice, and a corrected line. Bugs also print their stack. */
-export function complain(error: CryptodlError, { argv, io, before }: Typed): ExitCode {
+export function complain(error: CryptodlError, { argv, io, before, nameOf }: Typed): ExitCode {
   const { hint, correction, cause } = error;
   const line =
     correction === undefined || !mayBeTyped(argv, correction)
       ? undefined
       : correctedLine(argv, correction, io.environment, before);
   const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
+  const message = nameOf === undefined ? error.message : nameOptions(error.message, nameOf);
   printLines(io.stderr, [
-    `cryptodl: ${error.message}`,
+    `cryptodl: ${message}`,
     ...[hint, line].flatMap((text) => (text === undefined ? [] : `  ${text}`.split('\n'))),
     ...(stack ?? []),
   ]);

@@ -3,6 +3,7 @@ import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { flagsOf } from './flags.js';
 import type { FlagName } from './flags.js';
+import { nameOptions } from './option-words.js';
 import { mapValues } from './resolve.js';
 import type { RawLayer } from './resolve.js';
 
@@ -112,7 +113,7 @@ function unknownKey(where: string, key: string, names: readonly string[], hint: 
 function inWordsOfTheFile(file: string, where: string, error: CryptodlError): CryptodlError {
   const { message, hint, correction, cause, code } = error;
   const isTold = message.startsWith(`${file}: `);
-  const said = code === 'usage' ? message.replaceAll(/(?<![\w-])--(?=[a-z])/g, '') : message;
+  const said = code === 'usage' ? nameOptions(message, (name) => name) : message;
   const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
     value === null ? `leave ${name} out` : `${name}: ${value}`,
   );

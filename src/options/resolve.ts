@@ -23,6 +23,8 @@ export interface Resolved {
   readonly origins: Readonly<Record<FlagName, Origin>>;
   /** As they were given: what a failure report remembers. */
   readonly texts: RawValues;
+  /** Where the user gave an option, or its flag: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`. */
+  readonly nameOf: (name: FlagName) => string;
 }
 
 function defaultLayer(verb: Verb): RawLayer {
@@ -60,6 +62,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
   const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
+  const sourceOf = new Map<FlagName, RawLayer>();
   const rangeSource = layers
     .filter((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined))
     .slice(0, 1);
@@ -72,11 +75,17 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
         : [defaults];
     const layer = sources.find((source) => source.values[name] !== undefined);
     origins[name] = layer?.origin ?? 'default';
+    if (layer !== undefined) sourceOf.set(name, layer);
     const unset = isSwitch(name) ? false : undefined;
     options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer);
     if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
   }
-  return { options: Object.freeze(options) as Options, origins: origins as Record<FlagName, Origin>, texts };
+  return {
+    options: Object.freeze(options) as Options,
+    origins: origins as Record<FlagName, Origin>,
+    texts,
+    nameOf: (name) => (sourceOf.get(name) ?? defaults).nameOf(name),
+  };
 }
 
 function parseValue(name: FlagName, layer: RawLayer): unknown {

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CryptodlError, vision } from '../../src/library.js';
+import { cryptodl } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+
+const folder = scratchFolder();
+const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
+const AS_FLAGS = ['--from', REVERSED.from, '--to', REVERSED.to];
+
+async function refusalOf(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const symbols = ['--symbols', 'BTCUSDT'];
+  const result = await cryptodl(['vision', ...symbols, ...args], { cwd: folder, env });
+  expect(result.code).toBe(2);
+  return result.stderr;
+}
+
+describe('the same mistake is told under the name with which the option was given', () => {
+  it('as a flag', async () => {
+    expect(await refusalOf(AS_FLAGS)).toContain('cryptodl: --from 2024-02-02 is after --to 2024-02-01\n');
+  });
+
+  it('as an environment variable, and the command that helps still has flags', async () => {
+    const env = { CRYPTODL_FROM: REVERSED.from, CRYPTODL_TO: REVERSED.to };
+    const stderr = await refusalOf([], env);
+    expect(stderr).toContain('cryptodl: CRYPTODL_FROM 2024-02-02 is after CRYPTODL_TO 2024-02-01\n');
+    expect(stderr).toContain('  --from 2024-02-01 --to 2024-02-02\n');
+  });
+
+  it('as a key of a config file', async () => {
+    writeFileSync(join(folder, 'my.yaml'), 'from: "2024-02-02"\nto: "2024-02-01"\n');
+    expect(await refusalOf(['--config', 'my.yaml'])).toContain(
+      'cryptodl: my.yaml: from 2024-02-02 is after my.yaml: to 2024-02-01\n',
+    );
+  });
+
+  it('as an option of the library', async () => {
+    const refused = vision({ ...REVERSED, symbols: 'BTCUSDT', out: join(folder, 'lake') }).summary();
+    await expect(refused).rejects.toMatchObject({
+      code: 'usage',
+      message: 'from 2024-02-02 is after to 2024-02-01',
+      hint: 'from 2024-02-01 to 2024-02-02',
+    });
+    await expect(refused).rejects.toBeInstanceOf(CryptodlError);
+  });
+});
+
+it('an option that was not given is a flag on the command line, and an option in the library', async () => {
+  const out = join(folder, 'empty');
+  const stderr = (await cryptodl(['vision', '--out', out])).stderr;
+  expect(stderr).toContain(`cryptodl: no --symbols, and ${out} holds no series to continue\n`);
+  await expect(vision({ out }).summary()).rejects.toMatchObject({
+    message: `no symbols, and ${out} holds no series to continue`,
+    hint: expect.stringMatching(/^name some: symbols BTCUSDT,ETHUSDT or symbols .*cryptodl list symbols/),
+  });
+});
+
+it('the loop over outcomes throws with the names of the library too', async () => {
+  const run = vision({ ...REVERSED, symbols: 'BTCUSDT', out: join(folder, 'loop') });
+  const read = async (): Promise<void> => {
+    for await (const outcome of run) expect(outcome).toBeUndefined();
+  };
+  await expect(read()).rejects.toThrow(/^from 2024-02-02 is after to 2024-02-01$/);
+});
