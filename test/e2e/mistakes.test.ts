@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
@@ -14,7 +13,6 @@ import { serveVenue } from '../helpers/rest-venue-server.js';
 import type { ServedVenue } from '../helpers/rest-venue-server.js';
 import { RestVenue } from '../helpers/rest-venue.js';
 
-const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const scratch = scratchFolder();
 const shell = promisify(execFile);
 const NOW = '2026-11-21T12:00:00Z';
@@ -488,14 +486,12 @@ describe('a typical mistake', () => {
   });
 });
 
-/** In a shell, as it stands there; one line may lead to the next when two things were wrong. */
+/** As a shell reads it, as it stands there; one line may lead to the next when two things were wrong. */
 async function type(line: string, cwd: string, more = 1): Promise<void> {
-  const script = `cryptodl() { '${process.execPath}' '${BIN}' "$@"; }\n${line}`;
-  const env = { PATH: process.env['PATH'] ?? '', ...environment() };
-  const result = await shell('sh', ['-c', script], { cwd, env }).catch(
-    (error: { code: number; stderr: string }) => error,
-  );
-  if (!('code' in result)) return;
+  const script = `cryptodl() { printf '%s\\0' "$@"; }\n${line}`;
+  const { stdout } = await shell('sh', ['-c', script], { cwd });
+  const result = await cryptodl(stdout.split('\0').slice(0, -1), { cwd, env: environment() });
+  if (result.code === 0) return;
   const next = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
   if (result.code === 2 && more > 0 && next.startsWith('cryptodl ')) return type(next, cwd, more - 1);
   throw new Error(`${line}\nended with ${result.code}\n${result.stderr}`);

@@ -1,18 +1,17 @@
-/** The request stack as a server sees it: sockets, first requests, name lookups, retries, memory; and how a run ends. */
-import { mkdirSync, readdirSync, readFileSync, existsSync, writeFileSync } from 'node:fs';
+/** The request stack as a server sees it: sockets, first requests, name lookups, retries. */
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { aggTradeChunks, makeLargeZip } from '../../scripts/make-large-zip.js';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { preload } from '../helpers/preload.js';
 
 const scratch = scratchFolder();
 let archive: TestArchive;
@@ -39,13 +38,6 @@ function run(flags: readonly string[], options: CliOptions = {}): Promise<CliRes
   const what = ['--interval', '1h', '--symbols', 'BTCUSDT,ETHUSDT', '--now', '2026-11-21T12:00:00Z'];
   const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
   return cryptodl(['vision', ...what, ...where, ...FAST, ...flags], options);
-}
-
-/** Loads a script into the process before the program. */
-function preload(script: string): Record<string, string> {
-  const file = join(scratch, `${randomUUID()}.mjs`);
-  writeFileSync(file, script);
-  return { NODE_OPTIONS: `--import ${file}` };
 }
 
 const objectOf = (path: string): string => path.replace(/\.CHECKSUM$/, '');
@@ -115,7 +107,9 @@ describe('requests in flight', () => {
 
   it('look the name of a host up once for all their sockets', async () => {
     const log = join(scratch, 'lookups');
-    const env = preload(`
+    const env = preload(
+      scratch,
+      `
       import dns from 'node:dns';
       import { appendFileSync } from 'node:fs';
       import { syncBuiltinESMExports } from 'node:module';
@@ -125,7 +119,8 @@ describe('requests in flight', () => {
         return lookup(name, ...rest);
       };
       syncBuiltinESMExports();
-    `);
+    `,
+    );
     const { sockets } = holdUntil(8);
     const url = archive.url.replace('127.0.0.1', 'localhost');
     const result = await run(['--days', '20', '--concurrency', '8', '--archive-url', url], { env });
@@ -175,12 +170,15 @@ describe('the figures of a run', () => {
     (events.at(-1) as unknown as { network: Network }).network;
 
   it('count its sockets, and how late a busy process came to its work', async () => {
-    const env = preload(`
+    const env = preload(
+      scratch,
+      `
       setInterval(() => {
         const end = performance.now() + 150;
         while (performance.now() < end);
       }, 160).unref();
-    `);
+    `,
+    );
     const sockets = new Set<Socket>();
     archive.fault = (_, request) => {
       sockets.add(request.socket);
@@ -193,123 +191,5 @@ describe('the figures of a run', () => {
     expect(pool.most).toBeGreaterThanOrEqual(pool.sockets);
     expect(loopDelayMs.most).toBeGreaterThanOrEqual(100);
     expect(loopDelayMs.p99).toBeGreaterThan(0);
-  });
-});
-
-describe('a large object', () => {
-  const MARCH = Date.UTC(2023, 2, 1);
-  const HALF_MS = 43_200_000;
-  const HALF_ROWS = 600_000;
-  const KEY = 'data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2023-03-01.zip';
-  let zipBytes = 0;
-
-  /** Its halves are swapped, so that its rows must be sorted. */
-  function* swapped(): Generator<Buffer> {
-    yield* aggTradeChunks({ rows: HALF_ROWS, fromMs: MARCH + HALF_MS, spanMs: HALF_MS });
-    yield* aggTradeChunks({ rows: HALF_ROWS, fromMs: MARCH, spanMs: HALF_MS });
-  }
-
-  beforeAll(async () => {
-    const path = join(scratch, 'archive', KEY);
-    mkdirSync(join(path, '..'), { recursive: true });
-    const name = 'BTCUSDT-aggTrades-2023-03-01';
-    // Stored, so that the zip is as large as its text.
-    const facts = await makeLargeZip(path, { name: `${name}.csv`, chunks: swapped(), level: 0 });
-    writeFileSync(`${path}.CHECKSUM`, `${facts.sha256}  ${name}.zip\n`);
-    ({ zipBytes } = facts);
-  });
-
-  function download(
-    out: string,
-    flags: readonly string[] = [],
-    options: CliOptions = {},
-  ): Promise<CliResult> {
-    const what = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', 'BTCUSDT', '--cadence', 'daily'];
-    const when = ['--from', '2023-03-01', '--to', '2023-03-01', '--now', '2023-06-01T00:00:00Z'];
-    const where = ['--out', out, '--archive-url', archive.url];
-    return cryptodl(['vision', ...what, ...when, ...where, ...FAST, ...flags], options);
-  }
-
-  const filesBelow = (folder: string): string[] =>
-    existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
-
-  it('is in a file, not in memory, while it arrives', async () => {
-    const out = join(scratch, randomUUID());
-    let residentBytes = 0;
-    let pid = 0;
-    archive.fault = (path, request, response) => {
-      if (!path.endsWith('.zip')) return false;
-      const body = readFileSync(join(scratch, 'archive', KEY));
-      response.writeHead(200, { 'content-length': body.length });
-      // All but the last byte, and that when the rest has arrived.
-      response.write(body.subarray(0, -1), () => {
-        const wait = setInterval(() => {
-          const spool = filesBelow(join(out, '.cryptodl')).find((name) => name.endsWith('.zip'));
-          if (spool === undefined) return;
-          const { length } = readFileSync(join(out, '.cryptodl', spool));
-          if (length < zipBytes * 0.9) return;
-          clearInterval(wait);
-          const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-          residentBytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-          response.end(body.subarray(-1));
-        }, 50);
-        request.socket.once('close', () => {
-          clearInterval(wait);
-        });
-      });
-      return true;
-    };
-    const { code } = await download(out, ['--format', 'zip', '--idle-timeout', '20s'], {
-      onSpawn: (child) => {
-        pid = child.pid ?? 0;
-      },
-    });
-    expect(code).toBe(0);
-    expect(zipBytes).toBeGreaterThan(90_000_000);
-
-    expect(residentBytes).toBeGreaterThan(0);
-    // The process itself is below 120 MB.
-    expect(residentBytes).toBeLessThan(zipBytes + 60_000_000);
-  });
-
-  /** Ctrl-C as soon as rows are converted. */
-  async function interruptConversion(out: string, env: Record<string, string> = {}): Promise<CliResult> {
-    return download(out, [], {
-      env,
-      onSpawn: (child) => {
-        void (async () => {
-          while (child.exitCode === null) {
-            const isConverting = filesBelow(join(out, '.cryptodl')).some((name) => name.includes('.partial'));
-            if (isConverting) {
-              child.kill('SIGINT');
-              return;
-            }
-            await sleep(5);
-          }
-        })();
-      },
-    });
-  }
-  const partition = (out: string): string =>
-    join(out, 'binance/spot/aggTrades/symbol=BTCUSDT/2023-03-01.parquet');
-
-  it('is written to its end after Ctrl-C when its conversion takes less than ten seconds more', async () => {
-    const out = join(scratch, randomUUID());
-    const { code } = await interruptConversion(out);
-    expect([code, existsSync(partition(out))]).toEqual([130, true]);
-  });
-
-  it('is left out after Ctrl-C when its conversion takes longer', async () => {
-    const out = join(scratch, randomUUID());
-    // Long timers run a thousand times as fast: ten seconds are ten milliseconds.
-    const env = preload(`
-      const { setTimeout: usual } = globalThis;
-      globalThis.setTimeout = (callback, ms, ...rest) => usual(callback, ms >= 5000 ? ms / 1000 : ms, ...rest);
-    `);
-    const { code } = await interruptConversion(out, env);
-    expect([code, existsSync(partition(out))]).toEqual([130, false]);
-    expect(filesBelow(out).filter((name) => /partial|\.csv$/.test(name))).toEqual([]);
-    expect((await download(out)).code).toBe(0);
-    expect(existsSync(partition(out))).toBe(true);
   });
 });

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlOk, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliOptions, CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
@@ -58,7 +58,7 @@ function words(...more: readonly string[]): string[] {
 }
 
 const vision = (more: readonly string[], options?: CliOptions): Promise<CliResult> =>
-  cryptodl(words(...more), options);
+  cryptodlProcess(words(...more), options);
 
 /** Keys that the lake says it holds. */
 function heldKeys(): string[] {
@@ -212,7 +212,7 @@ describe('--max-duration', () => {
       attempts: 0,
       message: '--max-duration 8s was over before it was begun',
     });
-    const again = await cryptodl([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
+    const again = await cryptodlProcess([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('8 ok')]);
     expect(heldKeys()).toHaveLength(10);
   });

@@ -17,7 +17,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
@@ -570,7 +570,7 @@ describe('a lake', () => {
       };
     });
     rmSync(join(lake, OCTOBER));
-    const writing = cryptodl([...vision(lake), '--from', '2026-10-01']);
+    const writing = cryptodlProcess([...vision(lake), '--from', '2026-10-01']);
     await asked;
     const [looked, fixed] = [await verify(lake), await verify(lake, '--fix')];
     release();

@@ -1,4 +1,7 @@
 import { tier } from '../tier.js';
 
-/** Suites of half a minute and more. */
-export default tier('long');
+/** Suites of half a minute and more, and all seeds and runs of those that `npm test` takes a part of. */
+export default tier('long', {
+  include: ['test/long/**/*.test.ts', 'test/unit/{simulation,check-rows.property}.test.ts'],
+  env: { CRYPTODL_TEST_SIZE: 'long' },
+});

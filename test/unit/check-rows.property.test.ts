@@ -10,6 +10,7 @@ import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { readCsv, readParquet } from '../helpers/lake.js';
+import { sized } from '../helpers/tier-size.js';
 
 const SYMBOL = 'BTCUSDT_240329';
 const SERIES: Readonly<Record<string, Series>> = {
@@ -266,7 +267,7 @@ describe.each(Object.entries(MODES))('%s', (_, settings) => {
         const { found, right } = await compare(settings, dataset, bytes, inFile);
         expect(found).toEqual(right);
       }),
-      { numRuns: 300 },
+      { numRuns: sized(300, 60) },
     );
   });
 
@@ -296,6 +297,6 @@ it('the exact checker accepts just the files that are read as they say', async (
       const line = /line (\d+):/.exec(wrong?.message ?? '')?.[1];
       expect(line).toBe(expected.wrongLine?.toString());
     }),
-    { numRuns: 2000 },
+    { numRuns: sized(2000, 400) },
   );
 });
