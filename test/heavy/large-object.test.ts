@@ -7,7 +7,7 @@ import { aggTradeChunks, makeLargeZip } from '../../scripts/make-large-zip.js';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodlOk } from '../helpers/cli.js';
+import { cryptodlProcessOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 
@@ -53,7 +53,7 @@ async function download(symbol: string, out: string, flags: readonly string[] = 
   const what = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', symbol];
   const when = ['--from', '2023-03-01', '--to', '2023-03-31', '--now', '2023-06-01T00:00:00Z'];
   const where = ['--archive-url', archive.url, '--out', out, '--progress', 'none'];
-  const { stderr } = await cryptodlOk(['vision', ...what, ...when, ...where, ...flags], {
+  const { stderr } = await cryptodlProcessOk(['vision', ...what, ...when, ...where, ...flags], {
     env: { NODE_OPTIONS: `--import ${join(scratch, 'tell-memory.mjs')}` },
   });
   const peak = Number(/^peak (\d+) MB$/m.exec(stderr)?.[1]);

@@ -116,11 +116,18 @@ function eventsOf(stdout: string): Record<string, unknown>[] {
 
 /** Like `cryptodl`, but anything but exit 0 is an error that shows what was said. */
 export async function cryptodlOk(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const result = await cryptodl(args, options);
-  if (result.code !== 0) {
-    throw new Error(
-      `cryptodl ${args.join(' ')} ended with ${result.code ?? result.signal}\n${result.stderr}`,
-    );
-  }
-  return result;
+  return checked(args, await cryptodl(args, options));
+}
+
+/** Like `cryptodlProcess`, but anything but exit 0 is an error that shows what was said. */
+export async function cryptodlProcessOk(
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliResult> {
+  return checked(args, await cryptodlProcess(args, options));
+}
+
+function checked(args: readonly string[], result: CliResult): CliResult {
+  if (result.code === 0) return result;
+  throw new Error(`cryptodl ${args.join(' ')} ended with ${result.code ?? result.signal}\n${result.stderr}`);
 }

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { cryptodlProcess, cryptodlProcessOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { parquetDigests } from '../helpers/lake.js';
 import { randoms } from '../helpers/randoms.js';
@@ -52,7 +52,7 @@ describe('3,100 objects', () => {
     });
     archive = await startArchive(folder);
     const out = join(scratch, 'undisturbed');
-    await cryptodlOk(command(out));
+    await cryptodlProcessOk(command(out));
     undisturbed = await parquetDigests(out);
   }, 240_000);
   afterAll(() => archive.close());
@@ -77,7 +77,7 @@ describe('3,100 objects', () => {
     };
     archive.requests.length = 0;
     const out = join(scratch, 'six-ways');
-    const result = await cryptodl(command(out, ['--idle-timeout', '1s']));
+    const result = await cryptodlProcess(command(out, ['--idle-timeout', '1s']));
     expect(failed).toBeGreaterThan(OBJECTS / 6);
     expect(result.events.at(-1)).toMatchObject({
       outcomes: { ok: OBJECTS, failed: 0, absent: 0 },
@@ -104,7 +104,7 @@ describe('3,100 objects', () => {
     };
     archive.requests.length = 0;
     const out = join(scratch, 'forty');
-    const result = await cryptodl(command(out));
+    const result = await cryptodlProcess(command(out));
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: OBJECTS, failed: 0 }, exitCode: 0 });
     expect(await parquetDigests(out)).toEqual(undisturbed);
     expect(refused / archive.requests.length).toBeLessThanOrEqual(0.05);

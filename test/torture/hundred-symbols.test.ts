@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlProcess, cryptodlProcessOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, parquetDigests, parquetMetadata } from '../helpers/lake.js';
 import { SIZE } from './size.js';
@@ -47,7 +47,7 @@ describe('100 symbols × 31 days of um metrics', () => {
 
   it('ends with every object in a named outcome, 100 partitions and exit 0; the second run asks for no object', async () => {
     const out = join(scratch, 'plain');
-    const first = await cryptodlOk(command(out, ['--json']));
+    const first = await cryptodlProcessOk(command(out, ['--json']));
     expect(first.events.at(-1)).toMatchObject({
       event: 'summary',
       outcomes: { ok: 3100, partial: 0, skipped: 0, absent: 0, failed: 0 },
@@ -58,7 +58,7 @@ describe('100 symbols × 31 days of um metrics', () => {
     expect(first.events.filter((event) => event['event'] === 'object')).toHaveLength(3100);
     expect(filesBelow(join(out, 'binance'), '.parquet')).toHaveLength(100);
     archive.requests.length = 0;
-    const second = await cryptodlOk(command(out, ['--json']));
+    const second = await cryptodlProcessOk(command(out, ['--json']));
     expect(second.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3100 }, exitCode: 0 });
     expect(archive.objectRequests()).toEqual([]);
   });
@@ -70,13 +70,13 @@ describe('100 symbols × 31 days of um metrics', () => {
   ])('$name', ({ name, flags }) => {
     it(`survives ${KILLS} SIGKILLs at random moments with exactly the undisturbed rows`, async () => {
       const undisturbed = join(scratch, `${name}-undisturbed`);
-      await cryptodlOk(command(undisturbed, flags));
+      await cryptodlProcessOk(command(undisturbed, flags));
       const out = join(scratch, `${name}-killed`);
       for (let kill = 0; kill < KILLS; kill += 1) {
         await killedRun(command(out, flags));
         await expectWholeFiles(out);
       }
-      await cryptodlOk(command(out, flags));
+      await cryptodlProcessOk(command(out, flags));
       expect(await digests(out)).toEqual(await digests(undisturbed));
       expect(filesBelow(join(out, '.cryptodl', 'tmp'))).toEqual([]);
     }, 240_000);
@@ -89,7 +89,7 @@ describe('100 symbols × 31 days of um metrics', () => {
   async function killedRun(args: readonly string[]): Promise<void> {
     archive.requests.length = 0;
     const after = Math.floor(Math.random() * 450);
-    const result = await cryptodl(args, {
+    const result = await cryptodlProcess(args, {
       onSpawn: (child) => {
         archive.fault = () => {
           if (archive.requests.length >= after) setTimeout(() => child.kill('SIGKILL'), Math.random() * 60);

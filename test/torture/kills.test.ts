@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlProcess, cryptodlProcessOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { brokenPromises, differences, readLake, rowDifferences } from './lake-state.js';
@@ -64,7 +64,7 @@ describe(`a run that is ended at random moments (CRYPTODL_TORTURE_SEED=${SEED})`
       if (requests === blow.requests) void sleep(blow.delayMs).then(() => child?.kill(blow.signal));
       return false;
     };
-    const result = await cryptodl(args, { onSpawn: (spawned) => (child = spawned) });
+    const result = await cryptodlProcess(args, { onSpawn: (spawned) => (child = spawned) });
     archive.fault = undefined;
     return result;
   }
@@ -74,7 +74,7 @@ describe(`a run that is ended at random moments (CRYPTODL_TORTURE_SEED=${SEED})`
     async ({ partition, mostRequests }) => {
       const random = randoms(SEED + mostRequests);
       const reference = join(scratch, `undisturbed-${partition}`);
-      await cryptodlOk(command(reference, partition));
+      await cryptodlProcessOk(command(reference, partition));
       const undisturbed = await readLake(reference);
       expect(undisturbed.held.size).toBe(OBJECTS);
       const tale: string[] = [];
@@ -106,7 +106,7 @@ describe(`a run that is ended at random moments (CRYPTODL_TORTURE_SEED=${SEED})`
         state = await readLake(lake);
       }
       const from = archive.requests.length;
-      await cryptodlOk(command(lake, partition));
+      await cryptodlProcessOk(command(lake, partition));
       const healed = await readLake(lake);
       const counts = Object.keys(CODES).map(
         (name) => `${tale.filter((end) => end.startsWith(name)).length} ${name}`,
@@ -129,7 +129,7 @@ describe(`a run that is ended at random moments (CRYPTODL_TORTURE_SEED=${SEED})`
       const state = await readLake(lake);
       wrong.push(...brokenPromises(state, nothing));
       if (result.code === 0) wrong.push(...rowDifferences(state, undisturbed));
-      await cryptodlOk(command(lake, 'month'));
+      await cryptodlProcessOk(command(lake, 'month'));
       wrong.push(...differences(await readLake(lake), undisturbed));
     }
     expect(wrong).toEqual([]);

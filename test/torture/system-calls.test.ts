@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodlProcess, cryptodlProcessOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { becomeOriginal, brokenPromises, differences, readLake, rowDifferences } from './lake-state.js';
@@ -48,7 +48,7 @@ const SCENES: readonly Scene[] = [
     symbols: ['BTCUSDT'],
     flags: [],
     begin: async ({ lake, command }) => {
-      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: [] }, 1));
+      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: [] }, 1));
       appendFileSync(join(lake, 'binance/um/metrics/symbol=BTCUSDT/_manifest.jsonl'), '{"v":1,"kind":"obj');
     },
   },
@@ -57,7 +57,7 @@ const SCENES: readonly Scene[] = [
     symbols: ['BTCUSDT'],
     flags: REPLACING,
     begin: async ({ command }) => {
-      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
+      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
     },
   },
   {
@@ -66,7 +66,7 @@ const SCENES: readonly Scene[] = [
     // Nothing is fetched anew that the earlier run had.
     flags: ['--partition', 'month'],
     begin: async ({ command, tracer, lake, folder }) => {
-      await cryptodlOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
+      await cryptodlProcessOk(command({ symbols: ['BTCUSDT'], flags: ['--partition', 'day'] }));
       const spare = join(folder, 'spare');
       cpSync(lake, spare, { recursive: true });
       const args = command({ symbols: ['BTCUSDT'], flags: REPLACING });
@@ -182,7 +182,7 @@ describe.skipIf(!HAS_STRACE)(`every call on a lake's files may be the last or fa
       const wrong = [...brokenPromises(state, before), ...wrongEnd(run, point)];
       if (run.code === 0) wrong.push(...rowDifferences(state, undisturbed));
       ageClaims(lake);
-      const again = await cryptodl(stage.command(scene));
+      const again = await cryptodlProcess(stage.command(scene));
       const healed = await readLake(lake);
       const then = [...brokenPromises(healed, before), ...differences(healed, undisturbed)];
       if (again.code !== 0 || complaints(again.stderr).length > 0)
