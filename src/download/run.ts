@@ -190,7 +190,7 @@ async function want(
   if (failures !== undefined) return wantFailures(session, failures);
   switch (verb) {
     case 'repair':
-      return (await import('../verify/select-repairs.js')).wantRepairs(session, resolved, read);
+      return (await import('../verify/select-repairs.js')).selectRepairs(session, resolved, read);
     case 'metrics':
       return (await import('../select/select-metrics.js')).wantMetrics(session, resolved, read);
     case 'vision':

@@ -8,14 +8,15 @@ import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { Format, Series, Settings } from '../model/task.js';
 
-/** How files are read: what a Parquet file says of itself, and all of its rows. */
+/** Reads Parquet footers and, with `--deep`, all rows of a file. */
 export interface FileReader {
-  /** Rows and origin by the footer; rejects when it cannot be read. */
+  /** Rejects when the footer cannot be read. */
   readonly footer: (path: string) => Promise<Footer>;
-  /** What is wrong with its rows, in words. */
+  /** Resolves with one text for each thing that is wrong with the rows. */
   readonly rows?: (file: RowsOf) => Promise<readonly string[]>;
 }
 
+/** Row count, column types and origin, as the footer of a Parquet file states them. */
 export interface Footer {
   readonly rows: number;
   readonly columns: ReadonlyMap<string, string>;
@@ -29,7 +30,7 @@ export interface RowsOf {
   readonly columns: ReadonlySet<string> | undefined;
 }
 
-/** The file system does not let us read it. */
+/** Errno values with which the file system refuses to read a file. */
 export const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
 
 export interface FileCheck {
@@ -37,7 +38,10 @@ export interface FileCheck {
   readonly text: string;
 }
 
-/** `lines`: the objects in the file. Undefined when it is what was committed, with the rows that its lines tell of. */
+/**
+ * Compares a file with its last commit: size, digest, row count and, with `--deep`, the rows.
+ * `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
+ */
 export async function checkFile(
   reader: FileReader,
   series: Series,
@@ -56,24 +60,28 @@ export async function checkFile(
     return text === undefined ? undefined : { kind: 'damaged', text };
   } catch (error) {
     const errno = errnoOf(error);
-    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file is not there' };
+    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };
     if (!UNREADABLE.has(errno)) throw error;
-    return { kind: 'unreadable', text: `it cannot be read (${errno})` };
+    return { kind: 'unreadable', text: `the file cannot be read (${errno})` };
   }
 }
 
 async function missingText(path: string): Promise<string> {
   const isLink = (await linkOnTheWay(dirname(path), basename(path))) !== undefined;
-  return isLink ? 'a symbolic link is in its place, which is not followed' : 'the file is not there';
+  return isLink
+    ? 'a symbolic link stands in place of the file; links are not followed'
+    : 'the file does not exist';
 }
 
 function differenceOf(facts: FileFacts, committed: ObjectLine, rows: string): string | undefined {
   if (facts.bytes !== committed.fileBytes)
-    return `it has ${facts.bytes} bytes, ${committed.fileBytes} were committed${rows}`;
+    return `the file has ${facts.bytes} bytes, the committed file had ${committed.fileBytes}${rows}`;
   if (facts.sha256 !== committed.fileSha256)
-    return `its digest is ${facts.sha256.slice(0, 12)}…, that of the commit is ${committed.fileSha256.slice(0, 12)}…${rows}`;
+    return `the SHA-256 of the file is ${facts.sha256.slice(0, 12)}…, that of the committed file was ${committed.fileSha256.slice(0, 12)}…${rows}`;
   return undefined;
 }
+
+const NOT_PARQUET = 'the file cannot be read as Parquet';
 
 interface Compared {
   readonly facts: FileFacts;
@@ -91,24 +99,26 @@ async function differenceInRows(reader: FileReader, compared: Compared): Promise
   try {
     if (format === 'parquet') footer = await reader.footer(path);
   } catch (error) {
-    // Typed ones are not about the file, but about us or the disk.
+    // A typed error other than `disk` is not about this file.
     if (error instanceof CryptodlError && error.code !== 'disk') throw error;
     unread = error;
   }
-  // The header is a line as well.
+  // The first line of a CSV file is its header.
   const rows = format === 'csv' ? facts.newlines - 1 : footer?.rows;
-  const isOther = rows !== undefined && committed.fileRows !== undefined && rows !== committed.fileRows;
-  const other = isOther ? `it has ${rows} rows, ${committed.fileRows ?? 0} were committed` : undefined;
-  const what = other ?? (unread === undefined ? undefined : 'it cannot be read as Parquet');
-  const changed = differenceOf(facts, committed, what === undefined ? '' : `; ${what}`);
+  const differs = rows !== undefined && committed.fileRows !== undefined && rows !== committed.fileRows;
+  const rowText = differs
+    ? `the file has ${rows} rows, the committed file had ${committed.fileRows ?? 0}`
+    : undefined;
+  const detail = rowText ?? (unread === undefined ? undefined : NOT_PARQUET);
+  const changed = differenceOf(facts, committed, detail === undefined ? '' : `; ${detail}`);
   if (changed !== undefined) return changed;
-  // Every byte is what was committed.
+  // The bytes are those of the commit, so a disk error is not damage of the file.
   if (unread instanceof CryptodlError) throw unread;
-  if (unread !== undefined) return 'it cannot be read as Parquet';
-  if (other !== undefined) return other;
+  if (unread !== undefined) return NOT_PARQUET;
+  if (rowText !== undefined) return rowText;
   const sum = lines.reduce((total, line) => total + (line.rows ?? 0), 0);
   if (committed.fileRows !== undefined && sum !== committed.fileRows)
-    return `it has ${committed.fileRows} rows, the lines of its manifest tell of ${sum}: a line is missing`;
+    return `the file has ${committed.fileRows} rows, its manifest lines name ${sum}: a manifest line is missing`;
   if (reader.rows === undefined) return undefined;
   const columns = footer === undefined ? undefined : new Set(footer.columns.keys());
   const wrong = await reader.rows({ series, path, lines, columns });

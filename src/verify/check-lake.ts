@@ -1,4 +1,4 @@
-/** A lake, series by series: what is wrong, and with `fix` what was done about it. */
+/** Checks a lake series by series and, in mode `fix`, repairs what it finds. */
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY_MS } from '../model/calendar.js';
@@ -11,10 +11,10 @@ import { shownPath } from '../text/paths.js';
 import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
-import type { Finding } from './finding.js';
-import { linkFinding, REMEDIES } from './finding.js';
+import type { LakeFinding } from './lake-finding.js';
+import { linkFinding, NOT_PART_OF_LAKE, REMEDIES } from './lake-finding.js';
 import { fixSeries, objectsLost } from './fix-series.js';
-import type { LostContext } from './lost-objects.js';
+import type { SeriesContext } from './lost-objects.js';
 import { walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { findDataset } from '../source/venue.js';
@@ -30,26 +30,26 @@ export interface CheckRequest {
   readonly selection: HeldSelection;
   readonly deep: boolean;
   readonly upstream: boolean;
-  /** `look`: say what is wrong; `plan`: also what would have to be asked for; `fix`: only under the lake's lock. */
+  /** `look`: report only. `plan`: also list the objects that would be lost. `fix`: change the lake; needs the lock. */
   readonly mode: 'look' | 'plan' | 'fix';
 }
 
-export interface Checked {
-  readonly findings: readonly Finding[];
-  /** Objects that a manifest has told of and tells of no more; nothing when it was only looked. */
+export interface LakeCheck {
+  readonly findings: readonly LakeFinding[];
+  /** Objects that the manifest no longer holds; empty in mode `look`. */
   readonly dropped: readonly DroppedLine[];
-  /** Undefined for what is in no series. */
+  /** Undefined for a file or link that belongs to no series. */
   readonly check?: SeriesCheck;
 }
 
 const SERIES_AT_ONCE = 4;
 const ENGINE_MEMORY_BYTES = 300e6;
 
-/** In path order, a few series at a time. Rejects with `locked` when a run begins to write what looks wrong. */
-export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<Checked> {
+/** In path order, a few series at a time. Rejects with `locked` when another run writes to the lake meanwhile. */
+export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedOwn(paths);
-  // Nothing is written into a lake that is only looked at.
+  // A check without --fix must not write into the lake, so DuckDB gets a folder of the system.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
   const engine = createEngine({
     threads: availableParallelism(),
@@ -66,8 +66,8 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
       return one.kind === 'series'
-        ? seriesChecked(session, request, reader, one)
-        : looseChecked(session, request, one);
+        ? checkOneSeries(session, request, reader, one)
+        : checkLoosePath(session, request, one);
     });
   } finally {
     stop.signal.removeEventListener('abort', interrupt);
@@ -113,19 +113,19 @@ function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader
   return deep ? { footer, rows } : { footer };
 }
 
-async function seriesChecked(
+async function checkOneSeries(
   session: Session,
   request: CheckRequest,
   reader: FileReader,
   folder: SeriesFolder,
-): Promise<Checked> {
+): Promise<LakeCheck> {
   const { paths, venue } = session;
   const context: CheckContext = { root: paths.root, venue, reader, format: request.selection.format };
   const isFixed = request.mode === 'fix';
   let check = await checkSeries(context, folder);
   if (check.findings.length > 0 && !isFixed) {
     await refuseWriter(paths.own);
-    // A run may have come and gone since the folder was read.
+    // A run may have written and ended since the folder was read.
     check = await checkSeries(context, folder);
   }
   const upstream = request.upstream
@@ -142,22 +142,22 @@ async function seriesChecked(
   return { check, dropped, findings: [...check.findings, ...upstream].map(withRemedy) };
 }
 
-function withRemedy(finding: Finding): Finding {
+function withRemedy(finding: LakeFinding): LakeFinding {
   return { ...finding, left: REMEDIES[finding.kind] };
 }
 
-function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, 'series'>): LostContext {
+function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, 'series'>): SeriesContext {
   const spec = findDataset(venue, series.market, series.dataset);
   return { venue, series, spec, today: Math.floor(nowMs / DAY_MS) };
 }
 
-async function looseChecked(
+async function checkLoosePath(
   { paths, clock, lock }: Session,
   { mode }: CheckRequest,
   { kind, path }: LoosePath,
-): Promise<Checked> {
+): Promise<LakeCheck> {
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))], dropped: [] };
-  const finding: Finding = { kind: 'stranger', path, text: 'it is nothing of a lake' };
+  const finding: LakeFinding = { kind: 'stranger', path, text: NOT_PART_OF_LAKE };
   if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
   await lock?.confirm();
   const kept = await setAside(paths, join(paths.root, path), `stranger: ${finding.text}`, clock.now());

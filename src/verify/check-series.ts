@@ -1,4 +1,4 @@
-/** One series: its manifest line by line, its files against what the lines say, and files that no line names. */
+/** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { isPartition, linkOnTheWay, readInside } from '../lake/inside.js';
@@ -13,21 +13,21 @@ import { SIDECAR, seriesPrefix, sidecarText } from '../source/keys.js';
 import type { Venue } from '../source/venue.js';
 import { checkFile, UNREADABLE } from './check-file.js';
 import type { FileReader } from './check-file.js';
-import { linkFinding } from './finding.js';
-import type { Finding } from './finding.js';
+import { linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
+import type { LakeFinding } from './lake-finding.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
 import { entriesOf } from '../lake/walk-lake.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
   /** The folder relative to the lake's root. */
-  readonly place: string;
+  readonly relativePath: string;
   readonly inspected: InspectedManifest;
-  readonly findings: readonly Finding[];
-  /** Files that were looked at, and their bytes as committed. */
+  readonly findings: readonly LakeFinding[];
+  /** Number of checked files, and their bytes as committed. */
   readonly files: number;
   readonly bytes: number;
-  /** Objects in files that are not there or not right. */
+  /** Manifest lines of the objects in missing or damaged files. */
   readonly broken: readonly ObjectLine[];
 }
 
@@ -35,30 +35,31 @@ export interface CheckContext {
   readonly root: string;
   readonly venue: Venue;
   readonly reader: FileReader;
-  /** Undefined: all of them. */
+  /** Undefined: every format. */
   readonly format: Format | undefined;
 }
 
 export const FORMATS = ['parquet', 'csv', 'zip'] as const;
+const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {
-  const place = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
+  const relativePath = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
   const broken: ObjectLine[] = [];
   let files = 0;
   let bytes = 0;
   if (folder.links.includes(MANIFEST)) {
-    const findings = [linkFinding(`${place}/${MANIFEST}`, folder.series)];
-    return { folder, place, inspected: uninspected(), findings, files, bytes, broken };
+    const findings = [linkFinding(`${relativePath}/${MANIFEST}`, folder.series)];
+    return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
   }
-  const inspected = await inspectedOr(folder.path);
+  const inspected = await readManifest(folder.path);
   if (typeof inspected === 'string') {
-    const path = `${place}/${MANIFEST}`;
-    const findings: Finding[] = [{ kind: 'unreadable', path, text: inspected, series: folder.series }];
-    return { folder, place, inspected: uninspected(), findings, files, bytes, broken };
+    const path = `${relativePath}/${MANIFEST}`;
+    const findings: LakeFinding[] = [{ kind: 'unreadable', path, text: inspected, series: folder.series }];
+    return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
   }
-  const findings: Finding[] = lineFindings(folder.series, place, inspected);
-  // What a later version says of its files is not known here: they are neither right nor wrong.
-  if (inspected.newer.length > 0) return { folder, place, inspected, findings, files, bytes, broken };
+  const findings: LakeFinding[] = lineFindings(folder.series, relativePath, inspected);
+  // Lines of a later version may describe these files in a way that this version cannot check.
+  if (inspected.newer.length > 0) return { folder, relativePath, inspected, findings, files, bytes, broken };
   const linked = await linkedZipFolders(context, folder.series, inspected);
   findings.push(...linked.map((path) => linkFinding(path, folder.series)));
   for (const format of FORMATS) {
@@ -68,7 +69,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     for (const [file, lines] of linesByFile(held)) {
       files += 1;
       bytes += held.lastOfFile(file)?.fileBytes ?? 0;
-      const path = format === 'zip' ? file : `${place}/${file}`;
+      const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const wrong = await checkFile(context.reader, folder.series, {
         path: join(context.root, path),
         format,
@@ -82,30 +83,29 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     }
   }
   const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
-  findings.push(...fileFindings(context, folder, place, inspected), ...zips);
+  findings.push(...fileFindings(context, folder, relativePath, inspected), ...zips);
   if (!inspected.exists && findings.some(({ kind }) => kind === 'unlisted'))
     findings.push({
       kind: 'no-manifest',
-      path: place,
-      text: `there are files of it and no ${MANIFEST}`,
+      path: relativePath,
+      text: `the series has files but no ${MANIFEST}`,
       series: folder.series,
     });
-  return { folder, place, inspected, findings, files, bytes, broken };
+  return { folder, relativePath, inspected, findings, files, bytes, broken };
 }
 
-/** Why a manifest cannot be read, when it cannot. */
-async function inspectedOr(folder: string): Promise<InspectedManifest | string> {
+/** The manifest, or the reason why it cannot be read. */
+async function readManifest(folder: string): Promise<InspectedManifest | string> {
   try {
     return await inspectManifest(folder);
   } catch (error) {
-    if (error instanceof CryptodlError) return 'it is no regular file';
+    if (error instanceof CryptodlError) return 'the manifest is not a regular file';
     const errno = errnoOf(error);
     if (!UNREADABLE.has(errno)) throw error;
-    return `it cannot be read (${errno})`;
+    return `the manifest cannot be read (${errno})`;
   }
 }
 
-/** Of what is held, by file. */
 function linesByFile(held: Held): Map<string, ObjectLine[]> {
   const files = new Map<string, ObjectLine[]>();
   for (const line of held.lines()) {
@@ -116,21 +116,25 @@ function linesByFile(held: Held): Map<string, ObjectLine[]> {
   return files;
 }
 
-function lineFindings(series: Series, place: string, { damaged, newer }: InspectedManifest): Finding[] {
-  const path = `${place}/${MANIFEST}`;
+function lineFindings(
+  series: Series,
+  relativePath: string,
+  { damaged, newer }: InspectedManifest,
+): LakeFinding[] {
+  const path = `${relativePath}/${MANIFEST}`;
   return [
-    ...damaged.map(({ number, why }): Finding => ({
+    ...damaged.map(({ number, why }): LakeFinding => ({
       kind: 'line-damaged',
       path,
       line: number,
       text: why,
       series,
     })),
-    ...newer.map((number): Finding => ({
+    ...newer.map((number): LakeFinding => ({
       kind: 'line-newer',
       path,
       line: number,
-      text: 'a later cryptodl wrote it',
+      text: 'a later version of cryptodl wrote this line',
       series,
     })),
   ];
@@ -139,28 +143,28 @@ function lineFindings(series: Series, place: string, { damaged, newer }: Inspect
 function fileFindings(
   context: CheckContext,
   { series, files, deeper, links }: SeriesFolder,
-  place: string,
+  relativePath: string,
   { manifest }: InspectedManifest,
-): Finding[] {
+): LakeFinding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
   const ours = files.filter((name) => isPartition(name) && !named.has(name));
-  // In place of a committed file it is a missing file.
+  // A link in place of a committed file is reported as a missing file.
   const strange = links.filter((name) => !named.has(name));
-  const findings = strange.map((name) => linkFinding(`${place}/${name}`, series));
+  const findings = strange.map((name) => linkFinding(`${relativePath}/${name}`, series));
   for (const name of ours) {
     const format = name.endsWith('.csv') ? 'csv' : 'parquet';
     if (context.format !== undefined && format !== context.format) continue;
     findings.push({
       kind: 'unlisted',
-      path: `${place}/${name}`,
-      text: 'no manifest line names this file',
+      path: `${relativePath}/${name}`,
+      text: NOT_IN_MANIFEST,
       series,
       format,
     });
   }
   const strangers = [...files.filter((name) => !isPartition(name) && name !== MANIFEST), ...deeper];
   for (const name of strangers)
-    findings.push({ kind: 'stranger', path: `${place}/${name}`, text: 'it is nothing of a lake', series });
+    findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text: NOT_PART_OF_LAKE, series });
   return findings;
 }
 
@@ -170,38 +174,43 @@ function zipFolders(venue: Venue, series: Series): string[] {
   );
 }
 
-/** Links in the way of its zips. */
+/** Symbolic links on the paths to the folders of its zips. */
 async function linkedZipFolders(
   { root, venue }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
 ): Promise<string[]> {
   if (exists && zip.size === 0) return [];
-  const links = await Promise.all(zipFolders(venue, series).map((place) => linkOnTheWay(root, place)));
+  const links = await Promise.all(
+    zipFolders(venue, series).map((relativePath) => linkOnTheWay(root, relativePath)),
+  );
   return [...new Set(links)].flatMap((link) => link ?? []);
 }
 
-/** Only where the series has zips, or nobody can tell: elsewhere a folder of the archive's keys is somebody's own. */
+/**
+ * LakeCheck only where the manifest names zips, or where no manifest exists: otherwise the user may have made a folder
+ * in the layout of the archive, and its files are not ours.
+ */
 async function zipFindings(
   { root, venue, format }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
-): Promise<Finding[]> {
+): Promise<LakeFinding[]> {
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
   const named = new Set(zip.lines().flatMap(({ file }) => [file, `${file}${SIDECAR}`]));
   const findings = await sidecarFindings(root, series, zip);
-  for (const place of zipFolders(venue, series)) {
-    const { files, links } = await entriesOf(join(root, place));
-    const strange = links.map((name) => `${place}/${name}`).filter((path) => !named.has(path));
+  for (const relativePath of zipFolders(venue, series)) {
+    const { files, links } = await entriesOf(join(root, relativePath));
+    const strange = links.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
     findings.push(...strange.map((path) => linkFinding(path, series)));
     for (const name of files) {
-      const path = `${place}/${name}`;
+      const path = `${relativePath}/${name}`;
       if (named.has(path)) continue;
       const isOurs = name.endsWith('.zip') || name.endsWith(SIDECAR);
       findings.push({
         kind: isOurs ? 'unlisted' : 'stranger',
         path,
-        text: isOurs ? 'no manifest line names this file' : 'it is nothing of a lake',
+        text: isOurs ? NOT_IN_MANIFEST : NOT_PART_OF_LAKE,
         series,
         ...(isOurs ? { format: 'zip' as const } : {}),
       });
@@ -210,16 +219,17 @@ async function zipFindings(
   return findings;
 }
 
-/** Beside each zip that its sidecar vouched for. */
-async function sidecarFindings(root: string, series: Series, zip: Held): Promise<Finding[]> {
-  const findings: Finding[] = [];
+/** Checks the sidecar beside each zip that was verified with one. */
+async function sidecarFindings(root: string, series: Series, zip: Held): Promise<LakeFinding[]> {
+  const findings: LakeFinding[] = [];
   for (const { file, key, sha256, verified, period } of zip.lines()) {
     if (verified !== 'sidecar') continue;
     const path = `${file}${SIDECAR}`;
     const isThere = (await fileSize(join(root, path))) !== undefined;
     const text = isThere ? await readInside(join(root, path)) : undefined;
     if (text === sidecarText(key, sha256)) continue;
-    const wrong = text === undefined ? 'it is not there' : 'it does not name the digest of its zip';
+    const wrong =
+      text === undefined ? 'the sidecar does not exist' : 'the sidecar does not name the digest of its zip';
     findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
   }
   return findings;

@@ -1,4 +1,4 @@
-/** `verify --upstream`: held objects against what the archive lists now, and the digests that its sidecars name. */
+/** `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars. */
 import { randomUUID } from 'node:crypto';
 import { DAY_MS, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -9,7 +9,7 @@ import { CryptodlError } from '../model/errors.js';
 import { listSeries } from '../plan/series-listing.js';
 import type { ArchiveObject, Cadence, Series } from '../model/task.js';
 import { FORMATS } from './check-series.js';
-import type { Finding } from './finding.js';
+import type { LakeFinding } from './lake-finding.js';
 import { keyPath, SIDECAR } from '../source/keys.js';
 import { parseSidecar } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
@@ -17,22 +17,22 @@ import type { Session } from '../download/session.js';
 const SIDECARS_AT_ONCE = 16;
 const SIDECAR_MAX_BYTES = 64 * 1024;
 
-/** What came from REST has nothing to be compared with. Rejects when listing or sidecars cannot be had. */
+/** Leaves out rows from REST, which the archive does not have. Rejects when the listing or a sidecar is unavailable. */
 export async function upstreamFindings(
   session: Session,
   series: Series,
   manifest: Manifest,
-): Promise<Finding[]> {
+): Promise<LakeFinding[]> {
   // The same object in two formats is one object.
   const lines = new Map<string, ObjectLine>();
   for (const format of FORMATS)
     for (const line of manifest[format].lines()) if (!isFromRest(line)) lines.set(line.key, line);
-  const findings: Finding[] = [];
+  const findings: LakeFinding[] = [];
   for (const cadence of ['daily', 'monthly'] as const) {
     const held = [...lines.values()].filter((line) => line.cadence === cadence);
     if (held.length === 0) continue;
     const listed = await listedOf(session, series, cadence, held);
-    const compare = (line: ObjectLine): Promise<Finding | undefined> =>
+    const compare = (line: ObjectLine): Promise<LakeFinding | undefined> =>
       findingOf(session, series, line, listed.get(line.key));
     for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
       if (finding !== undefined) findings.push(finding);
@@ -54,7 +54,7 @@ async function listedOf(
   if (copiedAt !== undefined) {
     throw new CryptodlError(
       'unreachable',
-      'the listing does not answer, and its copy cannot tell what the archive has now',
+      'the listing does not answer, and the cached listing may be out of date',
       { hint: 'run the same command later, or leave --upstream out' },
     );
   }
@@ -66,9 +66,9 @@ async function findingOf(
   series: Series,
   line: ObjectLine,
   listed: ArchiveObject | undefined,
-): Promise<Finding | undefined> {
+): Promise<LakeFinding | undefined> {
   const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
-  if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive lists it no more' };
+  if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive no longer lists it' };
   const isKnown = line.shorter !== undefined && revisionText(line.shorter, listed) === undefined;
   const revised = isKnown ? undefined : revisionText(line, listed);
   if (revised !== undefined) return { kind: 'revised', ...about, text: revised };
@@ -78,16 +78,16 @@ async function findingOf(
   return {
     kind: 'stale-digest',
     ...about,
-    text: `its sidecar names ${digest.slice(0, 12)}…, the held object is ${line.sha256.slice(0, 12)}…, of the same ETag and size`,
+    text: `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…; ETag and size are equal`,
   };
 }
 
 function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
   const hasTags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
   if (hasTags && line.etag !== listed.etag)
-    return `the archive has ETag ${listed.etag ?? ''}, the lake ${line.etag ?? ''}`;
+    return `the archive has ETag ${listed.etag ?? ''}, the lake has ${line.etag ?? ''}`;
   if (listed.bytes !== undefined && listed.bytes !== line.bytes)
-    return `the archive has ${listed.bytes} bytes, the lake ${line.bytes}`;
+    return `the archive has ${listed.bytes} bytes, the lake has ${line.bytes}`;
   return undefined;
 }
 

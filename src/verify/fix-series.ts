@@ -1,4 +1,4 @@
-/** `verify --fix`: what is wrong is kept as evidence, and what it told of is remembered, so that `repair` asks for it. */
+/** `verify --fix`: moves damaged files into the quarantine and records their objects, so that `repair` fetches them. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,9 +16,9 @@ import { SIDECAR, sidecarText } from '../source/keys.js';
 import type { FileReader, Footer } from './check-file.js';
 import { FORMATS } from './check-series.js';
 import type { SeriesCheck } from './check-series.js';
-import type { Finding } from './finding.js';
-import { droppedLines, keyInText, keysIn, settingsOfFile, textsOf } from './lost-objects.js';
-import type { LostContext } from './lost-objects.js';
+import type { LakeFinding } from './lake-finding.js';
+import { droppedLines, keyInText, keysIn, periodTextsOf, settingsOfFile } from './lost-objects.js';
+import type { SeriesContext } from './lost-objects.js';
 
 export interface FixContext {
   readonly paths: LakePaths;
@@ -27,19 +27,19 @@ export interface FixContext {
 }
 
 export interface FixedSeries {
-  /** Each with what was done and what is left. */
-  readonly findings: readonly Finding[];
-  /** Objects that are held no more. */
+  /** Each with `done` and `left`. */
+  readonly findings: readonly LakeFinding[];
+  /** Objects that the manifest no longer holds. */
   readonly dropped: readonly DroppedLine[];
 }
 
-/** Only under the lake's lock. */
+/** The caller must hold the lake's lock. */
 export async function fixSeries(
   context: FixContext,
-  lost: LostContext,
+  lost: SeriesContext,
   check: SeriesCheck,
 ): Promise<FixedSeries> {
-  const findings: Finding[] = [];
+  const findings: LakeFinding[] = [];
   const dropped = objectsOfLines(lost, check, context.nowMs);
   const lines = await fixLines(context, check, dropped);
   for (const finding of check.findings) {
@@ -54,23 +54,23 @@ export async function fixSeries(
   return { findings, dropped };
 }
 
-/** What `fixSeries` would find to be held no more; nothing is written. */
+/** The objects that `fixSeries` would drop. Writes nothing. */
 export async function objectsLost(
   context: Pick<FixContext, 'reader' | 'nowMs' | 'paths'>,
-  lost: LostContext,
+  lost: SeriesContext,
   check: SeriesCheck,
 ): Promise<DroppedLine[]> {
   const dropped = objectsOfLines(lost, check, context.nowMs);
   for (const { kind, path, format } of check.findings) {
-    if (format === undefined || !MOVED.has(kind)) continue;
+    if (format === undefined || !QUARANTINED.has(kind)) continue;
     const file = join(context.paths.root, path);
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
   }
   return dropped;
 }
 
-/** As far as damaged lines still tell. */
-function objectsOfLines(lost: LostContext, { inspected }: SeriesCheck, nowMs: number): DroppedLine[] {
+/** The objects that damaged manifest lines name, where their key is still readable. */
+function objectsOfLines(lost: SeriesContext, { inspected }: SeriesCheck, nowMs: number): DroppedLine[] {
   const at = new Date(nowMs).toISOString();
   return inspected.damaged.flatMap(({ text, isWhole }) => {
     const key = isWhole === true ? undefined : keyInText(lost, text);
@@ -84,7 +84,7 @@ async function fixLines(
   { paths, nowMs }: FixContext,
   { folder, inspected, broken }: SeriesCheck,
   dropped: readonly DroppedLine[],
-): Promise<Pick<Finding, 'done' | 'left'>> {
+): Promise<Pick<LakeFinding, 'done' | 'left'>> {
   const { damaged, sound } = inspected;
   if (damaged.length === 0) return {};
   const torn = damaged.filter(({ isWhole }) => isWhole === true).map(({ text }) => text);
@@ -96,7 +96,7 @@ async function fixLines(
       : await keepLines(paths, folder.path, { lines: gone.map(({ text }) => text), cause, nowMs });
   const added = dropped.map((line) => JSON.stringify(line));
   await rewriteManifest(paths, folder.path, [...sound, ...torn, ...added]);
-  const done = kept === undefined ? 'ended the line' : `kept in ${shownPath(kept)}`;
+  const done = kept === undefined ? 'added the missing line feed' : `kept in ${shownPath(kept)}`;
   return dropped.length > 0 || broken.length > 0 ? { done, left: 'repair' } : { done };
 }
 
@@ -114,31 +114,31 @@ function settingsInText(text: string): Settings | undefined {
   }
 }
 
-const MOVED: ReadonlySet<Finding['kind']> = new Set(['damaged', 'unlisted', 'stranger']);
+const QUARANTINED: ReadonlySet<LakeFinding['kind']> = new Set(['damaged', 'unlisted', 'stranger']);
 
 async function fixFile(
   context: FixContext,
-  lost: LostContext,
+  lost: SeriesContext,
   check: SeriesCheck,
-  finding: Finding,
-): Promise<{ finding: Finding; dropped: readonly DroppedLine[] }> {
+  finding: LakeFinding,
+): Promise<{ finding: LakeFinding; dropped: readonly DroppedLine[] }> {
   const { kind, path, format, text } = finding;
   const dropped: DroppedLine[] = [];
   if (kind === 'missing') return { finding: { ...finding, left: 'repair' }, dropped };
   if (kind === 'no-manifest')
-    return { finding: { ...finding, done: 'its files are told one by one' }, dropped };
+    return { finding: { ...finding, done: 'each of its files is listed separately' }, dropped };
   if (kind === 'sidecar') return { finding: await fixSidecar(context, check, finding), dropped };
-  if (!MOVED.has(kind)) return { finding: { ...finding, left: 'nothing-known' }, dropped };
+  if (!QUARANTINED.has(kind)) return { finding: { ...finding, left: 'nothing-known' }, dropped };
   const file = join(context.paths.root, path);
   if (format !== undefined)
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
-  // What is remembered comes first: a crash in between leaves the file, and the next --fix finds it again.
+  // The manifest comes first: after a crash in between, the file is still there and the next --fix finds it again.
   await remember(check.folder.path, dropped);
   const kept = await setAside(context.paths, file, `${kind}: ${text}`, context.nowMs);
-  const done = kept === undefined ? 'it is gone by now' : `kept in ${shownPath(kept)}`;
+  const done = kept === undefined ? 'the file no longer exists' : `kept in ${shownPath(kept)}`;
   const periods =
     finding.periods ??
-    textsOf(
+    periodTextsOf(
       lost,
       dropped.map(({ key }) => key),
     );
@@ -146,12 +146,12 @@ async function fixFile(
   return { finding: { ...finding, done, ...(periods.length > 0 ? { periods } : {}), ...left }, dropped };
 }
 
-/** The manifest knows what was in it. */
+/** Writes the sidecar again from the digest in the manifest. */
 async function fixSidecar(
   { paths, nowMs }: FixContext,
   { inspected }: SeriesCheck,
-  finding: Finding,
-): Promise<Finding> {
+  finding: LakeFinding,
+): Promise<LakeFinding> {
   const { path, text } = finding;
   const line = inspected.manifest.zip.lines().find(({ file }) => `${file}${SIDECAR}` === path);
   if (line === undefined) return { ...finding, left: 'nothing-known' };
@@ -162,13 +162,14 @@ async function fixSidecar(
   await mkdir(dirname(target), { recursive: true });
   await writeFile(staged, sidecarText(line.key, line.sha256));
   await publishAll([{ staged, target }]);
-  return { ...finding, done: `written anew${kept === undefined ? '' : `, kept in ${shownPath(kept)}`}` };
+  const evidence = kept === undefined ? '' : `; the old one is kept in ${shownPath(kept)}`;
+  return { ...finding, done: `written again${evidence}` };
 }
 
-/** Objects in the file that no line tells of. */
+/** Objects in the file that no manifest line holds. */
 async function objectsOfFile(
   { reader, nowMs }: Pick<FixContext, 'reader' | 'nowMs'>,
-  lost: LostContext,
+  lost: SeriesContext,
   { inspected }: SeriesCheck,
   { file, path, format }: { file: string; path: string; format: Format },
 ): Promise<DroppedLine[]> {
@@ -176,7 +177,7 @@ async function objectsOfFile(
   const provenance = footer?.provenance;
   const held = inspected.manifest[format];
   const isNamed = held.lines().some((line) => line.file === path || path.endsWith(`/${line.file}`));
-  // A file that some lines name is known by them, unless it says more itself.
+  // The manifest lines of the file say which objects it holds; only its provenance may name more.
   if (isNamed && provenance === undefined) return [];
   const settings = settingsOfFile(lost, path, {
     format,
@@ -187,16 +188,16 @@ async function objectsOfFile(
   return droppedLines(lost, keysIn(lost, path, provenance), { held, format, settings, at });
 }
 
-/** Said once. */
+/** Appends the lines that the manifest does not have yet. */
 async function remember(seriesFolder: string, lines: readonly DroppedLine[]): Promise<void> {
   if (lines.length === 0) return;
   const { dropped } = await inspectManifest(seriesFolder);
-  const isSaid = (line: DroppedLine): boolean =>
+  const isRecorded = (line: DroppedLine): boolean =>
     dropped.some(
       ({ key, format, settings }) =>
         key === line.key && format === line.format && (settings !== undefined || line.settings === undefined),
     );
-  const added = lines.filter((line) => !isSaid(line));
+  const added = lines.filter((line) => !isRecorded(line));
   if (added.length > 0) await appendManifest(seriesFolder, added);
 }
 

@@ -1,32 +1,31 @@
-/** Which objects a file or a damaged line told of, so that exactly these are asked for again. */
+/** Finds the objects that a lost file or a damaged manifest line held, so that `repair` fetches exactly these. */
 import { basename } from 'node:path';
-import type { Absences } from '../lake/absences.js';
 import { originalName } from '../lake/layout.js';
-import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
+import type { DroppedLine } from '../lake/manifest-line.js';
 import type { Held } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
-import type { AbsenceReason, Cadence, Format, Period, Series, Settings } from '../model/task.js';
+import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
 import { cadencesOf, objectKey, periodOfKey, restKey, seriesPrefix } from '../source/keys.js';
 import { defaultPartition } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 
-/** What a Parquet file says of where its rows are from. */
+/** The origin of the rows, from the key-value metadata of a Parquet file. */
 export interface Provenance {
   readonly keys: readonly string[];
   readonly settings?: Settings;
 }
 
-export interface LostContext {
+export interface SeriesContext {
   readonly venue: Venue;
   readonly series: Series;
   readonly spec: DatasetSpec | undefined;
-  /** The running day: what is not over is not lost. */
+  /** Today as a day number. Days that are not over cannot be lost. */
   readonly today: number;
 }
 
 /** The period of an object of the series, by its key; undefined for any other text. */
 export function periodOf(
-  { venue, series }: Pick<LostContext, 'venue' | 'series'>,
+  { venue, series }: Pick<SeriesContext, 'venue' | 'series'>,
   key: string,
 ): Period | undefined {
   for (const cadence of ['daily', 'monthly'] as const) {
@@ -38,8 +37,8 @@ export function periodOf(
   return undefined;
 }
 
-/** Objects in a file of the lake, by its own word, else by its name. */
-export function keysIn(context: LostContext, file: string, provenance: Provenance | undefined): string[] {
+/** Keys of the objects in a file of the lake: from its provenance, else from its name. */
+export function keysIn(context: SeriesContext, file: string, provenance: Provenance | undefined): string[] {
   const known = (provenance?.keys ?? []).filter((key) => periodOf(context, key) !== undefined);
   if (known.length > 0) return known;
   const name = originalName(basename(file));
@@ -52,8 +51,8 @@ export function keysIn(context: LostContext, file: string, provenance: Provenanc
   return keysOfLabel(context, name.split('.')[0] ?? '');
 }
 
-/** A day file is one day; a month file may be of days or of the month. */
-function keysOfLabel({ venue, series, spec, today }: LostContext, label: string): string[] {
+/** A month file may have been written from daily objects or from the monthly object. */
+function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: string): string[] {
   const period = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
   if (period === undefined) return [];
   const cadences: readonly Cadence[] = spec === undefined ? [] : cadencesOf(spec, series.interval);
@@ -64,15 +63,15 @@ function keysOfLabel({ venue, series, spec, today }: LostContext, label: string)
   return Array.from({ length: days }, (_, index) => keyOf(dayPeriod(period.from + index)));
 }
 
-/** The key in what is left of a manifest line. */
-export function keyInText(context: LostContext, text: string): string | undefined {
+/** The key in the remains of a manifest line. */
+export function keyInText(context: SeriesContext, text: string): string | undefined {
   const key = /"key":"((?:data|rest)\/[^"\\]+)"/.exec(text)?.[1];
   return key !== undefined && periodOf(context, key) !== undefined ? key : undefined;
 }
 
-/** Lines that say that these objects are held no more; none for what is held by another object. */
+/** `dropped` lines for these keys, except for periods that another object covers. */
 export function droppedLines(
-  context: LostContext,
+  context: SeriesContext,
   keys: readonly string[],
   { held, format, settings, at }: { held: Held; format: Format; settings: Settings | undefined; at: string },
 ): DroppedLine[] {
@@ -90,9 +89,9 @@ export function isHeld(held: Held, period: Period): boolean {
   return true;
 }
 
-/** How a file was written, as far as it and its dataset say. */
+/** The settings that the file was written with: from its provenance, else derived from its name and columns. */
 export function settingsOfFile(
-  { series, spec }: LostContext,
+  { series, spec }: SeriesContext,
   file: string,
   found: { format: Format; provenance?: Provenance; columns?: ReadonlyMap<string, string> },
 ): Settings | undefined {
@@ -114,69 +113,10 @@ export function settingsOfFile(
   };
 }
 
-/** Lines of what is held, told by their periods. */
-function periodsOf(lines: readonly ObjectLine[]): Period[] {
-  return lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-}
-
-export function textsOf(context: LostContext, keys: readonly string[]): string[] {
+/** Periods of the keys as text, for example `2024-01-15`. */
+export function periodTextsOf(context: SeriesContext, keys: readonly string[]): string[] {
   return keys.flatMap((key) => {
     const period = periodOf(context, key);
     return period === undefined ? [] : [periodText(period)];
   });
-}
-
-// What `repair` asks for of a series: days that are missing between the first and the last held one, or not held as
-// they should be.
-
-export interface Missing {
-  readonly held: Held;
-  readonly absences: Absences;
-  /** Objects in files that are not right. */
-  readonly broken: readonly ObjectLine[];
-  /** Objects that were held once, that the archive has another revision of, or that are cut. */
-  readonly others: readonly Period[];
-  /** The running day. */
-  readonly today: number;
-}
-
-/** For every other reason there is nothing to be had. */
-const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
-
-/** Half-open, ascending and disjoint. */
-export function missingDays(missing: Missing): { from: number; to: number }[] {
-  const { held, broken, others, today } = missing;
-  const lines = held.lines();
-  const days = new Set<number>();
-  const add = ({ from, to }: Pick<Period, 'from' | 'to'>): void => {
-    for (let day = from; day < Math.min(to, today); day += 1) days.add(day);
-  };
-  periodsOf([...broken, ...lines.filter(isIncomplete)]).forEach(add);
-  others.forEach(add);
-  const periods = periodsOf(lines);
-  const first = Math.min(...periods.map(({ from }) => from));
-  const last = Math.max(...periods.map(({ to }) => to));
-  for (let day = first; day < last; day += 1) if (isMissing(missing, day)) add({ from: day, to: day + 1 });
-  return spansOf([...days].sort((a, b) => a - b));
-}
-
-/** Its rows were not all there when it was asked for. */
-function isIncomplete({ open, gaps }: ObjectLine): boolean {
-  return open === true || (gaps?.length ?? 0) > 0;
-}
-
-function isMissing({ held, absences }: Missing, day: number): boolean {
-  if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
-  const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
-  return known === undefined || MAY_COME.has(known.reason);
-}
-
-function spansOf(days: readonly number[]): { from: number; to: number }[] {
-  const spans: { from: number; to: number }[] = [];
-  for (const day of days) {
-    const last = spans.at(-1);
-    if (last?.to === day) last.to = day + 1;
-    else spans.push({ from: day, to: day + 1 });
-  }
-  return spans;
 }

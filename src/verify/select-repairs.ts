@@ -1,12 +1,13 @@
-/** `cryptodl repair`: what is wrong is put aside; that and what is missing in between is planned like any other run. */
+/** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { join } from 'node:path';
 import { heldCuts } from '../download/cut-days.js';
 import type { Session } from '../download/session.js';
-import type { DroppedLine } from '../lake/manifest-line.js';
+import type { Absences } from '../lake/absences.js';
+import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
-import { dayOf, dayPeriod } from '../model/calendar.js';
-import type { Format, Period, Series, Settings } from '../model/task.js';
+import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
+import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
@@ -19,17 +20,17 @@ import { cadencesOf } from '../source/keys.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { checkLake } from './check-lake.js';
-import type { Checked } from './check-lake.js';
+import type { LakeCheck } from './check-lake.js';
 import { FORMATS } from './check-series.js';
-import type { FindingKind } from './finding.js';
-import { isHeld, missingDays, periodOf } from './lost-objects.js';
+import type { LakeFindingKind } from './lake-finding.js';
+import { isHeld, periodOf } from './lost-objects.js';
 
-/** A dry run looks and plans; otherwise only under the lake's lock. Throws usage errors. */
-export async function wantRepairs(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+/** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
+export async function selectRepairs(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
   const { options, paths, venue } = session;
   const selection = await chooseHeld(session, resolved, read);
   const requests: SeriesRequest[] = [];
-  const found: Partial<Record<FindingKind, number>> = {};
+  const found: Partial<Record<LakeFindingKind, number>> = {};
   let series = 0;
   let hasEvidence = false;
   const how = { deep: options.deep, upstream: options.upstream };
@@ -42,7 +43,7 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
       if (finding.kind !== 'unreadable') continue;
       session.tally.unreadable += 1;
       session.observer.warn(
-        `${finding.path} is left as it is: ${finding.text}; make it readable or move it away, and repair again`,
+        `${finding.path} was not changed: ${finding.text}; make it readable or move it away, then run repair again`,
       );
     }
     if (checked.check === undefined) continue;
@@ -59,8 +60,8 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
     requests,
     hasListing: true,
     what: `repair of ${options.out}`,
-    idle: `nothing is missing, of ${series} series held`,
-    range: `${countText(days, 'day')} of ${countText(requests.length, 'series')}, of ${series} held`,
+    idle: `nothing is missing in the ${series} series of the lake`,
+    range: `${countText(days, 'day')} of ${countText(requests.length, 'series')}; the lake has ${series}`,
     notes: foundNotes(found, hasEvidence),
     ended: [],
     dataPath: join(paths.root, venue.name),
@@ -68,13 +69,13 @@ export async function wantRepairs(session: Session, resolved: Resolved, read: Re
   };
 }
 
-function foundNotes(found: Partial<Record<FindingKind, number>>, hasEvidence: boolean): string[] {
+function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {
   const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);
   if (parts.length === 0) return [];
-  return [`found      ${parts.join(', ')}${hasEvidence ? ': evidence is kept in quarantine' : ''}`];
+  return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in quarantine/' : ''}`];
 }
 
-function requestsOf(session: Session, checked: Checked, format: Format | undefined): SeriesRequest[] {
+function requestsOf(session: Session, checked: LakeCheck, format: Format | undefined): SeriesRequest[] {
   const { check } = checked;
   if (check === undefined) return [];
   const { series } = check.folder;
@@ -87,7 +88,7 @@ function requestsOf(session: Session, checked: Checked, format: Format | undefin
 /** Undefined when nothing is missing. */
 function requestOf(
   session: Session,
-  { check, findings, dropped: now }: Checked,
+  { check, findings, dropped: now }: LakeCheck,
   spec: DatasetSpec,
   format: Format,
 ): SeriesRequest | undefined {
@@ -100,7 +101,7 @@ function requestOf(
   if (settings === undefined) return undefined;
   const revised = findings.filter((finding) => finding.kind === 'revised').map(({ path }) => path);
   const broken = check.broken.filter((line) => line.settings.format === format);
-  const ranges = missingDays({
+  const ranges = daysToRepair({
     held,
     absences: manifest.absences,
     broken,
@@ -124,7 +125,7 @@ function requestOf(
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
     ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held) } : {}),
-    // A file that is made anew has no rows that a month could be compared with.
+    // A rebuilt file starts without rows, so the monthly object has nothing to be compared with.
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }
       : {}),
@@ -140,7 +141,7 @@ function periodsIn({ venue }: Session, series: Series, keys: readonly string[]):
   return keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
 }
 
-/** What is only from REST stays so; elsewhere REST fills what the archive has not got. */
+/** A series that came only from REST is repaired from REST; for other series REST fills what the archive lacks. */
 function restOf(
   { venue, nowMs }: Session,
   series: Series,
@@ -152,4 +153,63 @@ function restOf(
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
   const rest = restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
   return rest === undefined ? {} : { rest };
+}
+
+interface DaysToRepair {
+  readonly held: Held;
+  readonly absences: Absences;
+  /** Manifest lines of the objects in missing or damaged files. */
+  readonly broken: readonly ObjectLine[];
+  /** Periods of dropped, revised and cut objects. */
+  readonly others: readonly Period[];
+  /** Today as a day number. */
+  readonly today: number;
+}
+
+/** Absences that a later fetch may end. */
+const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
+
+/**
+ * Days of a series that `repair` fetches: missing between the first and the last held day, in broken files, or
+ * incomplete. The spans are half-open, ascending and disjoint.
+ */
+function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
+  const { held, broken, others, today } = missing;
+  const lines = held.lines();
+  const days = new Set<number>();
+  const add = ({ from, to }: Pick<Period, 'from' | 'to'>): void => {
+    for (let day = from; day < Math.min(to, today); day += 1) days.add(day);
+  };
+  periodsOfLines([...broken, ...lines.filter(isIncomplete)]).forEach(add);
+  others.forEach(add);
+  const periods = periodsOfLines(lines);
+  const first = Math.min(...periods.map(({ from }) => from));
+  const last = Math.max(...periods.map(({ to }) => to));
+  for (let day = first; day < last; day += 1) if (isMissing(missing, day)) add({ from: day, to: day + 1 });
+  return spansOf([...days].sort((a, b) => a - b));
+}
+
+/** True when the object lacked rows when it was fetched. */
+function isIncomplete({ open, gaps }: ObjectLine): boolean {
+  return open === true || (gaps?.length ?? 0) > 0;
+}
+
+function isMissing({ held, absences }: DaysToRepair, day: number): boolean {
+  if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
+  const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
+  return known === undefined || MAY_COME.has(known.reason);
+}
+
+function spansOf(days: readonly number[]): { from: number; to: number }[] {
+  const spans: { from: number; to: number }[] = [];
+  for (const day of days) {
+    const last = spans.at(-1);
+    if (last?.to === day) last.to = day + 1;
+    else spans.push({ from: day, to: day + 1 });
+  }
+  return spans;
+}
+
+function periodsOfLines(lines: readonly ObjectLine[]): Period[] {
+  return lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
 }

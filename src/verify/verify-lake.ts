@@ -1,4 +1,4 @@
-/** `cryptodl verify`: a whole lake or what flags choose of it, from the lock to the summary. */
+/** `cryptodl verify`: checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
 import { openLake } from '../download/open-lake.js';
 import type { Session } from '../download/session.js';
 import { refuseLinkedOwn } from '../lake/layout.js';
@@ -13,32 +13,32 @@ import type { ReadList } from '../select/symbol-patterns.js';
 import { shownPath } from '../text/paths.js';
 import { checkLake } from './check-lake.js';
 import type { CheckRequest } from './check-lake.js';
-import type { Finding, FindingKind } from './finding.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
 export interface VerifySummary {
   readonly series: number;
   readonly files: number;
   readonly bytes: number;
-  readonly findings: Readonly<Partial<Record<FindingKind, number>>>;
-  /** What nothing has been done about, by what helps. */
+  readonly findings: Readonly<Partial<Record<LakeFindingKind, number>>>;
+  /** Number of findings that are still to be mended, by the command that mends them. */
   readonly left: { fix: number; repair: number; 'nothing-known': number };
   readonly exitCode: ExitCode;
 }
 
-/** Numbers so far, after every series. */
+/** Counts so far, after each series. */
 export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
 
-export interface VerifyTeller {
-  /** Resolves with false when nobody reads on. */
-  readonly finding: (finding: Finding) => Promise<boolean>;
+export interface VerifyOutput {
+  /** Resolves with false when the reader of stdout has closed it. */
+  readonly finding: (finding: LakeFinding) => Promise<boolean>;
   readonly progress: (progress: Progress) => void;
 }
 
-/** Resolves with undefined when nobody reads on. Rejects with `locked` while a run is writing, and with usage errors. */
+/** Resolves with undefined when the reader of stdout has closed it. Rejects with `locked` while a run is writing, and with usage errors. */
 export async function verifyLake(
   session: Session,
   { resolved, read }: { readonly resolved: Resolved; readonly read: ReadList },
-  tell: VerifyTeller,
+  output: VerifyOutput,
 ): Promise<VerifySummary | undefined> {
   const fix = session.options.fix;
   const selection = await chooseHeld(session, resolved, read);
@@ -51,7 +51,7 @@ export async function verifyLake(
     const refused = new Map(opened?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));
     const found = left.map((path) => leftoverAt(path, fix, refused.get(path)));
     const open = opened === undefined ? session : { ...session, lock: opened.lock };
-    return await verifyIn(open, { selection, fix, left: found }, tell);
+    return await verifyIn(open, { selection, fix, left: found }, output);
   } finally {
     await opened?.lock.release();
   }
@@ -59,12 +59,12 @@ export async function verifyLake(
 
 async function verifyIn(
   session: Session,
-  { selection, fix, left }: { selection: HeldSelection; fix: boolean; left: readonly Finding[] },
-  tell: VerifyTeller,
+  { selection, fix, left }: { selection: HeldSelection; fix: boolean; left: readonly LakeFinding[] },
+  output: VerifyOutput,
 ): Promise<VerifySummary | undefined> {
   const { options } = session;
   const count = new Count();
-  for (const finding of left) if (!(await tell.finding(count.add(finding)))) return undefined;
+  for (const finding of left) if (!(await output.finding(count.add(finding)))) return undefined;
   const request: CheckRequest = {
     selection,
     deep: options.deep,
@@ -72,35 +72,35 @@ async function verifyIn(
     mode: fix ? 'fix' : 'look',
   };
   for await (const { check, findings } of checkLake(session, request)) {
-    for (const finding of findings) if (!(await tell.finding(count.add(finding)))) return undefined;
+    for (const finding of findings) if (!(await output.finding(count.add(finding)))) return undefined;
     if (check === undefined) continue;
     count.series += 1;
     count.files += check.files;
     count.bytes += check.bytes;
-    tell.progress(count);
+    output.progress(count);
   }
   if (count.series === 0 && count.isSound) throw nothingHeld(options.out);
   return count.summary();
 }
 
-/** Opening the lake to write has finished or cleared it. */
-function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): Finding {
+/** With `--fix`, opening the lake has already finished or removed the leftover. */
+function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): LakeFinding {
   const isCommit = path.endsWith('.json');
-  const text = isCommit ? 'a run was killed in the middle of a commit' : 'a run that is gone left it';
-  const finding: Finding = { kind: 'leftover', path, text };
+  const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
+  const finding: LakeFinding = { kind: 'leftover', path, text };
   if (!isFixed) return { ...finding, left: 'fix' };
-  if (kept !== undefined) return { ...finding, done: `not applied, kept in ${shownPath(kept)}` };
-  return { ...finding, done: isCommit ? 'the commit is finished' : 'removed' };
+  if (kept !== undefined) return { ...finding, done: `not applied; kept in ${shownPath(kept)}` };
+  return { ...finding, done: isCommit ? 'the commit was completed' : 'removed' };
 }
 
 class Count {
   series = 0;
   files = 0;
   bytes = 0;
-  readonly #findings: Partial<Record<FindingKind, number>> = {};
+  readonly #findings: Partial<Record<LakeFindingKind, number>> = {};
   readonly #left = { fix: 0, repair: 0, 'nothing-known': 0 };
 
-  add(finding: Finding): Finding {
+  add(finding: LakeFinding): LakeFinding {
     this.#findings[finding.kind] = (this.#findings[finding.kind] ?? 0) + 1;
     if (finding.left !== undefined) this.#left[finding.left] += 1;
     return finding;
@@ -114,7 +114,7 @@ class Count {
     const { series, files, bytes } = this;
     const wrong = Object.values(this.#left).reduce((sum, number) => sum + number, 0);
     const code = exitCode({
-      // Nobody can say what is in a file that cannot be read.
+      // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
       ended: (this.#findings.unreadable ?? 0) > 0 ? 'disk' : undefined,
       signal: undefined,
       waitedTooLong: 0,

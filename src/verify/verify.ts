@@ -1,4 +1,4 @@
-/** `cryptodl verify`: one finding per line on stdout, what it comes to on stderr. */
+/** `cryptodl verify`: prints one finding per line on stdout, and the summary on stderr. */
 import { endLookUp, openLookUp, tellSoFar } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { watchSignals } from '../cli/watch-signals.js';
@@ -10,9 +10,9 @@ import type { Resolved } from '../options/resolve.js';
 import { readLists } from '../select/read-lists.js';
 import { shownPath } from '../text/paths.js';
 import { printLines, tabbed } from '../text/printable.js';
-import type { Finding } from './finding.js';
+import type { LakeFinding } from './lake-finding.js';
 import { verifyLake } from './verify-lake.js';
-import type { Progress, VerifySummary, VerifyTeller } from './verify-lake.js';
+import type { Progress, VerifySummary, VerifyOutput } from './verify-lake.js';
 
 export async function verify(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
@@ -20,7 +20,7 @@ export async function verify(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(io);
   const session = openLookUp(run, signals);
   try {
-    const summary = await verifyLake(session, { resolved, read: readLists(io) }, teller(resolved, io));
+    const summary = await verifyLake(session, { resolved, read: readLists(io) }, outputTo(resolved, io));
     if (summary === undefined) return 0;
     if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
     const isWell = summary.exitCode === 0;
@@ -34,38 +34,38 @@ export async function verify(run: LookUp): Promise<ExitCode> {
   }
 }
 
-function teller({ options }: Resolved, io: Io): VerifyTeller {
+function outputTo({ options }: Resolved, io: Io): VerifyOutput {
   const soFar = tellSoFar(options, io);
   return {
     finding: (finding) => writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
     progress: (progress) => {
-      soFar(() => seen(progress));
+      soFar(() => countsText(progress));
     },
   };
 }
 
-function lineOf({ kind, path, line, text, done }: Finding): string {
+function lineOf({ kind, path, line, text, done }: LakeFinding): string {
   const place = line === undefined ? path : `${path}:${line}`;
   return tabbed([kind, place, `${text}${done === undefined ? '' : ` (${done})`}`]);
 }
 
-function seen({ series, files, bytes }: Progress): string {
+function countsText({ series, files, bytes }: Progress): string {
   const number = numberText(files);
   return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
 }
 
 function closing(summary: VerifySummary, out: string): string[] {
   const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
-  if (parts.length === 0) return [`${seen(summary)}: all sound`];
+  if (parts.length === 0) return [`${countsText(summary)}: all sound`];
   const { fix, repair, 'nothing-known': others } = summary.left;
   const isUpstream = (summary.findings.revised ?? 0) > 0;
   return [
-    `${seen(summary)}: ${parts.join(', ')}`,
-    ...(others > 0 ? [`${others} of them are only told: nothing here puts them right`] : []),
+    `${countsText(summary)}: ${parts.join(', ')}`,
+    ...(others > 0 ? [`${others} of them cannot be fixed by cryptodl (docs/lake.md)`] : []),
     ...(fix > 0 ? [`next: cryptodl verify --fix --out ${out}`] : []),
     ...(repair > 0 && fix === 0
       ? [`next: cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
       : []),
-    ...(fix + repair + others === 0 ? ['all of it is put right'] : []),
+    ...(fix + repair + others === 0 ? ['everything is fixed'] : []),
   ];
 }

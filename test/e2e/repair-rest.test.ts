@@ -1,4 +1,4 @@
-/** What the archive has not got, `repair` asks of REST, and what came from REST it asks there again. */
+/** `repair` with REST: it fills what the archive lacks, and fetches again what came from REST. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -49,12 +49,12 @@ describe('repair', () => {
     const times = (await rowsOf(lake, series)).map((row) => (row['open_time'] as Date).getTime());
     expect([times.length, new Set(times).size]).toEqual([72, 72]);
     const again = await run(['repair']);
-    expect(again.stderr).toContain(`repair of ${lake}: nothing is missing, of 1 series held`);
+    expect(again.stderr).toContain(`repair of ${lake}: nothing is missing in the 1 series of the lake`);
     expect(again.stderr).toContain('to fetch   nothing');
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
 
-  it('asks REST again for a file of REST that is gone', async () => {
+  it('fetches a missing file again from REST when its rows came from REST', async () => {
     const { run, lake } = await scene();
     const series = 'um/openInterestHist/interval=5m/symbol=BTCUSDT';
     await run(['metrics', '--dataset', 'openInterestHist', '--symbols', 'BTCUSDT', '--days', '4']);
@@ -93,7 +93,7 @@ describe('a day of the archive that lacks bars', () => {
   const lineOf = (lake: string, period: string): Readonly<Record<string, unknown>> | undefined =>
     manifestLines(join(lake, 'binance', SERIES)).findLast((line) => line['period'] === period);
 
-  it('is REST’s from then on, which has them; what it stands in for is remembered', async () => {
+  it('is taken from REST, which has them; the manifest records the replaced object', async () => {
     const { run, lake } = await shortDay();
     const before = lineOf(lake, '2026-11-17');
     const repaired = await run(['repair', '--json']);
@@ -126,7 +126,7 @@ describe('a day of the archive that lacks bars', () => {
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
 
-  it('stays REST’s until the archive publishes it anew', async () => {
+  it('keeps the rows of REST until the archive publishes the day again', async () => {
     const { run, lake, folder } = await shortDay();
     await run(['repair']);
     const held = await run([...THREE_DAYS, '--json']);
@@ -144,7 +144,7 @@ describe('a day of the archive that lacks bars', () => {
     expect(line).not.toHaveProperty('insteadOf');
   });
 
-  it('stays the archive’s when REST lacks them as well', async () => {
+  it('keeps the rows of the archive when REST lacks the bars too', async () => {
     const { run, lake } = await shortDay(LACKS);
     const [etag, rows] = [lineOf(lake, '2026-11-17')?.['etag'], await rowsOf(lake, SERIES)];
     const repaired = await run(['repair', '--json']);
@@ -153,14 +153,14 @@ describe('a day of the archive that lacks bars', () => {
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
   });
 
-  it('stays the archive’s when REST has some of them, but not all that the archive has', async () => {
+  it('keeps the rows of the archive when REST has some of the missing bars but not all rows of the archive', async () => {
     const { run, lake } = await shortDay([12]);
     const rows = await rowsOf(lake, SERIES);
     expect((await run(['repair'])).code).toBe(0);
     expect(await rowsOf(lake, SERIES)).toEqual(rows);
   });
 
-  it('stays the archive’s where another day has rows among its own: no other day is fetched for REST', async () => {
+  it('keeps the rows of the archive where rows of another day lie among them, and fetches no other day', async () => {
     const { run, lake, folder } = await scene();
     for (const day of ['2026-11-16', '2026-11-17', '2026-11-18'])
       publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse(day), {
@@ -179,7 +179,7 @@ describe('a day of the archive that lacks bars', () => {
     expect(await rowsOf(lake, SERIES)).toEqual(held);
   });
 
-  it('comes back from the archive when its file is damaged as well, and is filled after that', async () => {
+  it('is fetched from the archive when its file is damaged too, and then filled from REST', async () => {
     const { run, lake } = await shortDay();
     rmSync(join(lake, 'binance', SERIES, '2026-11.parquet'));
     await run(['repair']);
@@ -190,7 +190,7 @@ describe('a day of the archive that lacks bars', () => {
 });
 
 describe('a month of the archive that lacks bars', () => {
-  it('is REST’s from then on', async () => {
+  it('is taken from REST', async () => {
     const { run, lake, folder } = await scene();
     publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse('2026-10-01'), { days: 31, lacks: [100, 101] });
     await run([...KLINES, '--from', '2026-10-01', '--to', '2026-10-31']);
@@ -201,7 +201,7 @@ describe('a month of the archive that lacks bars', () => {
     expect((await cryptodl(['verify', '--deep', '--out', lake])).code).toBe(0);
   });
 
-  it('stays the archive’s when not all of its gaps are known', async () => {
+  it('keeps the rows of the archive when not all of its gaps are known', async () => {
     const { run, lake, folder } = await scene();
     const lacks = Array.from({ length: 106 }, (_, week) => week * 7 + 3);
     publishKlines(folder, BTC, '1h', HOUR_MS, Date.parse('2026-10-01'), { days: 31, lacks });
@@ -215,8 +215,8 @@ function klineRequests({ venue }: JoinedScene): number {
   return venue.log.filter(({ path }) => path.endsWith('/klines')).length;
 }
 
-describe('what REST has not', () => {
-  it('is asked for once by repair, also of a held day, and again hours later', async () => {
+describe('rows that REST does not have', () => {
+  it('repair asks for them once, also on a held day, and again hours later', async () => {
     const hours = Array.from({ length: 24 }, (_, hour) => hour);
     const opened = await scene(hours);
     const { run, folder, lake, setNow } = opened;
@@ -247,7 +247,7 @@ describe('vision --fill rest', () => {
     return opened;
   }
 
-  it('asks REST for a hole that a run without it has just seen', async () => {
+  it('asks REST for a hole that an earlier run without --fill has recorded', async () => {
     const { run, lake } = await hole();
     const filled = await run([...THREE_DAYS, '--fill', 'rest', '--json']);
     expect(filled.events.at(-1)).toMatchObject({ outcomes: { absent: 0 }, exitCode: 0 });
@@ -255,7 +255,7 @@ describe('vision --fill rest', () => {
     expect(times.filter((time) => time < Date.parse('2026-11-19'))).toHaveLength(72);
   });
 
-  it('is named where a series with rows of REST is to be rewritten, and rewrites it', async () => {
+  it('is suggested when --force would rewrite a series with rows of REST, and then rewrites it', async () => {
     const { run, lake } = await hole();
     await run(['repair']);
     const rewrite = [...THREE_DAYS, '--cadence', 'daily', '--force'];

@@ -234,14 +234,14 @@ const HARMS: readonly Harm[] = [
 ];
 
 describe('verify', () => {
-  it('says that a lake is sound, also after every row was read and the archive was asked', async () => {
+  it('reports a sound lake as sound, also with --deep and --upstream', async () => {
     const result = await verify(sound, '--deep', '--upstream');
     expect([result.code, found(result)]).toEqual([0, []]);
     expect(result.events.at(-1)).toMatchObject({ event: 'summary', series: 1, files: 2, exitCode: 0 });
     expect((await verify(sound, '--quiet')).stderr).toBe('');
   });
 
-  it.each(HARMS)('finds $what, and --fix and repair heal it', async ({ harm, finds }) => {
+  it.each(HARMS)('finds $what; --fix and repair mend it', async ({ harm, finds }) => {
     const lake = copy();
     await harm(lake);
     const before = filesBelow(lake);
@@ -251,7 +251,7 @@ describe('verify', () => {
     await heals(lake);
   });
 
-  it('finds the line of a missing file; repair fetches what it told of', async () => {
+  it('finds a manifest line whose file is missing; repair fetches the objects of the line', async () => {
     const lake = copy();
     makeArchive(folder, { ...klines, symbols: ['BTCUSDT'], from: '2026-09-27', to: '2026-09-27' });
     editLines(lake, (lines) => {
@@ -269,7 +269,7 @@ describe('verify', () => {
     expect([september, october]).toEqual([expect.stringContaining('"rows":"96"'), digests[1]]);
   });
 
-  it('names damaged lines by file and number, and vision names them with what helps', async () => {
+  it('names damaged lines by file and number; vision names them and the command that mends them', async () => {
     const lake = copy();
     editLines(lake, (lines) => lines.map((line, at) => (at === 3 ? line.slice(5) : line)));
     const looked = await cryptodl(['verify', '--out', lake]);
@@ -289,7 +289,7 @@ describe('verify', () => {
     expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
   });
 
-  it('remembers both formats of a series whose manifest is lost', async () => {
+  it('restores both formats of a series whose manifest is lost', async () => {
     const lake = copy();
     expect((await cryptodl([...vision(lake), '--days', '2', '--format', 'csv'])).code).toBe(0);
     rmSync(join(lake, MANIFEST));
@@ -300,7 +300,7 @@ describe('verify', () => {
     expect(filesBelow(join(lake, SERIES), '.csv').length).toBeGreaterThan(0);
   });
 
-  it('does not take the copy of a listing for what the archive has now', async () => {
+  it('--upstream fails with exit 1 when only the cached listing is available', async () => {
     const lake = copy();
     const env = { CRYPTODL_STATE_DIR: join(scratch, 'state-of-upstream') };
     const ask = (): Promise<CliResult> =>
@@ -322,7 +322,7 @@ describe('verify', () => {
     expect(result.stderr).toContain('leave --upstream out');
   });
 
-  it('leaves a series alone of which a later cryptodl wrote', async () => {
+  it('does not change a series that a later version of cryptodl has written', async () => {
     const lake = copy();
     editLines(lake, (lines) =>
       lines.map((line) => (line.includes('2026-10-02') ? line.replace('"v":1', '"v":2') : line)),
@@ -332,7 +332,7 @@ describe('verify', () => {
     expect([fixed.code, found(fixed), filesBelow(lake)]).toEqual([4, [`line-newer ${MANIFEST}`], before]);
   });
 
-  it('--fix keeps everything that it takes away', async () => {
+  it('--fix keeps every file that it removes in the quarantine', async () => {
     const lake = copy();
     flipBit(join(lake, OCTOBER), 700);
     writeFileSync(join(lake, SERIES, 'notes.txt'), 'mine');
@@ -346,7 +346,7 @@ describe('verify', () => {
     expect(kept.map(String).sort()).toEqual([String(damaged), 'mine', 'mine too'].sort());
   });
 
-  it('a day that is downloaded while the manifest is gone takes no other day of the month away', async () => {
+  it('a day downloaded while the manifest is lost does not remove other days of the month', async () => {
     const lake = copy();
     rmSync(join(lake, MANIFEST));
     expect((await cryptodl([...vision(lake), '--days', '1'])).code).toBe(0);
@@ -361,7 +361,7 @@ describe('verify', () => {
     ['--numbers', 'string'],
     ['--partition', 'day'],
     ['--format', 'zip'],
-  ])('finds and heals a series of %s %s, also without its manifest', async (...flags) => {
+  ])('finds and mends damage in a series with %s %s, also without its manifest', async (...flags) => {
     lakes += 1;
     const lake = join(scratch, `lake-${lakes}`);
     await cryptodlOk([...vision(lake), '--from', '2026-10-01', ...flags]);
@@ -384,7 +384,7 @@ describe('verify', () => {
     expect([content(), found(await verify(lake, '--deep'))]).toEqual([before, []]);
   });
 
-  it('writes the sidecars of zips anew that are gone or name another digest', async () => {
+  it('--fix writes sidecars of zips that are missing or name another digest', async () => {
     lakes += 1;
     const lake = join(scratch, `lake-${lakes}`);
     await cryptodlOk([...vision(lake), '--from', '2026-10-01', '--format', 'zip']);
@@ -403,7 +403,7 @@ describe('verify', () => {
     expect(filesBelow(join(lake, 'quarantine'), '.CHECKSUM')).toHaveLength(1);
   });
 
-  it('--deep finds rows that are not those of the manifest, though the manifest vouches for the file', async () => {
+  it('--deep finds rows out of order in a file whose size and digest match the manifest', async () => {
     const lake = copy();
     const file = join(lake, OCTOBER);
     await rewrite(file, 'SELECT * FROM $FILE ORDER BY open_time DESC');
@@ -423,7 +423,7 @@ describe('verify', () => {
     expect(deep.stdout).toContain('out of the order of open_time');
   });
 
-  it('looks at what flags choose, and says when that is nothing', async () => {
+  it('checks only what the flags select, and exits with 2 when they select nothing', async () => {
     const lake = copy();
     flipBit(join(lake, OCTOBER), 700);
     writeFileSync(join(lake, 'binance', 'note'), '');
@@ -440,7 +440,7 @@ describe('verify --upstream', () => {
   const PREFIX = 'data/futures/um/daily/klines/BTCUSDT/1h';
   const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-1h-${day}.zip`;
 
-  it('finds a revised, a withdrawn and a doubtful object; repair --upstream takes the revision in', async () => {
+  it('finds a revised object, a withdrawn object and a stale digest; repair --upstream takes the revision', async () => {
     const other = join(scratch, 'revised');
     cpSync(folder, other, { recursive: true });
     const day = { from: '2026-10-02', to: '2026-10-02' };
@@ -493,7 +493,7 @@ describe('repair', () => {
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 0 }, exitCode: 0 });
   });
 
-  it('plans the same without touching anything with --dry-run', async () => {
+  it('--dry-run plans the same fetches and changes nothing', async () => {
     const lake = copy();
     flipBit(join(lake, OCTOBER), 700);
     const before = filesBelow(lake);
@@ -502,7 +502,7 @@ describe('repair', () => {
     expect(filesBelow(lake)).toEqual(before);
   });
 
-  it('names a hole that nobody fills, and keeps the rest', async () => {
+  it('reports a day that neither the archive nor REST has, and keeps the other days', async () => {
     lakes += 1;
     const lake = join(scratch, `lake-${lakes}`);
     archive.fault = (path, _request, response) => {
@@ -520,7 +520,7 @@ describe('repair', () => {
 });
 
 describe('a lake', () => {
-  it('that was copied elsewhere is sound, whatever its path and times', async () => {
+  it('copied to another path and with other file times is sound', async () => {
     const lake = join(scratch, 'other place', 'deeper', 'ünïcode');
     mkdirSync(dirname(lake), { recursive: true });
     cpSync(sound, lake, { recursive: true });
@@ -532,7 +532,7 @@ describe('a lake', () => {
   });
 
   it.skipIf(MISSING.mount !== undefined)(
-    'that cannot be written is verified; --fix says why it cannot',
+    'on a read-only file system can be verified; --fix names the error',
     async () => {
       const lake = copy();
       flipBit(join(lake, OCTOBER), 700);
@@ -543,7 +543,7 @@ describe('a lake', () => {
     },
   );
 
-  it('is neither doubted nor shortened when the clock is set back', async () => {
+  it('is sound and keeps its rows when the clock is set back', async () => {
     const lake = copy();
     const then = ['--now', '2026-09-30T08:00:00Z'];
     expect(found(await verify(lake, '--deep', '--upstream', ...then))).toEqual([]);
@@ -553,7 +553,7 @@ describe('a lake', () => {
     expect(manifestLines(join(lake, SERIES))).toHaveLength(8);
   });
 
-  it('that is being written is left to its writer (exit 6), whose files are no leftovers', async () => {
+  it('that another run is writing is not verified (exit 6), and the files of that run are no leftovers', async () => {
     const lake = copy();
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {

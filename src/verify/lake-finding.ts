@@ -1,0 +1,75 @@
+/** One thing that is wrong in a lake, and the command that mends it. */
+import type { Format, Series } from '../model/task.js';
+
+export type LakeFindingKind =
+  /** Manifest lines name a file that does not exist. */
+  | 'missing'
+  /** A file differs from its last commit. */
+  | 'damaged'
+  /** A data file that no manifest line names. */
+  | 'unlisted'
+  | 'line-damaged'
+  /** A manifest line that a later version of cryptodl wrote. */
+  | 'line-newer'
+  /** The folder of a series with files and without a manifest. */
+  | 'no-manifest'
+  /** The sidecar of a zip is missing or names another digest. */
+  | 'sidecar'
+  /** A file that does not belong to the lake. */
+  | 'stranger'
+  /** A symbolic link below the lake's root: it is not followed and not changed. */
+  | 'link'
+  /** A temporary file of a run that was killed. */
+  | 'leftover'
+  /** The file system refuses to read the file. */
+  | 'unreadable'
+  /** The archive has another revision of a held object. */
+  | 'revised'
+  /** The archive no longer lists a held object. */
+  | 'withdrawn'
+  /** The archive's sidecar names another digest than the held object has. */
+  | 'stale-digest';
+
+export interface LakeFinding {
+  readonly kind: LakeFindingKind;
+  /** Relative to the lake's root, with `/`; for objects of the archive their key. */
+  readonly path: string;
+  /** Line number in the manifest, from 1. */
+  readonly line?: number;
+  readonly text: string;
+  readonly series?: Series;
+  readonly format?: Format;
+  /** Periods of the affected objects: `2024-01-15` or `2024-01`. */
+  readonly periods?: readonly string[];
+  /** What `--fix` did about it. */
+  readonly done?: string;
+  /** The command that mends the rest; undefined when nothing is left to do. */
+  readonly left?: 'fix' | 'repair' | 'nothing-known';
+}
+
+/** The text of a `stranger`. */
+export const NOT_PART_OF_LAKE = 'the file does not belong to the lake';
+
+/** The command that mends each kind. */
+export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
+  missing: 'repair',
+  damaged: 'fix',
+  unlisted: 'fix',
+  'line-damaged': 'fix',
+  'line-newer': 'nothing-known',
+  'no-manifest': 'fix',
+  sidecar: 'fix',
+  stranger: 'fix',
+  link: 'nothing-known',
+  leftover: 'fix',
+  unreadable: 'nothing-known',
+  revised: 'repair',
+  withdrawn: 'nothing-known',
+  'stale-digest': 'nothing-known',
+};
+
+/** `path` is relative to the lake's root. */
+export function linkFinding(path: string, series?: Series): LakeFinding {
+  const text = 'symbolic links inside a lake are not followed';
+  return { kind: 'link', path, text, ...(series === undefined ? {} : { series }) };
+}
