@@ -521,7 +521,9 @@ describe('a symbolic link', () => {
     }
     const repaired = await repair(lake);
     expect([repaired.code, repaired.stderr]).toEqual([4, expect.stringContaining('found      1 unreadable')]);
-    expect(repaired.stderr).toContain('was not changed: the manifest is not a regular file; make it readable');
+    expect(repaired.stderr).toContain(
+      'was not changed: the manifest is not a regular file; make it readable',
+    );
     for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
       expect(code).not.toBe(0);
       expect(stderr).toContain('_manifest.jsonl is no regular file');
