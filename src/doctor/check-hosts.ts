@@ -1,11 +1,11 @@
-/** The hosts that runs ask, as `cryptodl doctor` looks at them. */
+/** Checks each host that runs use: proxy, name, certificate, archive, listing and REST. */
 import type { Clock } from '../model/clock.js';
-import { checkArchive, checkListing, checkRest } from './answers.js';
-import type { Ask, Heard } from './answers.js';
-import { checkCertificate } from './certificate.js';
-import type { Finding } from './finding.js';
-import { checkName, hasName } from './names.js';
-import { checkProxy, proxyOf } from './proxy.js';
+import { checkArchive, checkListing, checkRest } from './check-endpoints.js';
+import type { TimedFetch, EndpointResult } from './check-endpoints.js';
+import { checkCertificate } from './check-certificate.js';
+import type { CheckResult } from './check-result.js';
+import { checkName, hasName } from './check-name.js';
+import { checkProxy, proxyOf } from './check-proxy.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import type { LakePaths } from '../lake/layout.js';
@@ -15,45 +15,56 @@ import { parseListing } from '../source/listing-xml.js';
 import type { Bans } from '../http/bans.js';
 import { keyPath, SIDECAR } from '../source/keys.js';
 import type { Venue } from '../source/venue.js';
+import { listingUrl } from '../source/listing-session.js';
 
-export interface ExamineRequest {
+export interface DoctorRequest {
   readonly options: Options;
   readonly surroundings: Surroundings;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What this process may have. */
+  /** Memory, open files and threads that the process may use. */
   readonly limits: Io['limits'];
   readonly warn: (message: string) => void;
 }
 
-/** Everything that the checks share. */
-export interface Scene extends ExamineRequest {
+export interface CheckContext extends DoctorRequest {
   readonly venue: Venue;
   readonly paths: LakePaths;
   readonly proxies: Proxies;
   readonly authorities: string | undefined;
   readonly bans: Bans;
-  readonly hosts: readonly HostPlace[];
-  readonly ask: Ask;
+  readonly hosts: readonly Host[];
+  readonly fetchTimed: TimedFetch;
 }
 
-/** A host that runs ask, and the flag that names it. */
-export interface HostPlace {
+/** A host that runs use, and the flag that sets its address. */
+export interface Host {
   readonly role: 'archive' | 'listing' | 'fapi' | 'dapi' | 'spot';
   readonly address: string;
   readonly flag: string;
 }
 
-/** Small objects whose sidecar every copy of the archive should have; asked for when the listing names none. */
+/** All hosts of a run. */
+export function hostsOf(options: Options, venue: Venue): Host[] {
+  return [
+    { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
+    { role: 'listing', address: listingUrl(options, venue), flag: '--listing-url' },
+    { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
+    { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
+    { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
+  ];
+}
+
+/** A small object that every copy of the archive should have. Used when the listing names no sidecar. */
 const KNOWN_KEY = 'data/spot/daily/klines/BTCUSDT/1d/BTCUSDT-1d-2021-01-01.zip';
 
-export function proxyFinding({ proxies, hosts, options, clock }: Scene): Promise<Finding> {
+export function checkProxies({ proxies, hosts, options, clock }: CheckContext): Promise<CheckResult> {
   const addresses = hosts.map(({ address }) => address);
   const timeoutMs = options.connectTimeoutMs;
   return checkProxy({ rules: proxies, addresses, timeoutMs, clock });
 }
 
-export function names({ hosts, proxies, options, clock, signal }: Scene): Promise<Finding>[] {
+export function checkNames({ hosts, proxies, options, clock, signal }: CheckContext): Promise<CheckResult>[] {
   const named = oncePer(hosts, ({ address }) => new URL(address).hostname);
   return named
     .filter(({ address }) => hasName(new URL(address).hostname))
@@ -69,14 +80,14 @@ export function names({ hosts, proxies, options, clock, signal }: Scene): Promis
     );
 }
 
-export function certificates({
+export function checkCertificates({
   hosts,
   proxies,
   authorities,
   options,
   clock,
   signal,
-}: Scene): Promise<Finding>[] {
+}: CheckContext): Promise<CheckResult>[] {
   return oncePer(hosts, ({ address }) => new URL(address).origin)
     .filter(({ address }) => address.startsWith('https:'))
     .map(({ address }) =>
@@ -91,42 +102,48 @@ export function certificates({
     );
 }
 
-function oncePer(hosts: readonly HostPlace[], by: (host: HostPlace) => string): HostPlace[] {
+function oncePer(hosts: readonly Host[], by: (host: Host) => string): Host[] {
   return hosts.filter((host, at) => hosts.findIndex((other) => by(other) === by(host)) === at);
 }
 
-function placeFor({ hosts }: Scene, role: HostPlace['role']): HostPlace {
+function hostFor({ hosts }: CheckContext, role: Host['role']): Host {
   const place = hosts.find((host) => host.role === role);
   if (place === undefined) throw new CryptodlError('bug', `no host is called ${role}`);
   return place;
 }
 
-export function listingOf(scene: Scene): ReturnType<typeof checkListing> {
-  return checkListing(scene.ask, placeFor(scene, 'listing'), (page) =>
+export function checkListingHost(context: CheckContext): ReturnType<typeof checkListing> {
+  return checkListing(context.fetchTimed, hostFor(context, 'listing'), (page) =>
     parseListing(page).objects.map(({ key }) => key),
   );
 }
 
-export async function archiveOf(scene: Scene, listing: ReturnType<typeof checkListing>): Promise<Heard> {
+export async function checkArchiveHost(
+  context: CheckContext,
+  listing: ReturnType<typeof checkListing>,
+): Promise<EndpointResult> {
   const { keys } = await listing;
   const key = keys.find((listed) => listed.endsWith(SIDECAR)) ?? `${KNOWN_KEY}${SIDECAR}`;
-  return checkArchive(scene.ask, placeFor(scene, 'archive'), keyPath(key));
+  return checkArchive(context.fetchTimed, hostFor(context, 'archive'), keyPath(key));
 }
 
-/** They weigh 1 each. */
+/** Requests of weight 1. */
 const TIME_PATHS = { fapi: '/fapi/v1/time', dapi: '/dapi/v1/time', spot: '/api/v3/time' } as const;
 
-export async function restOf(scene: Scene, role: keyof typeof TIME_PATHS): Promise<Heard> {
-  const { address, flag } = placeFor(scene, role);
+export async function checkRestHost(
+  context: CheckContext,
+  role: keyof typeof TIME_PATHS,
+): Promise<EndpointResult> {
+  const { address, flag } = hostFor(context, role);
   const bucket = role === 'spot' ? 'spot' : 'futures';
   const path = TIME_PATHS[role];
-  const heard = await checkRest(scene.ask, { address, flag, path, bucket });
-  const { spot, spotPublic } = scene.venue.hosts;
-  const isRestricted = heard.finding.figures['code'] === 'location-restricted';
-  if (role !== 'spot' || !isRestricted || address !== spot) return heard;
-  // Runs do the same.
-  const other = await checkRest(scene.ask, { address: spotPublic, flag, path, bucket });
-  if (other.finding.status === 'fail') return heard;
-  const found = `${heard.finding.found}; ${spotPublic} is asked instead, and answers`;
-  return { told: other.told, finding: { ...heard.finding, status: 'warn', found, next: '' } };
+  const endpoint = await checkRest(context.fetchTimed, { address, flag, path, bucket });
+  const { spot, spotPublic } = context.venue.hosts;
+  const isRestricted = endpoint.result.figures['code'] === 'location-restricted';
+  if (role !== 'spot' || !isRestricted || address !== spot) return endpoint;
+  // Runs use the public host in the same case.
+  const other = await checkRest(context.fetchTimed, { address: spotPublic, flag, path, bucket });
+  if (other.result.status === 'fail') return endpoint;
+  const found = `${endpoint.result.found}; runs use ${spotPublic} instead, which answers`;
+  return { dates: other.dates, result: { ...endpoint.result, status: 'warn', found, next: '' } };
 }

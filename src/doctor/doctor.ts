@@ -1,14 +1,14 @@
-/** `cryptodl doctor`: a line for each thing that was looked at. */
+/** `cryptodl doctor`: prints one line for each check. */
 import { systemClock } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
-import type { Finding, Status } from './finding.js';
+import type { CheckResult, Status } from './check-result.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Resolved } from '../options/resolve.js';
 import { surroundingsOf } from '../options/environment.js';
 import { printLines } from '../text/printable.js';
-import { examine, forgetBans } from './run-checks.js';
-import type { ExamineRequest } from './check-hosts.js';
+import { runChecks, runClearBans } from './run-checks.js';
+import type { DoctorRequest } from './check-hosts.js';
 import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { watchSignals } from '../cli/watch-signals.js';
@@ -20,14 +20,14 @@ export interface DoctorRun {
   readonly typed: Typed;
 }
 
-/** 1 when a line says fail. */
+/** Resolves with 1 when a check failed. */
 export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCode> {
   const { options } = resolved;
   const signals = watchSignals(io);
   const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
   let isRead = true;
   try {
-    const request: ExamineRequest = {
+    const request: DoctorRequest = {
       options,
       surroundings: surroundingsOf(io.environment),
       clock: systemClock,
@@ -38,12 +38,12 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
       },
     };
     const host = options.clearBans;
-    const findings = host === undefined ? examine(request) : forgetBans(request, host);
+    const findings = host === undefined ? runChecks(request) : runClearBans(request, host);
     for await (const found of findings) {
       counts[found.status] += 1;
       if (!isRead || (options.quiet && found.status === 'ok')) continue;
       const line = options.json ? fieldsOf(found) : lineOf(found);
-      // The exit code counts also for those who have seen enough.
+      // Checks go on when the reader closes stdout, because the exit code depends on all of them.
       isRead = await writeData(io, [line]);
     }
   } catch (error) {
@@ -58,13 +58,13 @@ export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCo
   return fail > 0 ? 1 : 0;
 }
 
-function lineOf({ status, check, of, found, next }: Finding): string {
+function lineOf({ status, check, of, found, next }: CheckResult): string {
   const what = of === '' ? check : `${check} ${of}`;
   const text = next === '' ? found : `${found}; next: ${next}`;
   return `${status.padEnd(4)}  ${what}  ${text}`;
 }
 
-function fieldsOf({ check, of, status, found, next, figures }: Finding): object {
+function fieldsOf({ check, of, status, found, next, figures }: CheckResult): object {
   return {
     check,
     ...(of === '' ? {} : { of }),

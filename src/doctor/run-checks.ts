@@ -1,61 +1,67 @@
-/** Composition root of `cryptodl doctor`: what runs would use is looked at, all at once, told in a fixed order. */
+/** Composition root of `cryptodl doctor`: starts all checks at once and yields their results in a fixed order. */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { Ask } from './answers.js';
-import { checkBans, clearBans } from './answers.js';
-import { checkClock } from './clock-difference.js';
-import { finding } from './finding.js';
-import type { Finding } from './finding.js';
-import { checkFolder } from './folders.js';
-import { checkLeftovers, checkLock } from './lake-state.js';
-import { checkVersions } from './machine.js';
+import type { TimedFetch } from './check-endpoints.js';
+import { checkBans, clearBans } from './check-endpoints.js';
+import { checkClock } from './check-clock.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
+import { checkFolder } from './check-folder.js';
+import { checkLeftovers, checkLock } from './check-lake-state.js';
+import { checkVersions } from './check-machine.js';
 import { CryptodlError } from '../model/errors.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
 import { lakePaths, refuseLinkedOwn } from '../lake/layout.js';
 import { SILENT } from '../model/observer.js';
-import type { Options } from '../options/flags.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import { absolutePath, shownPath } from '../text/paths.js';
 import { Bans, placeOf } from '../http/bans.js';
 import { loadVenue } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
 import { MARKETS } from '../source/names.js';
 import { duckdbVersion } from '../convert/duckdb.js';
-import { archiveOf, certificates, listingOf, names, proxyFinding, restOf } from './check-hosts.js';
-import type { ExamineRequest, HostPlace, Scene } from './check-hosts.js';
-import { examineSettings } from './request-settings.js';
+import {
+  checkArchiveHost,
+  checkCertificates,
+  checkListingHost,
+  checkNames,
+  checkProxies,
+  checkRestHost,
+  hostsOf,
+} from './check-hosts.js';
+import type { CheckContext, DoctorRequest } from './check-hosts.js';
+import { checkSettings } from './check-settings.js';
 import { runFolder } from '../download/run-paths.js';
 import { listingUrl } from '../source/listing-session.js';
 import { publicationHours, publicationText } from '../source/publication-hours.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
 import { createAttempt } from '../http/stack.js';
 
-/** How long a check waits for its permit: what other runs use up is said, not waited for. */
+/** How long a check waits for its permit. When other runs use up the limit, the check says so instead of waiting. */
 const PERMIT_WAIT_MS = 3000;
-/** Far more than a page of the listing with a few keys. */
+/** Far more than a listing page with a few keys needs. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Findings in their order, each as soon as it and those before it are there. Throws usage errors at once. */
-export async function* examine(request: ExamineRequest): AsyncGenerator<Finding> {
-  // All checks listen at once.
+/** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
+export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckResult> {
+  // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, request.signal);
-  const opened = openScene(request);
-  const { scene } = opened;
+  const opened = openContext(request);
+  const { context } = opened;
   try {
     const aborted = whenAborted(request.signal);
-    for (const check of begin(scene)) yield await Promise.race([check, aborted]);
-    yield* published(scene);
+    for (const check of startChecks(context)) yield await Promise.race([check, aborted]);
+    yield* publicationResults(context);
   } finally {
-    await scene.bans.written();
+    await context.bans.written();
     await opened.close();
   }
 }
 
-/** A line for each dataset whose daily objects the kept listings have. */
-async function* published(scene: Scene): AsyncGenerator<Finding> {
-  const hoursOf = publicationHours(scene);
+/** The publication hour of each dataset that has daily objects in the cached listings. */
+async function* publicationResults(context: CheckContext): AsyncGenerator<CheckResult> {
+  const hoursOf = publicationHours(context);
   for (const market of MARKETS)
-    for (const spec of Object.values(scene.venue.markets[market].datasets)) {
+    for (const spec of Object.values(context.venue.markets[market].datasets)) {
       const hour = await hoursOf(market, spec);
       if (hour === undefined) continue;
       const { afterMs, by, objects, symbols } = hour;
@@ -63,17 +69,17 @@ async function* published(scene: Scene): AsyncGenerator<Finding> {
         of: `${market} ${spec.name}`,
         figures: { afterMs, by, objects, symbols: symbols.join(',') },
       };
-      yield finding('published', 'ok', publicationText(hour), words);
+      yield checkResult('published', 'ok', publicationText(hour), words);
     }
 }
 
-/** `doctor --clear-bans HOST`: only that; no host is asked. */
-export async function* forgetBans(request: ExamineRequest, host: string): AsyncGenerator<Finding> {
+/** `doctor --clear-bans HOST`: runs no check and sends no request. */
+export async function* runClearBans(request: DoctorRequest, host: string): AsyncGenerator<CheckResult> {
   const { options, surroundings, clock, warn } = request;
   yield await clearBans(new Bans({ folder: stateFolder(options, surroundings), clock, warn }), host);
 }
 
-/** Never resolves. */
+/** Rejects on abort, and never resolves. */
 function whenAborted(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener(
@@ -88,7 +94,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   return aborted;
 }
 
-function openScene(request: ExamineRequest): { scene: Scene; close: () => Promise<void> } {
+function openContext(request: DoctorRequest): { context: CheckContext; close: () => Promise<void> } {
   const { options, surroundings, clock, signal, warn } = request;
   const venue = loadVenue();
   const folder = stateFolder(options, surroundings);
@@ -97,7 +103,7 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
   const ended = new Map<string, AttemptEnd>();
   const stack = createAttempt(
     {
-      // How long a check waits, and for what, is its own affair: the limits of sockets are those of runs.
+      // Checks have their own deadline for permits, and socket limits would make them wait for each other.
       options: {
         ...options,
         maxWaitMs: Number.MAX_SAFE_INTEGER,
@@ -118,7 +124,7 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
       ended: (attempt) => ended.set(attempt.attemptId, attempt),
     },
   );
-  const scene: Scene = {
+  const context: CheckContext = {
     ...request,
     venue,
     paths: lakePaths(absolutePath(options.out, surroundings.home)),
@@ -126,28 +132,32 @@ function openScene(request: ExamineRequest): { scene: Scene; close: () => Promis
     authorities: authoritiesOf(options.caFile),
     bans,
     hosts: hostsOf(options, venue),
-    ask: askOf({ ...request, bans, fetch: stack.fetch, ended }),
+    fetchTimed: createTimedFetch({ ...request, bans, fetch: stack.fetch, ended }),
   };
-  return { scene, close: () => stack.close() };
+  return { context, close: () => stack.close() };
 }
 
-interface Asking extends ExamineRequest {
+interface FetchContext extends DoctorRequest {
   readonly bans: Bans;
   readonly fetch: Fetch;
   /** By attempt. */
   readonly ended: ReadonlyMap<string, AttemptEnd>;
 }
 
-function askOf({ options, clock, signal, bans, fetch, ended }: Asking): Ask {
+function createTimedFetch({ options, clock, signal, bans, fetch, ended }: FetchContext): TimedFetch {
   return async (url, bucket) => {
     const leftMs = await bans.leftMs(placeOf(bucket, url));
-    if (leftMs > 0) throw new CryptodlError('banned', 'not asked: it is banned, see the line of bans');
+    if (leftMs > 0)
+      throw new CryptodlError('banned', 'no request sent: a ban is in force, see the line "bans"');
     const id = randomUUID();
     const limit = new AbortController();
     // The deadline of an attempt begins with its permit.
     const timer = clock.timer(options.totalTimeoutMs + PERMIT_WAIT_MS, () => {
       limit.abort(
-        new CryptodlError('wait-too-long', 'not asked: other runs of this machine use up what it allows'),
+        new CryptodlError(
+          'wait-too-long',
+          'no request sent: other runs on this machine use up the request limit of the host',
+        ),
       );
     });
     try {
@@ -156,7 +166,7 @@ function askOf({ options, clock, signal, bans, fetch, ended }: Asking): Ask {
         { signal: AbortSignal.any([signal, limit.signal]), traceId: id, attemptId: id },
       );
       const { sentAt = 0, endedAt = 0, firstByteMs = 0 } = ended.get(id) ?? {};
-      // From the monotonic clock to that of the wall.
+      // Converts times of the monotonic clock to epoch milliseconds.
       const offset = clock.now() - clock.monotonic();
       const times = { sentAt: sentAt + offset, receivedAt: endedAt + offset };
       return { response, firstByteMs, wholeMs: endedAt - sentAt, ...times };
@@ -166,72 +176,68 @@ function askOf({ options, clock, signal, bans, fetch, ended }: Asking): Ask {
   };
 }
 
-function hostsOf(options: Options, venue: Venue): HostPlace[] {
-  return [
-    { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
-    { role: 'listing', address: listingUrl(options, venue), flag: '--listing-url' },
-    { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
-    { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
-    { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
-  ];
-}
-
-/** All checks under way, in the order of their lines. */
-function begin(scene: Scene): Promise<Finding>[] {
-  const { signal, paths, options } = scene;
-  const listing = listingOf(scene);
-  const archive = archiveOf(scene, listing);
-  const rest = (['fapi', 'dapi', 'spot'] as const).map((role) => restOf(scene, role));
-  const heard = [archive, listing, ...rest];
-  const answers = heard.map(async (hearing) => (await hearing).finding);
-  const time = Promise.all(heard).then((all) => checkClock(all.flatMap(({ told }) => told)));
+/** Starts all checks. The array has the order of the printed lines. */
+function startChecks(context: CheckContext): Promise<CheckResult>[] {
+  const { signal, paths, options } = context;
+  const listing = checkListingHost(context);
+  const archive = checkArchiveHost(context, listing);
+  const rest = (['fapi', 'dapi', 'spot'] as const).map((role) => checkRestHost(context, role));
+  const endpoint = [archive, listing, ...rest];
+  const answers = endpoint.map(async (check) => (await check).result);
+  const time = Promise.all(endpoint).then((all) => checkClock(all.flatMap(({ dates }) => dates)));
   const inside = refuseLinkedOwn(paths);
   const lock = inside.then(() => checkLock(paths));
-  const disks = folders(scene, stateFolder(options, scene.surroundings), inside);
-  // What the disks are tried with must be gone before anything is counted as left.
+  const disks = checkFolders(context, stateFolder(options, context.surroundings), inside);
+  // The probe files of the folder checks must be removed before leftovers are counted.
   const leftovers = Promise.allSettled(disks.map(([, check]) => check)).then(async () =>
     checkLeftovers({
       paths,
-      runFolder: runFolder(options, paths, scene.surroundings.home),
+      runFolder: runFolder(options, paths, context.surroundings.home),
       isLocked: (await lock).status !== 'ok',
     }),
   );
-  const checks: [string, Promise<Finding>][] = [
+  const checks: [string, Promise<CheckResult>][] = [
     ['versions', checkVersions(duckdbVersion)],
-    ...examineSettings(scene).map((found): [string, Promise<Finding>] => [
+    ...checkSettings(context).map((found): [string, Promise<CheckResult>] => [
       found.check,
       Promise.resolve(found),
     ]),
-    ['proxy', proxyFinding(scene)],
-    ...names(scene).map((check): [string, Promise<Finding>] => ['dns', check]),
-    ...certificates(scene).map((check): [string, Promise<Finding>] => ['tls', check]),
-    ...answers.map((check): [string, Promise<Finding>] => ['hosts', check]),
+    ['proxy', checkProxies(context)],
+    ...checkNames(context).map((check): [string, Promise<CheckResult>] => ['dns', check]),
+    ...checkCertificates(context).map((check): [string, Promise<CheckResult>] => ['tls', check]),
+    ...answers.map((check): [string, Promise<CheckResult>] => ['hosts', check]),
     ['clock', time],
     ...disks,
-    ['bans', checkBans(scene.bans)],
+    ['bans', checkBans(context.bans)],
     ['lock', lock],
     ['leftovers', leftovers],
   ];
-  return checks.map(([name, check]) => guarded(name, check, signal));
+  return checks.map(([name, check]) => asResult(name, check, signal));
 }
 
-/** A check that itself fails is a line too; nothing rejects before somebody waits for it. */
-function guarded(name: string, check: Promise<Finding>, signal: AbortSignal): Promise<Finding> {
+/** A check that throws becomes a result with status `fail`. */
+function asResult(name: string, check: Promise<CheckResult>, signal: AbortSignal): Promise<CheckResult> {
   const found = check.catch((error: unknown) => {
     signal.throwIfAborted();
-    const said = error instanceof Error ? error.message : String(error);
+    const message = error instanceof Error ? error.message : String(error);
     const hint = error instanceof CryptodlError ? error.hint : undefined;
-    return finding(name, 'fail', `could not be looked at: ${said}`, hint === undefined ? {} : { next: hint });
+    return checkResult(
+      name,
+      'fail',
+      `the check failed: ${message}`,
+      hint === undefined ? {} : { next: hint },
+    );
   });
+  // The caller awaits the checks one after another; a rejection before that must not count as unhandled.
   found.catch(() => undefined);
   return found;
 }
 
-function folders(
-  { options, paths, surroundings, clock }: Scene,
+function checkFolders(
+  { options, paths, surroundings, clock }: CheckContext,
   state: string,
   inside: Promise<void>,
-): [string, Promise<Finding>][] {
+): [string, Promise<CheckResult>][] {
   const { root, own, staging } = paths;
   const temp = options.tempDir;
   const spool = temp === undefined ? undefined : absolutePath(temp, surroundings.home);
@@ -246,14 +252,14 @@ function folders(
       tryIn: [staging, own, root],
       unwritable: {
         status: 'fail',
-        next: 'choose another --out, or make that one a folder that can be written',
+        next: 'choose another --out, or make this folder writable',
       },
     }),
   );
-  const tempNext = 'choose another --temp-dir, or make that one a folder that can be written';
+  const tempNext = 'choose another --temp-dir, or make this folder writable';
   const inTemp =
     spool === undefined
-      ? Promise.resolve(finding('temp', 'ok', 'in the lake'))
+      ? Promise.resolve(checkResult('temp', 'ok', 'in the lake'))
       : checkFolder({
           ...disk,
           check: 'temp',
@@ -271,7 +277,7 @@ function folders(
     clock,
     unwritable: {
       status: 'warn',
-      next: 'choose a --state-dir that can be written: without it runs do not know of bans, limits and copies of each other',
+      next: 'choose a writable --state-dir: without one, runs do not share bans, request limits and cached answers',
     },
   });
   return [
@@ -281,5 +287,5 @@ function folders(
   ];
 }
 
-/** Large enough to tell the disk from its cache, small enough for any. */
+/** Large enough to measure the disk and not its cache, small enough for any disk. */
 const PROBE_BYTES = 4 * 1024 * 1024;

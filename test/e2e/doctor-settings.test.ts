@@ -1,4 +1,4 @@
-/** `cryptodl doctor`: settings of requests from flags, environment and config file, and what the machine allows. */
+/** `cryptodl doctor`: request settings from flags, environment and config file, and the limits of the machine. */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +17,7 @@ interface Line {
 }
 
 const scratch = scratchFolder();
-/** No host is asked for what is tested here. */
+/** These tests need no host. */
 const NOWHERE = 'http://127.0.0.1:1';
 const PLACES = ['archive', 'fapi', 'dapi', 'spot'].flatMap((host) => [`--${host}-url`, NOWHERE]);
 const SETTINGS = ['files', 'threads', 'concurrency', 'retries', 'breaker', 'pool'];
@@ -29,7 +29,7 @@ async function doctor(flags: readonly string[], options: CliOptions = {}): Promi
   return Object.fromEntries((events as unknown as Line[]).map((line) => [line.check, line]));
 }
 
-it('defaults are all right, and each line has its figures', async () => {
+it('the defaults are ok, and each line has its figures', async () => {
   const lines = await doctor([]);
   const wrong = SETTINGS.filter((check) => lines[check]?.status !== 'ok' || lines[check].next !== undefined);
   expect(wrong).toEqual([]);
@@ -41,21 +41,21 @@ it('defaults are all right, and each line has its figures', async () => {
   expect(lines['files']?.figures).toMatchObject({ needed: 584, openFiles: expect.any(Number) as number });
 });
 
-describe('settings that do not make sense', () => {
+describe('settings that contradict each other', () => {
   it.each<[string, readonly string[], string, string]>([
     [
       'concurrency',
       ['--concurrency', '200'],
-      'more than 128 gain nothing at the archive',
+      'more than 128 are not faster at the archive',
       '--concurrency auto',
     ],
     ['concurrency', ['--concurrency', 'auto:300'], 'up to 300 objects in flight', '--concurrency auto:128'],
-    ['retries', ['--retries', '0'], 'not asked for again before the next round', '--retries 2'],
-    ['retries', ['--retry-delay', '5s'], 'above the cap of 2s', '--retry-max-delay 5s'],
+    ['retries', ['--retries', '0'], 'not retried before the next round', '--retries 2'],
+    ['retries', ['--retry-delay', '5s'], 'above the maximum of 2s', '--retry-max-delay 5s'],
     [
       'retries',
       ['--retry-factor', '3', '--retry-strategy', 'linear'],
-      '--retry-factor changes nothing with --retry-strategy linear',
+      '--retry-factor has no effect with --retry-strategy linear',
       '--retry-strategy full',
     ],
     [
@@ -76,7 +76,7 @@ describe('settings that do not make sense', () => {
         '--blocked-wait',
         '1s',
       ],
-      'a retry may have to wait 8s, which --max-wait 7s does not allow',
+      'a retry may have to wait 8s, but --max-wait is 7s',
       '--max-wait 8s',
     ],
     [
@@ -86,8 +86,8 @@ describe('settings that do not make sense', () => {
       '--max-wait 32s',
     ],
     ['breaker', ['--breaker-failures', '1'], 'one failure stops all requests', '--breaker-failures 5'],
-    ['breaker', ['--breaker-open', '0'], 'not left alone at all', '--breaker-open 30s'],
-    ['breaker', ['--breaker-successes', '51'], 'it hardly ever closes', '--breaker-successes 3'],
+    ['breaker', ['--breaker-open', '0'], 'the breaker never pauses a failing host', '--breaker-open 30s'],
+    ['breaker', ['--breaker-successes', '51'], 'almost never closes', '--breaker-successes 3'],
     [
       'breaker',
       ['--breaker-open', '2h'],
@@ -110,13 +110,13 @@ describe('settings that do not make sense', () => {
     [
       'pool',
       ['--pool-limit', '40', '--pool-limit-per-host', '41', '--concurrency', '16'],
-      '--pool-limit-per-host 41 changes nothing',
+      '--pool-limit-per-host 41 has no effect',
       '--pool-limit-per-host 40',
     ],
     [
       'pool',
       ['--keep-alive', '0', '--fapi-url', 'https://127.0.0.1:1'],
-      'TLS connection of its own',
+      'opens a new TLS connection',
       '--keep-alive 30s',
     ],
   ])('%s %j', async (check, flags, found, next) => {
@@ -126,11 +126,11 @@ describe('settings that do not make sense', () => {
       found: expect.stringContaining(found) as string,
       next,
     });
-    // One line for one mistake.
+    // One mistake is reported once.
     expect(SETTINGS.filter((other) => lines[other]?.status !== 'ok')).toEqual([check]);
   });
 
-  it('are none where they only look like it', async () => {
+  it('are not reported where they have no bad effect', async () => {
     const lines = await doctor([
       '--keep-alive',
       '0',
@@ -149,7 +149,7 @@ describe('settings that do not make sense', () => {
     expect(shared['pool']?.status).toBe('ok');
   });
 
-  it('are found in the environment and in a config file of runs', async () => {
+  it('are reported from the environment and from a config file of runs', async () => {
     const file = join(scratch, 'config.yaml');
     writeFileSync(file, 'concurrency: 200\nsymbols: [BTCUSDT]\ninterval: 1h\nbreaker-failures: 1\n');
     const env = { CRYPTODL_CONFIG: file, CRYPTODL_POOL_LIMIT: '10', CRYPTODL_CONCURRENCY: '150' };
@@ -163,7 +163,7 @@ describe('settings that do not make sense', () => {
   });
 });
 
-it('the limits of sockets are those of runs: hosts that do not answer are asked side by side', async () => {
+it('socket limits do not apply to the checks: hosts that do not answer are checked at the same time', async () => {
   const silent = createServer(() => undefined);
   await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -187,8 +187,8 @@ it('the limits of sockets are those of runs: hosts that do not answer are asked 
   expect(rest.map(({ figures }) => figures?.['code'])).toEqual(Array(3).fill('total-timeout'));
 });
 
-describe('what the machine allows', () => {
-  it('fewer open files than a run needs are told, with what fits', async () => {
+describe('the limits of the machine', () => {
+  it('too few open files are a warning that names a concurrency that works', async () => {
     const wrap = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"'];
     const lines = await doctor([], { wrap });
     expect(lines['files']).toMatchObject({
@@ -200,14 +200,14 @@ describe('what the machine allows', () => {
     expect(fewer['files']?.status).toBe('ok');
   });
 
-  it('64 open files are told too, and the other checks go on', async () => {
+  it('64 open files are a warning, and the other checks go on', async () => {
     const lines = await doctor([], { wrap: ['sh', '-c', 'ulimit -n 64; exec "$0" "$@"'] });
     expect(lines['files']).toMatchObject({ status: 'warn', figures: { openFiles: 64 } });
     expect(lines['files']?.next).not.toContain('--concurrency');
     expect(lines['leftovers']?.status).toBe('ok');
   });
 
-  it('a thread pool that is too small is told', async () => {
+  it('a small thread pool is a warning', async () => {
     const lines = await doctor([], { env: { UV_THREADPOOL_SIZE: '2' } });
     expect(lines['threads']).toMatchObject({ status: 'warn', next: 'unset UV_THREADPOOL_SIZE' });
   });

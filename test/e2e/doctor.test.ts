@@ -1,4 +1,4 @@
-/** `cryptodl doctor`: what it finds when all is well, and each thing that can be wrong with its name and next step. */
+/** `cryptodl doctor`: the results on a sound machine, and the message and next step of each problem. */
 import {
   chmodSync,
   existsSync,
@@ -35,7 +35,7 @@ const folder = join(scratch, 'archive');
 let archive: TestArchive;
 let venue: RestVenue;
 let served: ServedVenue;
-/** What the venue answers instead. */
+/** Replaces answers of the REST venue. */
 let disturb: ((asked: Asked) => VenueAnswer | undefined) | undefined;
 
 beforeAll(async () => {
@@ -115,8 +115,8 @@ const ORDER = [
   'leftovers',
 ];
 
-describe('when all is well', () => {
-  it('every line says so, in a fixed order, and the exit code is 0', async () => {
+describe('without any problem', () => {
+  it('every line is ok, the order is fixed, and the exit code is 0', async () => {
     const lake = join(scratch, 'well');
     mkdirSync(join(lake, '.cryptodl/tmp'), { recursive: true });
     const { code, lines, stderr, of } = await doctor(['--out', lake]);
@@ -128,19 +128,19 @@ describe('when all is well', () => {
     expect(of('archive')[0]).toMatchObject({ of: hostOf(archive.url), figures: { probes: 5 } });
     expect(archive.requests.filter((path) => path.endsWith('.CHECKSUM'))).toHaveLength(5);
     expect(of('versions')[0]?.found).toMatch(/cryptodl \d.*node \d+\.\d+.*DuckDB v\d/);
-    expect(of('out')[0]?.found).toMatch(/well (takes|.*\/s)/);
+    expect(of('out')[0]?.found).toMatch(/well is written at .*\/s/);
     expect(filesBelow(lake)).toEqual([]);
     expect(readdirSync(join(lake, '.cryptodl'))).toEqual(['tmp']);
   });
 
-  it('a lake that is not there is not made, and neither is a line about TLS of a host without it', async () => {
+  it('a missing lake is not created, and hosts without TLS get no line about TLS', async () => {
     const { code, of } = await doctor();
     expect([code, of('tls'), of('dns')]).toEqual([0, [], []]);
-    expect(of('out')[0]?.found).toContain('is not there yet');
+    expect(of('out')[0]?.found).toContain('does not exist yet');
     expect(existsSync(join(scratch, 'lake'))).toBe(false);
   });
 
-  it('people read one line each; with --quiet none', async () => {
+  it('prints one line per check; with --quiet none', async () => {
     const said = await cryptodl(['doctor', ...places()]);
     expect(said.stdout.trimEnd().split('\n')).toHaveLength(ORDER.length);
     expect(said.stdout).toMatch(/^ok {4}versions {2}cryptodl /);
@@ -148,7 +148,7 @@ describe('when all is well', () => {
     expect([quiet.code, quiet.stdout, quiet.stderr]).toEqual([0, '', '']);
   });
 
-  it('what is asked of REST is counted with what the runs of this machine ask', async () => {
+  it('its REST requests count in the shared budget of this machine', async () => {
     const state = join(scratch, 'counting');
     const before = venue.log.length;
     await doctor(['--state-dir', state]);
@@ -164,7 +164,7 @@ describe('when all is well', () => {
 });
 
 describe('hosts', () => {
-  it('an archive whose firewall refuses us is named so', async () => {
+  it('a 403 page of the archive is reported as a firewall', async () => {
     archive.fault = (path, _, response) => {
       if (path.includes('prefix=')) return false;
       response.writeHead(403, { 'content-type': 'text/html' }).end(html403().body);
@@ -179,14 +179,14 @@ describe('hosts', () => {
     });
   });
 
-  it('an exchange that does not serve our place is named so, with what works from here', async () => {
+  it('a location restriction of REST is reported, with the verbs that still work', async () => {
     disturb = ({ host }) => (host === 'fapi' ? restricted() : undefined);
     const { code, failed, of } = await doctor();
     expect([code, failed]).toEqual([1, ['rest']]);
     expect(of('rest')[0]).toMatchObject({
       of: hostOf(served.urlOf('fapi')),
       found: expect.stringContaining('does not serve the place that this address is in') as string,
-      next: expect.stringContaining('cryptodl vision and cryptodl list work from here') as string,
+      next: expect.stringContaining('use cryptodl vision: it works from here') as string,
     });
   });
 
@@ -196,7 +196,7 @@ describe('hosts', () => {
     [
       'a page to log in',
       { status: 200, headers: {}, body: '<html>Welcome to the hotel</html>' },
-      'login first',
+      'login page',
     ],
   ])('%s', async (_, answer, says) => {
     disturb = ({ host }) => (host === 'dapi' ? answer : undefined);
@@ -205,7 +205,7 @@ describe('hosts', () => {
     expect(JSON.stringify(of('rest')[1])).toContain(says);
   });
 
-  it('a ban that REST tells now is remembered for the runs', async () => {
+  it('a ban announced by REST is recorded for later runs', async () => {
     const state = join(scratch, 'told');
     disturb = ({ host, at }) =>
       host === 'spot' ? apiError(-1003, `Way too much; IP banned until ${at + 3_600_000}.`, 418) : undefined;
@@ -221,7 +221,7 @@ describe('hosts', () => {
       ) as string,
       next: expect.stringContaining('exit code 7') as string,
     });
-    expect(again.of('rest')[2]?.found).toContain('not asked');
+    expect(again.of('rest')[2]?.found).toContain('no request sent');
     expect(
       venue.log
         .slice(asked)
@@ -230,13 +230,13 @@ describe('hosts', () => {
     ).toEqual(['dapi', 'fapi']);
   });
 
-  it('an address that is not the top of an archive is said to be none', async () => {
+  it('an address below the root of an archive is a warning that names its flag', async () => {
     const { code, of } = await doctor(['--archive-url', `${archive.url}/data`, '--listing-url', archive.url]);
     expect([code, of('archive')[0]?.status]).toEqual([0, 'warn']);
     expect(of('archive')[0]?.next).toContain('check --archive-url');
   });
 
-  it('a name that does not resolve is said with its flag', async () => {
+  it('a name that does not resolve is reported with its flag', async () => {
     const { code, failed, of } = await doctor(['--fapi-url', 'https://nosuch.invalid']);
     expect([code, failed]).toEqual([1, ['dns', 'tls', 'rest']]);
     expect(of('dns')[0]).toMatchObject({
@@ -246,13 +246,13 @@ describe('hosts', () => {
     expect(of('tls')[0]?.found).toContain('has no address');
   });
 
-  it('nobody listens there', async () => {
+  it('a refused connection is reported for archive and listing', async () => {
     const { code, failed, of } = await doctor(['--archive-url', 'http://127.0.0.1:9']);
     expect([code, failed]).toEqual([1, ['archive', 'listing']]);
     expect(of('archive')[0]).toMatchObject({ figures: { code: 'connect-failed' } });
   });
 
-  it('a proxy that refuses connections is the reason for all others, and shows no password', async () => {
+  it('a proxy that refuses connections is reported first, without its password', async () => {
     const { code, failed, lines, of } = await doctor(['--proxy', 'http://me:pa55@127.0.0.1:9']);
     expect([code, failed.slice(0, 3)]).toEqual([1, ['proxy', 'archive', 'listing']]);
     expect(of('proxy')[0]).toMatchObject({
@@ -262,10 +262,10 @@ describe('hosts', () => {
     expect(JSON.stringify(lines)).not.toContain('pa55');
   });
 
-  it('NO_PROXY keeps hosts from the proxy', async () => {
+  it('hosts in NO_PROXY are reached without the proxy', async () => {
     const env = { HTTP_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1' };
     const { code, of } = await doctor([], { env });
-    expect([code, of('proxy')[0]?.found]).toEqual([0, 'none: NO_PROXY 127.0.0.1 has all hosts']);
+    expect([code, of('proxy')[0]?.found]).toEqual([0, 'none: NO_PROXY 127.0.0.1 names all hosts']);
   });
 });
 
@@ -286,7 +286,7 @@ describe('the clock', () => {
     return doctor();
   }
 
-  it('that is an hour off fails, with why it matters', async () => {
+  it('fails when it is an hour off, and says what depends on it', async () => {
     const { code, failed, of } = await withDate(3_600_000, true);
     expect([code, failed]).toEqual([1, ['clock']]);
     expect(of('clock')[0]).toMatchObject({
@@ -295,13 +295,13 @@ describe('the clock', () => {
     });
   });
 
-  it('that is some seconds off is a warning', async () => {
+  it('is a warning when it is some seconds off', async () => {
     const { code, of } = await withDate(-20_000, true);
     expect([code, of('clock')[0]?.status]).toEqual([0, 'warn']);
     expect(of('clock')[0]?.found).toMatch(/ ahead of that of 127/);
   });
 
-  it('of one host that is off is that host’s', async () => {
+  it('is a warning about the host when only one host differs', async () => {
     const { code, of } = await withDate(3_600_000, false);
     expect([code, of('clock')[0]?.status]).toEqual([0, 'warn']);
     expect(of('clock')[0]?.found).toContain(`but ${hostOf(archive.url)} differs`);
@@ -309,7 +309,7 @@ describe('the clock', () => {
 });
 
 describe('the lake', () => {
-  it('a folder with a file in its way fails', async () => {
+  it('a file in place of a parent folder fails', async () => {
     const file = join(scratch, 'file');
     writeFileSync(file, '');
     const { code, failed, of } = await doctor(['--out', join(file, 'lake')]);
@@ -317,7 +317,7 @@ describe('the lake', () => {
     expect(of('out')[0]).toMatchObject({ next: expect.stringContaining('another --out') as string });
   });
 
-  it.skipIf(process.getuid?.() === 0)('a folder that cannot be written fails', async () => {
+  it.skipIf(process.getuid?.() === 0)('a folder that is not writable fails', async () => {
     const lake = join(scratch, 'read-only');
     mkdirSync(lake, { mode: 0o555 });
     const { code, failed, of } = await doctor(['--out', lake]);
@@ -326,7 +326,7 @@ describe('the lake', () => {
     expect(of('out')[0]?.found).toContain('EACCES');
   });
 
-  it('a lake whose own folder is a link fails, and nothing is tried there', async () => {
+  it('a symbolic link in place of .cryptodl fails, and nothing is written through it', async () => {
     const [lake, elsewhere] = [join(scratch, 'linked'), join(scratch, 'elsewhere')];
     mkdirSync(lake);
     mkdirSync(join(elsewhere, 'tmp'), { recursive: true });
@@ -340,15 +340,15 @@ describe('the lake', () => {
     });
   });
 
-  it('--temp-dir is looked at too, and is left as it was', async () => {
+  it('--temp-dir is checked, and no file stays in it', async () => {
     const temp = join(scratch, 'spool');
     mkdirSync(temp);
     const { of } = await doctor(['--temp-dir', temp]);
-    expect(of('temp')[0]?.found).toMatch(/spool takes/);
+    expect(of('temp')[0]?.found).toMatch(/spool is written at/);
     expect(readdirSync(temp)).toEqual([]);
   });
 
-  it('its lock is named with who holds it', async () => {
+  it('the holder of its lock is named', async () => {
     const own = join(scratch, 'locked/.cryptodl');
     mkdirSync(own, { recursive: true });
     const holder = {
@@ -386,7 +386,7 @@ describe('the lake', () => {
     rmSync(join(own, 'lock.json'));
   });
 
-  it('what a killed run has left is counted', async () => {
+  it('temporary files of a killed run are counted', async () => {
     const staging = join(scratch, 'left/.cryptodl/tmp/run-1');
     mkdirSync(staging, { recursive: true });
     writeFileSync(join(staging, 'a.zip'), 'ten bytes!');
@@ -397,7 +397,7 @@ describe('the lake', () => {
     expect(existsSync(join(staging, 'a.zip'))).toBe(true);
   });
 
-  it('a state folder that cannot be written is a warning: runs do without', async () => {
+  it('a state folder that is not writable is a warning, because runs work without it', async () => {
     const file = join(scratch, 'state-file');
     writeFileSync(file, '');
     const { code, of } = await doctor(['--state-dir', file]);
@@ -408,10 +408,10 @@ describe('the lake', () => {
 
 describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
   it.each([
-    ['of nobody we trust', { names: 'IP:127.0.0.1', days: 90 }, false, 'does not trust', '--ca-file'],
-    ['that is over', { names: 'IP:127.0.0.1', days: -1 }, true, 'was valid until 20', 'clock'],
-    ['of another host', { names: 'DNS:other.test', days: 90 }, true, 'other.test', 'address'],
-  ] as const)('a certificate %s is named so', async (_, names, trusts, says, next) => {
+    ['of an unknown authority', { names: 'IP:127.0.0.1', days: 90 }, false, 'does not trust', '--ca-file'],
+    ['that has expired', { names: 'IP:127.0.0.1', days: -1 }, true, 'was valid until 20', 'clock'],
+    ['for another host', { names: 'DNS:other.test', days: 90 }, true, 'other.test', 'address'],
+  ] as const)('a certificate %s fails, with the reason', async (_, names, trusts, says, next) => {
     const certificate = makeCertificate(scratch, 'strange', names);
     const secure = await startArchive(folder, { tls: certificate });
     const trust = trusts ? ['--ca-file', certificate.file] : [];
@@ -425,7 +425,7 @@ describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
   it.each([
     [90, 'ok', 89],
     [3, 'warn', 2],
-  ])('a good one of %i days is %s', async (days, status, left) => {
+  ])('a valid certificate of %i days is %s', async (days, status, left) => {
     const certificate = makeCertificate(scratch, 'good', { names: 'IP:127.0.0.1', days });
     const secure = await startArchive(folder, { tls: certificate });
     const { code, of } = await doctor(['--archive-url', secure.url, '--ca-file', certificate.file]);
@@ -434,9 +434,9 @@ describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
   });
 
   it.each([
-    ['that lets us through', 'me:pa55', 0, 'ok', 'valid for another 89 days'],
-    ['that wants to know who asks', 'nobody:x', 1, 'fail', 'the proxy answered 407'],
-  ])('is seen through a proxy %s', async (_, who, code, status, says) => {
+    ['with the right password', 'me:pa55', 0, 'ok', 'valid for another 89 days'],
+    ['with a wrong password', 'nobody:x', 1, 'fail', 'the proxy answered 407'],
+  ])('a certificate is checked through a proxy %s', async (_, who, code, status, says) => {
     const certificate = makeCertificate(scratch, 'proxied', { names: 'IP:127.0.0.1', days: 90 });
     const secure = await startArchive(folder, { tls: certificate });
     const proxy = await tunnelling('me:pa55');
@@ -451,13 +451,13 @@ describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
     if (code === 1) expect(found.of('tls')[0]?.next).toContain('http://user:password@host:port');
   });
 
-  it('no TLS is spoken where it is asked for', async () => {
+  it('an https address of a server without TLS is reported', async () => {
     const { code, of } = await doctor(['--archive-url', archive.url.replace('http:', 'https:')]);
-    expect([code, of('tls')[0]?.found]).toEqual([1, expect.stringContaining('no TLS is spoken')]);
+    expect([code, of('tls')[0]?.found]).toEqual([1, expect.stringContaining('does not speak TLS')]);
   });
 });
 
-/** A proxy for https alone, for those who give these credentials. */
+/** A proxy for CONNECT only, which requires these credentials. */
 async function tunnelling(wants: string): Promise<{ url: string; close: () => Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer();
@@ -488,12 +488,12 @@ async function tunnelling(wants: string): Promise<{ url: string; close: () => Pr
 }
 
 describe('mistakes', () => {
-  it('a file that holds no certificate is a usage error', async () => {
+  it('a --ca-file that cannot be read is a usage error', async () => {
     const { code, stderr } = await doctor(['--ca-file', join(scratch, 'none.pem')]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--ca-file: cannot read')]);
   });
 
-  it('another word for it is understood', async () => {
+  it('the verb "diagnose" suggests doctor', async () => {
     const { code, stderr } = await cryptodl(['diagnose']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('cryptodl doctor')]);
   });

@@ -1,4 +1,4 @@
-/** Who writes the lake now, and what a run that was killed has left in it. Nothing is changed. */
+/** Checks the lock of a lake and the temporary files of killed runs. Changes nothing. */
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,24 +6,28 @@ import { errnoOf } from '../model/errors.js';
 import type { LakePaths } from '../lake/layout.js';
 import { holderText, readLock } from '../lake/lock.js';
 import { bytesText } from '../model/units.js';
-import { finding } from './finding.js';
-import type { Finding } from './finding.js';
-import { PROBE_PREFIX } from './folders.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
+import { PROBE_PREFIX } from './check-folder.js';
 
-export async function checkLock({ own }: LakePaths): Promise<Finding> {
+export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
   const lock = await readLock(own);
-  if (lock === undefined) return finding('lock', 'ok', 'no run writes this lake');
+  if (lock === undefined) return checkResult('lock', 'ok', 'no run writes this lake');
   const { path, holder } = lock;
   if (holder === undefined)
-    return finding('lock', 'warn', `the lock file ${path} cannot be read`, {
+    return checkResult('lock', 'warn', `the lock file ${path} cannot be read`, {
       next: `if no run writes this lake, remove ${path}`,
     });
   const who = holderText(holder);
   if (lock.state === 'gone')
-    return finding('lock', 'ok', `no run writes this lake; its last lock is of ${who}, which has ended`);
+    return checkResult(
+      'lock',
+      'ok',
+      `no run writes this lake; the last holder of the lock, ${who}, has ended`,
+    );
   if (lock.state === 'expired') {
-    const found = `no run writes this lake; the next run takes over the lock of ${who}, which has no heartbeat`;
-    return finding('lock', 'ok', found);
+    const found = `no run writes this lake; the next run takes over the lock of ${who}, which sends no heartbeat`;
+    return checkResult('lock', 'ok', found);
   }
   const figures = {
     pid: holder.pid,
@@ -32,30 +36,30 @@ export async function checkLock({ own }: LakePaths): Promise<Finding> {
     command: holder.command,
   };
   if (lock.state === 'here')
-    return finding('lock', 'warn', `a run is writing this lake: ${who}`, {
+    return checkResult('lock', 'warn', `a run is writing this lake: ${who}`, {
       figures,
-      next: 'wait for it to end, or stop it; another run ends with exit code 6 meanwhile',
+      next: 'wait until it ends, or stop it; until then, other runs end with exit code 6',
     });
-  return finding('lock', 'warn', `a run on another host or in another container holds it: ${who}`, {
+  return checkResult('lock', 'warn', `a run on another host or in another container holds the lock: ${who}`, {
     figures,
     next:
       holder.heartbeatMs === undefined
-        ? `if that run is surely gone, remove ${path}`
-        : 'wait for it to end; if it was killed, the next run takes the lake over within a minute or two',
+        ? `if that run has ended, remove ${path}`
+        : 'wait until it ends; if it was killed, the next run takes over the lock after one or two minutes',
   });
 }
 
-export interface LeftoverQuestion {
+export interface LeftoverInput {
   readonly paths: LakePaths;
-  /** Spool of runs; in the lake or elsewhere. */
+  /** Spool folder of runs, inside or outside of the lake. */
   readonly runFolder: string;
-  /** A run is at work: what lies there is its own. */
+  /** True while a run writes the lake: temporary files then belong to it. */
   readonly isLocked: boolean;
 }
 
-export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverQuestion): Promise<Finding> {
+export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverInput): Promise<CheckResult> {
   if (isLocked)
-    return finding('leftovers', 'ok', 'not looked for: what is there belongs to the run that writes');
+    return checkResult('leftovers', 'ok', 'not checked: temporary files belong to the run that writes');
   const own = (await entriesOf(paths.own, false)).filter(({ name }) =>
     /^(commit-|lock-.*\.(claim|tmp)$)/.test(name),
   );
@@ -63,18 +67,18 @@ export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverQue
   const spools = runFolder.startsWith(paths.staging) ? [paths.staging] : [paths.staging, runFolder];
   const spooled = (await Promise.all(spools.map((folder) => entriesOf(folder, true)))).flat();
   const files = [...own, ...probes, ...spooled];
-  if (files.length === 0) return finding('leftovers', 'ok', 'none');
+  if (files.length === 0) return checkResult('leftovers', 'ok', 'none');
   const sizes = await Promise.all(files.map((file) => sizeOf(join(file.parentPath, file.name))));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const commits = own.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
-  const begun = commits === 0 ? '' : `, ${commits} of them a commit that was begun`;
+  const unfinished = commits === 0 ? '' : `, ${commits} of them an unfinished commit`;
   const many = files.length === 1 ? '1 file' : `${files.length} files`;
-  return finding('leftovers', 'warn', `${many}, ${bytesText(bytes)}, of a run that was killed${begun}`, {
+  return checkResult('leftovers', 'warn', `${many}, ${bytesText(bytes)}, of a killed run${unfinished}`, {
     figures: { files: files.length, bytes, commits },
     next:
       probes.length === files.length
         ? `remove ${probes.map(({ parentPath, name }) => join(parentPath, name)).join(' ')}`
-        : 'the next run finishes and clears them',
+        : 'nothing to do: the next run completes commits and removes the rest',
   });
 }
 

@@ -1,27 +1,27 @@
 import { expect, it } from 'vitest';
-import { checkFiles, checkMemory, checkThreads } from '../../src/doctor/machine.js';
+import { checkFiles, checkMemory, checkThreads } from '../../src/doctor/check-machine.js';
 
 const LIMITS = { availableBytes: 2e9, limitBytes: undefined, openFiles: 1024, threads: '8' };
 
-it('memory is enough from a gigabyte on, and the limit of a container is told', () => {
+it('checkMemory accepts 1 GB and more, and names the limit of a container', () => {
   expect(checkMemory(LIMITS)).toMatchObject({ status: 'ok', found: '2.0 GB available' });
   expect(checkMemory({ ...LIMITS, availableBytes: 1e9 }).status).toBe('ok');
   expect(checkMemory({ ...LIMITS, availableBytes: 999e6, limitBytes: 1.5e9 })).toMatchObject({
     status: 'warn',
-    found: '999 MB available of the 1.5 GB that this process may have; a run may take 1.0 GB',
+    found: '999 MB available of the 1.5 GB that this process may use; a run may use 1.0 GB',
     next: expect.stringContaining('--concurrency auto:10') as string,
     figures: { availableBytes: 999e6, limitBytes: 1.5e9 },
   });
 });
 
-it('files are enough for the sockets and the spool of all objects in flight', () => {
+it('checkFiles counts the sockets and spool files of all objects in flight', () => {
   const run = { most: 128, sockets: 264 };
   expect(checkFiles({ ...run, openFiles: 584 }).status).toBe('ok');
   expect(checkFiles({ ...run, openFiles: undefined })).toMatchObject({
     status: 'ok',
     figures: { needed: 584 },
   });
-  // What is proposed fits.
+  // The proposed concurrency needs no more files than allowed.
   const { status, next } = checkFiles({ ...run, openFiles: 256 });
   expect([status, next]).toEqual([
     'warn',

@@ -1,14 +1,14 @@
-/** What runs would do with the options and with this machine, as `cryptodl doctor` looks at it. */
+/** Checks the request options against each other and against the machine: concurrency, retries, breaker, sockets. */
 import { ARCHIVE_MOST, REST_MOST } from '../http/limits.js';
 import { backoffOf } from '../http/stack.js';
 import { mostInFlight, socketsPerHost } from '../http/transport/sockets.js';
 import { countText, durationText } from '../model/units.js';
-import type { Scene } from './check-hosts.js';
-import type { Finding, Issue } from './finding.js';
-import { judged } from './finding.js';
-import { checkFiles, checkMemory, checkThreads } from './machine.js';
+import type { CheckContext } from './check-hosts.js';
+import type { CheckResult, Issue } from './check-result.js';
+import { settingsResult } from './check-result.js';
+import { checkFiles, checkMemory, checkThreads } from './check-machine.js';
 
-export function examineSettings({ options, limits, hosts }: Scene): Finding[] {
+export function checkSettings({ options, limits, hosts }: CheckContext): CheckResult[] {
   const { concurrency: choice } = options;
   const most = mostInFlight(options);
   const connections = socketsPerHost(options);
@@ -43,38 +43,36 @@ export function examineSettings({ options, limits, hosts }: Scene): Finding[] {
   ];
 }
 
-// Whether what the user chose for requests makes sense together: concurrency, retries, breaker, sockets.
-
-interface ConcurrencyQuestion {
+interface ConcurrencyInput {
   readonly choice:
     { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
-  /** More in flight gain nothing there. */
+  /** More objects in flight than this are not faster. */
   readonly archiveMost: number;
   readonly restMost: number;
 }
 
-function checkConcurrency({ choice, archiveMost, restMost }: ConcurrencyQuestion): Finding {
+function checkConcurrency({ choice, archiveMost, restMost }: ConcurrencyInput): CheckResult {
   const isAuto = choice.kind === 'auto';
   const most = isAuto ? choice.max : choice.limit;
-  const ofRest = most > restMost ? `; more than ${restMost} gain nothing with metrics` : '';
+  const ofRest = most > restMost ? `; with metrics, more than ${restMost} are not faster` : '';
   const issues: Issue[] = [];
   if (most > archiveMost)
     issues.push({
-      found: `more than ${archiveMost} gain nothing at the archive, and may get this address refused`,
+      found: `more than ${archiveMost} are not faster at the archive, and its firewall may refuse this address`,
       next: `--concurrency ${isAuto ? `auto:${archiveMost}` : 'auto'}`,
     });
   const found = isAuto ? `auto, up to ${most} objects in flight` : `${most} objects in flight`;
-  return judged('concurrency', issues.length === 0 ? `${found}${ofRest}` : found, issues, { most });
+  return settingsResult('concurrency', issues.length === 0 ? `${found}${ofRest}` : found, issues, { most });
 }
 
-interface RetryQuestion {
+interface RetryInput {
   readonly preset: string;
   readonly retries: number;
   readonly strategy: string;
   readonly baseDelayMs: number;
   readonly factor: number;
   readonly maxDelayMs: number;
-  /** Undefined unless it was given by itself. */
+  /** The value of --retry-factor, undefined when it comes from the preset. */
   readonly givenFactor: number | undefined;
   readonly maxWaitMs: number;
 }
@@ -82,34 +80,34 @@ interface RetryQuestion {
 /** Strategies whose steps do not grow by the factor. */
 const WITHOUT_FACTOR: ReadonlySet<string> = new Set(['fixed', 'linear', 'decorrelated']);
 
-function checkRetries(question: RetryQuestion): Finding {
-  const { preset, retries, strategy, baseDelayMs, maxDelayMs, givenFactor, maxWaitMs } = question;
-  const longestMs = longestDelayMs(question);
+function checkRetries(input: RetryInput): CheckResult {
+  const { preset, retries, strategy, baseDelayMs, maxDelayMs, givenFactor, maxWaitMs } = input;
+  const longestMs = longestDelayMs(input);
   const issues: Issue[] = [];
   if (retries === 0)
-    issues.push({ found: 'what fails is not asked for again before the next round', next: '--retries 2' });
+    issues.push({ found: 'a failed request is not retried before the next round', next: '--retries 2' });
   if (baseDelayMs > maxDelayMs)
     issues.push({
-      found: `the delay of ${durationText(baseDelayMs)} is above the cap of ${durationText(maxDelayMs)}, which is taken instead`,
+      found: `the delay of ${durationText(baseDelayMs)} is above the maximum of ${durationText(maxDelayMs)}, which is used instead`,
       next: `--retry-max-delay ${flagText(baseDelayMs)}`,
     });
   if (givenFactor !== undefined && WITHOUT_FACTOR.has(strategy))
     issues.push({
-      found: `--retry-factor changes nothing with --retry-strategy ${strategy}`,
+      found: `--retry-factor has no effect with --retry-strategy ${strategy}`,
       next: '--retry-strategy full',
     });
   if (longestMs > maxWaitMs)
     issues.push({
-      found: `a retry may have to wait ${durationText(longestMs)}, which --max-wait ${durationText(maxWaitMs)} does not allow: its object fails`,
+      found: `a retry may have to wait ${durationText(longestMs)}, but --max-wait is ${durationText(maxWaitMs)}: the object then fails`,
       next: `--max-wait ${flagText(longestMs)}`,
     });
   const delays = `${durationText(Math.min(baseDelayMs, maxDelayMs))} to ${durationText(longestMs)}`;
   const found =
     retries === 0 ? 'none' : `${retries} per request after ${delays} (${strategy}, preset ${preset})`;
-  return judged('retries', found, issues, { retries, longestDelayMs: longestMs });
+  return settingsResult('retries', found, issues, { retries, longestDelayMs: longestMs });
 }
 
-function longestDelayMs({ strategy, retries, baseDelayMs, factor, maxDelayMs }: RetryQuestion): number {
+function longestDelayMs({ strategy, retries, baseDelayMs, factor, maxDelayMs }: RetryInput): number {
   if (retries === 0) return 0;
   const last = retries - 1;
   switch (strategy) {
@@ -124,7 +122,7 @@ function longestDelayMs({ strategy, retries, baseDelayMs, factor, maxDelayMs }: 
   }
 }
 
-interface BreakerQuestion {
+interface BreakerInput {
   readonly failures: number;
   readonly successes: number;
   readonly openMs: number;
@@ -132,18 +130,18 @@ interface BreakerQuestion {
   readonly maxWaitMs: number;
 }
 
-/** Of so many in a row one fails on any line: the breaker hardly ever closes. */
+/** On any connection, one of so many requests in a row fails, so the breaker almost never closes. */
 const MANY_SUCCESSES = 50;
 
-function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: BreakerQuestion): Finding {
+function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: BreakerInput): CheckResult {
   const issues: Issue[] = [];
   if (failures === 1)
     issues.push({ found: 'one failure stops all requests to a host', next: '--breaker-failures 5' });
   if (openMs === 0)
-    issues.push({ found: 'a failing host is not left alone at all', next: '--breaker-open 30s' });
+    issues.push({ found: 'the breaker never pauses a failing host', next: '--breaker-open 30s' });
   if (successes > MANY_SUCCESSES)
     issues.push({
-      found: `after ${successes} successes in a row it hardly ever closes`,
+      found: `a breaker that needs ${successes} successes in a row almost never closes`,
       next: '--breaker-successes 3',
     });
   for (const [flag, ms] of [
@@ -152,27 +150,27 @@ function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: Bre
   ] as const)
     if (ms > maxWaitMs)
       issues.push({
-        found: `--${flag} ${durationText(ms)} is longer than --max-wait ${durationText(maxWaitMs)}: objects fail before the host is asked again`,
+        found: `--${flag} ${durationText(ms)} is longer than --max-wait ${durationText(maxWaitMs)}: objects fail before the next request to the host`,
         next: `--max-wait ${flagText(ms)}`,
       });
-  const found = `opens for ${durationText(openMs)} after ${countText(failures, 'failure')} in a row, closes after ${countText(successes, 'good answer')}`;
-  return judged('breaker', found, issues, { failures, successes, openMs });
+  const found = `opens for ${durationText(openMs)} after ${countText(failures, 'failure')} in a row, closes after ${countText(successes, 'good response')}`;
+  return settingsResult('breaker', found, issues, { failures, successes, openMs });
 }
 
-interface PoolQuestion {
+interface PoolInput {
   /** Objects in flight at most. */
   readonly most: number;
   readonly limit: number | undefined;
   readonly limitPerHost: number | undefined;
-  /** Of one host, as a run has them. */
+  /** Sockets per host in a run. */
   readonly connections: number;
   readonly keepAliveMs: number;
-  /** A host is asked over TLS and HTTP/1.1. */
+  /** True when a host is reached over TLS and HTTP/1.1. */
   readonly hasTls: boolean;
 }
 
-function checkPool(question: PoolQuestion): Finding {
-  const { most, limit, limitPerHost, connections, keepAliveMs, hasTls } = question;
+function checkPool(input: PoolInput): CheckResult {
+  const { most, limit, limitPerHost, connections, keepAliveMs, hasTls } = input;
   const issues: Issue[] = [];
   for (const [flag, sockets] of [
     ['pool-limit', limit],
@@ -180,24 +178,25 @@ function checkPool(question: PoolQuestion): Finding {
   ] as const)
     if (sockets !== undefined && sockets < most)
       issues.push({
-        found: `--${flag} ${sockets} is less than ${most} objects in flight, which wait for sockets`,
+        found: `--${flag} ${sockets} is less than ${most} objects in flight, so objects wait for sockets`,
         next: `--concurrency auto:${sockets} or --${flag} ${most * 2}`,
       });
   if (limit !== undefined && limitPerHost !== undefined && limitPerHost > limit)
     issues.push({
-      found: `--pool-limit-per-host ${limitPerHost} changes nothing below --pool-limit ${limit}`,
+      found: `--pool-limit-per-host ${limitPerHost} has no effect with --pool-limit ${limit}`,
       next: `--pool-limit-per-host ${limit}`,
     });
   if (keepAliveMs === 0 && hasTls)
-    issues.push({ found: 'each request makes a TLS connection of its own', next: '--keep-alive 30s' });
-  const kept = keepAliveMs === 0 ? 'none is kept' : `idle ones are kept for ${durationText(keepAliveMs)}`;
-  return judged('pool', `up to ${connections} sockets to a host, ${kept}`, issues, {
+    issues.push({ found: 'each request opens a new TLS connection', next: '--keep-alive 30s' });
+  const kept =
+    keepAliveMs === 0 ? 'closed after each request' : `kept open for ${durationText(keepAliveMs)} when idle`;
+  return settingsResult('pool', `up to ${connections} sockets per host, ${kept}`, issues, {
     connections,
     keepAliveMs,
   });
 }
 
-/** As a flag takes it. */
+/** In the syntax of a flag. */
 function flagText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${Math.ceil(ms)}ms`;
 }

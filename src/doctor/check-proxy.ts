@@ -1,22 +1,22 @@
-/** Which proxy an address is asked through, and whether anybody listens there. */
+/** Finds the proxy for an address, checks whether it accepts connections, and opens tunnels through it. */
 import { connect } from 'node:net';
 import { request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
-import { finding } from './finding.js';
-import type { Finding } from './finding.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
 
 export interface ProxyRules {
-  /** For `http:` addresses; empty is none. */
+  /** Proxy for `http:` addresses; empty for none. */
   readonly http: string;
   readonly https: string;
-  /** Hosts that are asked directly, as `NO_PROXY` has them. */
+  /** Hosts without a proxy, in the syntax of `NO_PROXY`. */
   readonly except: string;
 }
 
-/** Undefined: it is asked directly. The rules of NO_PROXY are those of undici, which does it in a run. */
+/** Undefined: no proxy. NO_PROXY is matched as undici does, which sends the requests of a run. */
 export function proxyOf(address: string, rules: ProxyRules): string | undefined {
   const { protocol, hostname, port } = new URL(address);
   const proxy = protocol === 'https:' ? rules.https : rules.http;
@@ -34,39 +34,37 @@ function isExcept(hostname: string, port: string, except: string): boolean {
   });
 }
 
-export interface ProxyQuestion {
+export interface ProxyInput {
   readonly rules: ProxyRules;
-  /** Everything that a run may ask. */
+  /** The addresses of all hosts of a run. */
   readonly addresses: readonly string[];
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
 
-export async function checkProxy(question: ProxyQuestion): Promise<Finding> {
-  const { rules, addresses } = question;
+export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
+  const { rules, addresses } = input;
   const used = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];
   if (used.length === 0) {
     const isSet = rules.http !== '' || rules.https !== '';
-    return finding('proxy', 'ok', isSet ? `none: NO_PROXY ${rules.except} has all hosts` : 'none');
+    return checkResult('proxy', 'ok', isSet ? `none: NO_PROXY ${rules.except} names all hosts` : 'none');
   }
-  const reached = await Promise.all(
-    used.map(async (proxy) => ({ proxy, ...(await reach(proxy, question)) })),
-  );
+  const reached = await Promise.all(used.map(async (proxy) => ({ proxy, ...(await reach(proxy, input)) })));
   const bad = reached.find(({ error }) => error !== undefined);
   if (bad !== undefined) {
-    return finding('proxy', 'fail', `${bad.proxy} cannot be reached (${bad.error ?? ''})`, {
-      next: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none asks directly',
+    return checkResult('proxy', 'fail', `${bad.proxy} cannot be reached (${bad.error ?? ''})`, {
+      next: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none uses no proxy',
     });
   }
   const except = rules.except === '' ? '' : `, not for ${rules.except}`;
   const connectMs = Math.round(Math.max(...reached.map(({ ms }) => ms)));
   const found = `${used.join(' and ')} connects in ${connectMs} ms${except}`;
-  return finding('proxy', 'ok', found, { figures: { connectMs } });
+  return checkResult('proxy', 'ok', found, { figures: { connectMs } });
 }
 
 function reach(
   proxy: string,
-  { clock, timeoutMs }: ProxyQuestion,
+  { clock, timeoutMs }: ProxyInput,
 ): Promise<{ ms: number; error: string | undefined }> {
   const { protocol, hostname, port } = new URL(proxy);
   const begun = clock.monotonic();
@@ -94,13 +92,13 @@ function reach(
 
 export interface TunnelOptions {
   readonly proxy: string;
-  /** `host:port` of where it leads to. */
+  /** `host:port` at the end of the tunnel. */
   readonly target: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** A connection through an HTTP proxy. Rejects with what the proxy answered, or with the error of the wire. */
+/** Opens a connection through an HTTP proxy. Rejects with the status of the proxy, or with the socket's error. */
 export function openTunnel({ proxy, target, timeoutMs, signal }: TunnelOptions): Promise<Socket> {
   const { protocol, hostname, port, username, password } = new URL(proxy);
   const isSecure = protocol === 'https:';

@@ -1,4 +1,4 @@
-/** Whether a folder can be written, how fast, and how much room it has. What is not there is not made. */
+/** Checks whether a folder is writable, how fast it is and how much space is free. Never makes a folder. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, open, rm, stat, statfs } from 'node:fs/promises';
@@ -6,19 +6,19 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { bytesText } from '../model/units.js';
-import { finding } from './finding.js';
-import type { Finding, Status } from './finding.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult, Status } from './check-result.js';
 
-export interface FolderQuestion {
+export interface FolderInput {
   readonly check: string;
   readonly path: string;
-  /** As it is shown. */
+  /** The path as it is printed. */
   readonly shown: string;
   readonly flag: string;
-  /** Where in it a file is tried: the first of these that is there. The folder itself when nothing is said. */
+  /** The probe file is written into the first of these folders that exists; default: `path`. */
   readonly tryIn?: readonly string[];
   readonly probeBytes: number;
-  /** What it is when it cannot be written, and what that means. */
+  /** The result when the folder is not writable. */
   readonly unwritable: { readonly status: Status; readonly next: string };
   readonly clock: Clock;
 }
@@ -28,81 +28,83 @@ export const PROBE_PREFIX = '.cryptodl-doctor-';
 const LITTLE_ROOM_BYTES = 1e9;
 const SLOW_BYTES_PER_SECOND = 2e6;
 
-export async function checkFolder(question: FolderQuestion): Promise<Finding> {
-  const { check, path, shown, unwritable, flag } = question;
+export async function checkFolder(input: FolderInput): Promise<CheckResult> {
+  const { check, path, shown, unwritable, flag } = input;
   try {
     const there = await nearest(path);
     const room = await freeBytes(there);
     if (there !== path) {
       await access(there, constants.W_OK | constants.X_OK);
-      return roomFinding(question, room, `${shown} is not there yet, the first run makes it`, {});
+      return roomResult(input, room, `${shown} does not exist yet; the first run creates it`, {});
     }
-    const bytesPerSecond = await writeProbe(question);
+    const bytesPerSecond = await writeProbe(input);
     const speed = bytesText(Math.round(bytesPerSecond));
     const figures = { bytesPerSecond: Math.round(bytesPerSecond) };
-    if (question.probeBytes < MEASURABLE_BYTES)
-      return roomFinding(question, room, `${shown} can be written`, {});
+    if (input.probeBytes < MEASURABLE_BYTES) return roomResult(input, room, `${shown} is writable`, {});
     if (bytesPerSecond >= SLOW_BYTES_PER_SECOND)
-      return roomFinding(question, room, `${shown} takes ${speed}/s`, figures);
-    const found = `${shown} takes only ${speed}/s`;
+      return roomResult(input, room, `${shown} is written at ${speed}/s`, figures);
+    const found = `${shown} is written at only ${speed}/s`;
     const next = `choose a faster disk with ${flag}`;
-    return finding(check, 'warn', found, { next, figures });
+    return checkResult(check, 'warn', found, { next, figures });
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
-    const found = `${shown} cannot be written: ${WORDS[code] ?? 'the system says no'} (${code})`;
-    return finding(check, unwritable.status, found, { next: unwritable.next });
+    const found = `${shown} is not writable: ${WORDS[code] ?? 'the system refuses'} (${code})`;
+    return checkResult(check, unwritable.status, found, { next: unwritable.next });
   }
 }
 
 const MEASURABLE_BYTES = 1_000_000;
 
 const WORDS: Readonly<Record<string, string>> = {
-  EROFS: 'its file system is read-only',
-  EACCES: 'this user may not',
-  EPERM: 'this user may not',
-  ENOTDIR: 'a file is in the way',
+  EROFS: 'the file system is read-only',
+  EACCES: 'this user has no permission',
+  EPERM: 'this user has no permission',
+  ENOTDIR: 'a file stands in place of a folder',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota is used up',
 };
 
-function roomFinding(
-  { check, flag }: FolderQuestion,
+function roomResult(
+  { check, flag }: FolderInput,
   room: number | undefined,
   found: string,
-  figures: Finding['figures'],
-): Finding {
+  figures: CheckResult['figures'],
+): CheckResult {
   if (room === undefined)
-    return finding(check, 'ok', `${found}; how much room it has is not told`, { figures });
+    return checkResult(check, 'ok', `${found}; the file system does not report its free space`, { figures });
   const all = { ...figures, freeBytes: room };
   const words = `${found}; ${bytesText(room)} free`;
-  if (room >= LITTLE_ROOM_BYTES) return finding(check, 'ok', words, { figures: all });
-  return finding(check, 'warn', words, { figures: all, next: `make room, or choose another ${flag}` });
+  if (room >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', words, { figures: all });
+  return checkResult(check, 'warn', words, {
+    figures: all,
+    next: `free some space, or choose another ${flag}`,
+  });
 }
 
-/** The folder, or the nearest one above it that is there. Throws ENOTDIR where a file is in the way. */
+/** The folder, or its nearest parent that exists. Throws ENOTDIR where a file stands in place of a folder. */
 async function nearest(path: string): Promise<string> {
   for (let folder = path; ; folder = dirname(folder)) {
     try {
       if ((await stat(folder)).isDirectory()) return folder;
-      throw Object.assign(new Error(`${folder} is no folder`), { code: 'ENOTDIR' });
+      throw Object.assign(new Error(`${folder} is not a folder`), { code: 'ENOTDIR' });
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT' || folder === dirname(folder)) throw error;
     }
   }
 }
 
-/** Undefined: some network file systems do not tell. */
+/** Undefined on file systems that report a size of 0, as some network file systems do. */
 async function freeBytes(folder: string): Promise<number | undefined> {
   const { bavail, blocks, bsize } = await statfs(folder);
   return blocks === 0 ? undefined : bavail * bsize;
 }
 
-/** Bytes per second until they are on the disk. The file is gone afterwards. */
-async function writeProbe({ path, tryIn = [path], probeBytes, clock }: FolderQuestion): Promise<number> {
+/** Writes, syncs and removes a probe file. Resolves with bytes per second. */
+async function writeProbe({ path, tryIn = [path], probeBytes, clock }: FolderInput): Promise<number> {
   const folder = await firstThere(tryIn, path);
   const file = join(folder, `${PROBE_PREFIX}${randomUUID()}`);
-  // File systems that pack would gain speed from zeros.
+  // File systems with compression would store zeros faster.
   const bytes = randomBytes(probeBytes);
   const begun = clock.monotonic();
   try {

@@ -1,0 +1,43 @@
+/** The result of one check of `cryptodl doctor`; each is printed as one line. */
+
+/** `fail`: runs that need it do not work now. `warn`: runs work, but something should be changed. */
+export type Status = 'ok' | 'warn' | 'fail';
+
+export interface CheckResult {
+  /** `dns`, `archive`, `disk` … */
+  readonly check: string;
+  /** The host, folder or bucket that was checked; empty where there is only one. */
+  readonly of: string;
+  readonly status: Status;
+  readonly found: string;
+  /** What the user can do; empty when nothing needs to be done. */
+  readonly next: string;
+  /** For programs. Names of numbers end in their unit. */
+  readonly figures: Readonly<Record<string, number | string>>;
+}
+
+type Details = Partial<Pick<CheckResult, 'of' | 'next' | 'figures'>>;
+
+export function checkResult(check: string, status: Status, found: string, words: Details = {}): CheckResult {
+  return { check, of: '', next: '', figures: {}, ...words, status, found };
+}
+
+/** A setting that works but should be changed. */
+export interface Issue {
+  readonly found: string;
+  /** The flags to use instead. */
+  readonly next: string;
+}
+
+/** `ok` without issues, else one `warn` that lists all of them. */
+export function settingsResult(
+  check: string,
+  found: string,
+  issues: readonly Issue[],
+  figures: CheckResult['figures'],
+): CheckResult {
+  if (issues.length === 0) return checkResult(check, 'ok', found, { figures });
+  const message = [found, ...issues.map((issue) => issue.found)].join('; ');
+  const next = [...new Set(issues.map((issue) => issue.next))].join(', ');
+  return checkResult(check, 'warn', message, { next, figures });
+}
