@@ -1,4 +1,4 @@
-/** `cryptodl audit`: both cadences of a month into a spool, looked at, and thrown away. Nothing goes into the lake. */
+/** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { DAY_MS, dayPeriod, monthOf, monthStart, monthText } from '../model/cale
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import type { MonthAudit } from './finding.js';
+import type { MonthAudit } from './audit-finding.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { absenceReason, listSeries } from '../plan/series-listing.js';
 import type { SeriesListing } from '../plan/series-listing.js';
@@ -23,7 +23,7 @@ import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
 import { daysOfMonth } from './select-audit.js';
 
-/** An object that could not be looked at. */
+/** An object that could not be downloaded or read. */
 export interface AuditFailure {
   readonly series: Series;
   readonly month: string;
@@ -41,10 +41,10 @@ export interface AuditedMonth {
 }
 
 const ENGINE_MEMORY_BYTES = 600e6;
-/** One is compared while the next arrives. */
+/** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
 
-/** Months in the order of the series, then of time. Rejects when the listing cannot be had, and when the disk is full. */
+/** Yields months in the order of the series, then of time. Rejects when the listing is unavailable or the disk is full. */
 export async function* auditArchive(
   session: Session,
   audited: readonly AuditedSeries[],
@@ -69,13 +69,13 @@ export async function* auditArchive(
   }
 }
 
-/** Not that of a run, which clears its own: an audit takes no lock. */
+/** A separate folder, because a run clears its own spool and an audit takes no lock. */
 function spoolOf({ options, runFolder }: Session): string {
   const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
   return join(root, `cryptodl-audit-${process.pid}`);
 }
 
-interface Place {
+interface Workspace {
   readonly engine: Engine;
   readonly folder: string;
 }
@@ -83,15 +83,15 @@ interface Place {
 async function* auditSeries(
   session: Session,
   one: AuditedSeries,
-  place: Place,
+  workspace: Workspace,
 ): AsyncGenerator<AuditedMonth> {
   const months = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
-    download(session, one.series, month, place.folder),
+    download(session, one.series, month, workspace.folder),
   );
   let labels: DayLabels | undefined;
   for await (const month of months) {
     try {
-      const done = await look(session, one.series, month, { ...place, labels });
+      const done = await auditDownloaded(session, one.series, month, { ...workspace, labels });
       ({ labels } = done);
       yield done.month;
     } finally {
@@ -104,11 +104,11 @@ interface ListedMonth {
   readonly month: number;
   readonly monthly: ArchiveObject | undefined;
   readonly daily: readonly ArchiveObject[];
-  /** Days without a daily object while the series has some before and behind. */
+  /** Days without a daily object between days that have one. */
   readonly holes: readonly number[];
 }
 
-/** Those of which the archive has anything. */
+/** The months for which the archive has an object. */
 async function monthsOf(session: Session, { series, from, to }: AuditedSeries): Promise<ListedMonth[]> {
   const spec = findDataset(session.venue, series.market, series.dataset);
   if (spec === undefined) return [];
@@ -183,15 +183,15 @@ async function download(
   return { ...listed, received, failed };
 }
 
-async function look(
+async function auditDownloaded(
   session: Session,
   series: Series,
   { month, monthly, daily, holes, received, failed }: DownloadedMonth,
-  { engine, folder, labels }: Place & { readonly labels: DayLabels | undefined },
+  { engine, folder, labels }: Workspace & { readonly labels: DayLabels | undefined },
 ): Promise<{ month: AuditedMonth; labels: DayLabels | undefined }> {
   const spec = findDataset(session.venue, series.market, series.dataset);
   if (spec === undefined) throw new CryptodlError('bug', `${series.dataset} is not declared`);
-  const looked = await auditMonth(engine, {
+  const result = await auditMonth(engine, {
     spec,
     series,
     month: monthText(month),
@@ -200,16 +200,16 @@ async function look(
     labels,
     scratchPath: join(folder, randomUUID()),
   });
-  const failures = [...failed, ...looked.failed].map(([key, error]) => ({
+  const failures = [...failed, ...result.failed].map(([key, error]) => ({
     series,
     month: monthText(month),
     key,
     error,
   }));
   return {
-    labels: looked.labels,
+    labels: result.labels,
     month: {
-      audit: looked.audit,
+      audit: result.audit,
       failures,
       monthlyKey: monthly?.key,
       days: new Set(daily.map(({ period }) => period.from)),

@@ -1,12 +1,12 @@
-/** The objects of one month of a series, in both cadences: what is wrong with them. */
+/** Audits one month of a series: compares the monthly object with the daily ones, and checks each object by itself. */
 import { parsePeriod } from '../model/calendar.js';
 import type { Engine, Session } from '../convert/duckdb.js';
 import type { CryptodlError } from '../model/errors.js';
-import type { Finding, MonthAudit } from './finding.js';
+import type { AuditFinding, MonthAudit } from './audit-finding.js';
 import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { compareCadences, MONTHLY, rowsOfHoles, rowsWithoutDay } from './compare-cadences.js';
-import type { Compared } from './compare-cadences.js';
+import type { Comparison } from './compare-cadences.js';
 import type { Conversion } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { inspectColumns, inspectDays, inspectIds, inspectLabels } from './inspect-objects.js';
@@ -19,24 +19,24 @@ export interface MonthObjects {
   readonly series: Series;
   /** `2024-01` */
   readonly month: string;
-  /** The monthly object, when there is one, and daily ones. */
+  /** The monthly object, if it exists, and the daily objects. */
   readonly received: readonly ReceivedObject[];
-  /** Days without a daily object while the series has some before and behind. */
+  /** Days without a daily object between days that have one. */
   readonly holes: readonly number[];
-  /** Of the last day before, when that was looked at. */
+  /** Labels of the last audited day before this month, if there is one. */
   readonly labels: DayLabels | undefined;
-  /** Other names start with it. */
+  /** Prefix of the paths of temporary files. */
   readonly scratchPath: string;
 }
 
-export interface LookedAt {
+export interface AuditResult {
   readonly audit: MonthAudit;
   /** Objects that cannot be read, by key. */
   readonly failed: ReadonlyMap<string, CryptodlError>;
   readonly labels: DayLabels | undefined;
 }
 
-/** How rows are held while they are compared: numbers by value, in their published order. */
+/** Rows are loaded with numbers by value and in their published order. */
 export const AUDITED: Settings = {
   format: 'parquet',
   partition: 'month',
@@ -47,7 +47,7 @@ export const AUDITED: Settings = {
 };
 
 /** Rejects on disk errors and bugs. */
-export async function auditMonth(engine: Engine, objects: MonthObjects): Promise<LookedAt> {
+export async function auditMonth(engine: Engine, objects: MonthObjects): Promise<AuditResult> {
   const failed = new Map<string, CryptodlError>();
   const conversion = conversionOf(objects);
   const session = await engine.session();
@@ -55,7 +55,7 @@ export async function auditMonth(engine: Engine, objects: MonthObjects): Promise
     const ordinalsOf = (inputs: readonly Input[]): number[] => inputs.map(ordinalOf);
     const read = await readObjects(session, conversion, { failed, ordinalsOf });
     if (read === undefined) return { audit: auditOf(objects), failed, labels: objects.labels };
-    return { ...(await lookAt(session, objects, read.inputs)), failed };
+    return { ...(await inspectMonth(session, objects, read.inputs)), failed };
   } finally {
     session.close();
     await removeScratch(conversion);
@@ -82,16 +82,16 @@ function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Co
 /** About two months of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
-async function lookAt(
+async function inspectMonth(
   session: Session,
   objects: MonthObjects,
   inputs: readonly Input[],
-): Promise<Omit<LookedAt, 'failed'>> {
+): Promise<Omit<AuditResult, 'failed'>> {
   const keys = new Map(inputs.map((input) => [ordinalOf(input), input.received.object.key]));
   const keyOf = (ordinal: number): string => keys.get(ordinal) ?? '';
   const days = [...keys.keys()].filter((ordinal) => ordinal !== MONTHLY).sort((a, b) => a - b);
   const monthly = keys.get(MONTHLY);
-  const compared: Compared =
+  const compared: Comparison =
     monthly === undefined || days.length === 0
       ? { findings: [], rows: 0 }
       : await compareCadences(session, objects, { days, key: monthly });
@@ -119,9 +119,10 @@ async function lookAt(
   };
 }
 
-/** Only where the daily objects lack nothing that the monthly one has: else nobody can say which is right. */
-function isWorse(findings: readonly Finding[]): boolean {
-  const isAbout = (...kinds: Finding['kind'][]): boolean => findings.some(({ kind }) => kinds.includes(kind));
+/** False when the monthly object has rows that the daily objects lack: then neither is known to be right. */
+function isWorse(findings: readonly AuditFinding[]): boolean {
+  const isAbout = (...kinds: AuditFinding['kind'][]): boolean =>
+    findings.some(({ kind }) => kinds.includes(kind));
   return isAbout('short-month', 'rows-missing', 'rows-differ') && !isAbout('rows-extra', 'labels-shift');
 }
 

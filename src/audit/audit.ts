@@ -1,4 +1,4 @@
-/** `cryptodl audit`: what is wrong in the archive, told as it is found; with --prefer daily also put right in the lake. */
+/** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds worse months of the lake from daily objects. */
 import { endLookUp, openLookUp, tellSoFar, withoutListing } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/print-error.js';
@@ -17,10 +17,10 @@ import { readLists } from '../select/read-lists.js';
 import { printLines } from '../text/printable.js';
 import { auditArchive } from './audit-archive.js';
 import type { AuditedMonth, AuditFailure } from './audit-archive.js';
-import type { Finding } from './finding.js';
-import { findingText } from './finding.js';
-import { rebuildsOf, wantRebuilds } from './rebuild-months.js';
-import { wantAudit } from './select-audit.js';
+import type { AuditFinding } from './audit-finding.js';
+import { findingText } from './audit-finding.js';
+import { rebuildsOf, selectRebuilds } from './rebuild-months.js';
+import { selectAudit } from './select-audit.js';
 
 export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
@@ -37,19 +37,23 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   }
 }
 
-/** Findings about rows of a monthly object that its days have. Days that neither cadence has stay missing. */
-const MENDED_BY_DAYS: ReadonlySet<Finding['kind']> = new Set(['short-month', 'rows-missing', 'rows-differ']);
+/** Findings that disappear when daily objects replace the monthly one. Days that neither cadence has stay missing. */
+const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set([
+  'short-month',
+  'rows-missing',
+  'rows-differ',
+]);
 
-/** What was looked at, and what came of it. */
+/** Counts for the summary and the exit code. */
 class AuditTally {
   months = 0;
   compared = 0;
   rows = 0;
   readonly series = new Set<string>();
-  readonly findings = new Map<Finding['kind'], number>();
+  readonly findings = new Map<AuditFinding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
-  /** What is right in a lake that has days in place of a monthly object; `rebuilt`: how much of it this run puts right. */
+  /** Findings and failures that do not affect the lake, because it holds daily objects; `rebuilt`: fixed by this run. */
   readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
   add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
@@ -61,7 +65,7 @@ class AuditTally {
     for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
   }
 
-  /** A month of which the lake has days in place of the monthly object. */
+  /** Adds a month that the lake holds as daily objects. */
   addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth, isRebuilt: boolean): void {
     const mended = findings.filter(
       ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),
@@ -76,7 +80,7 @@ class AuditTally {
     return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
   }
 
-  /** `isMended`: days have taken the place of the monthly objects that are worse. */
+  /** `isMended`: daily objects have replaced the worse monthly objects in the lake. */
   exitCode(isMended: boolean): ExitCode {
     const failures = isMended
       ? this.failures.filter((failure) => !this.mendable.failures.has(failure))
@@ -88,7 +92,7 @@ class AuditTally {
       signal: undefined,
       waitedTooLong: failures.filter(({ error }) => error.code === 'wait-too-long').length,
       failedRetryable: retryable,
-      // What is wrong in the archive stays wrong until somebody publishes it again.
+      // A finding stays until the archive publishes the object again.
       failedPermanent: failures.length - retryable + found,
       holes: 0,
       partial: 0,
@@ -105,11 +109,11 @@ async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promi
   try {
     await session.refuseBanned('audit');
     const soFar = tellSoFar(resolved.options, io);
-    const audited = await wantAudit(session, resolved, readLists(io));
+    const audited = await selectAudit(session, resolved, readLists(io));
     for await (const month of auditArchive(session, audited)) {
       tally.add(month);
-      await tellMonth(run, month);
-      await prefer(run, session, month, tally);
+      await printMonth(run, month);
+      await collectRebuilds(run, session, month, tally);
       soFar(() => textOf(tally));
     }
   } finally {
@@ -117,7 +121,7 @@ async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promi
   }
 }
 
-async function prefer(
+async function collectRebuilds(
   { io, resolved }: LookUp,
   session: Session,
   month: AuditedMonth,
@@ -129,7 +133,7 @@ async function prefer(
   if (resolved.options.prefer === 'daily') printLines(io.stderr, notes);
 }
 
-async function tellMonth(
+async function printMonth(
   { io, resolved }: LookUp,
   { audit: { series, month, findings }, failures }: AuditedMonth,
 ): Promise<void> {
@@ -148,7 +152,7 @@ async function tellMonth(
   }
 }
 
-/** A run like any other: its plan, its outcomes, its closing block. */
+/** Runs the rebuild as an ordinary run with plan, outcomes and summary. */
 async function rebuild(
   { io, resolved, typed }: LookUp,
   signals: Signals,
@@ -165,7 +169,7 @@ async function rebuild(
         clock: systemClock,
         signal: signals.signal,
         verb: 'vision',
-        wanted: wantRebuilds(requests),
+        wanted: selectRebuilds(requests),
       },
       { reporter, io, typed, signalled: signals.signalled },
     );
@@ -203,15 +207,15 @@ async function conclude(
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
-    printLines(io.stderr, [`${months} would be better from the days`, `next: ${line}`]);
+    printLines(io.stderr, [`${months} would be better from daily objects`, `next: ${line}`]);
   }
   return code;
 }
 
 function rightText(mended: number, before: number): string {
   const parts = [
-    ...(mended > 0 ? [`${mended} put right in the lake`] : []),
-    ...(before > 0 ? [`${before} right ${mended > 0 ? 'there' : 'in the lake'} before`] : []),
+    ...(mended > 0 ? [`${mended} now fixed in the lake`] : []),
+    ...(before > 0 ? [`${before} fixed in the lake earlier`] : []),
   ];
   return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
 }

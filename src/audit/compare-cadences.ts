@@ -1,31 +1,34 @@
-/** The monthly object beside the daily objects of the same days, row by row. */
+/** Compares the monthly object with the daily objects of the same days, row by row. */
 import { dayText } from '../model/calendar.js';
 import type { Session } from '../convert/duckdb.js';
-import type { Finding } from './finding.js';
+import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
 import { instantOf } from '../convert/columns.js';
 import type { Conversion } from '../convert/conversion.js';
 
-/** The monthly object's place among the ordinals; those of the daily objects are their days. */
+/** The ordinal of the monthly object. The ordinal of a daily object is its day number. */
 export const MONTHLY = -1;
 const ORDINAL = quoteName('.ordinal');
 
-export interface Compared {
-  readonly findings: readonly Finding[];
+export interface Comparison {
+  readonly findings: readonly AuditFinding[];
   /** Distinct rows of the daily objects. */
   readonly rows: number;
 }
 
 type Declared = Pick<Conversion, 'spec' | 'series'>;
 
-/** The relation `rows` has both. `days` are those of the daily objects, ascending; `key` is that of the monthly object. */
+/**
+ * The table `rows` must hold the rows of both cadences. `days`: days with a daily object, ascending. `key`: key of the
+ * monthly object.
+ */
 export async function compareCadences(
   session: Session,
   declared: Declared,
   { days, key }: { readonly days: readonly number[]; readonly key: string },
-): Promise<Compared> {
+): Promise<Comparison> {
   const { spec } = declared;
   await session.run(sideOf(declared, 'monthly', `${ORDINAL} = ${MONTHLY} AND (${within(declared, days)})`));
   await session.run(sideOf(declared, 'daily', `${ORDINAL} <> ${MONTHLY}`));
@@ -45,7 +48,7 @@ export async function compareCadences(
   return { rows, findings: found.flatMap((finding) => (finding === undefined ? [] : [{ ...finding, key }])) };
 }
 
-/** Rows of the monthly object on days of the month that have no daily object; `month`: all of its days. */
+/** Number of rows of the monthly object on days without a daily object; `month`: all days of the month. */
 export function rowsWithoutDay(
   session: Session,
   declared: Declared,
@@ -59,12 +62,12 @@ export function rowsWithoutDay(
   );
 }
 
-/** Rows of the monthly object on days that are holes in the daily cadence: nothing of them can be compared. */
+/** Rows of the monthly object on days that are holes in the daily cadence, and so cannot be compared. */
 export async function rowsOfHoles(
   session: Session,
   declared: Declared & { readonly holes: readonly number[] },
   key: string,
-): Promise<Finding[]> {
+): Promise<AuditFinding[]> {
   const { holes, spec } = declared;
   if (holes.length === 0) return [];
   const days = await session.rows(
@@ -77,7 +80,7 @@ export async function rowsOfHoles(
 }
 
 type Side = 'monthly' | 'daily';
-type Found = Omit<Finding, 'key'> | undefined;
+type Found = Omit<AuditFinding, 'key'> | undefined;
 
 function archivedValues({ spec }: Declared): readonly ColumnSpec[] {
   return archivedColumns(spec).filter(({ type }) => type !== 'symbol');
@@ -89,7 +92,7 @@ function names(declared: Declared): string {
     .join(', ');
 }
 
-/** Exact duplicates count once: how often a row is repeated is no difference between the cadences. */
+/** Drops exact duplicates: repeated rows are not a difference between the cadences. */
 function sideOf(declared: Declared, side: Side, where: string): string {
   return `CREATE OR REPLACE TEMP TABLE ${side} AS SELECT DISTINCT ${names(declared)} FROM rows WHERE ${where}`;
 }
@@ -100,7 +103,7 @@ function remainder(declared: Declared, side: Side, other: Side): string {
       SELECT ${names(declared)} FROM ${side} EXCEPT SELECT ${names(declared)} FROM ${other})`;
 }
 
-/** Runs of days as spans of instants. */
+/** SQL condition for rows on these days; consecutive days become one span. */
 function within({ spec }: Declared, days: readonly number[]): string {
   const spans: { from: number; to: number }[] = [];
   for (const day of days) {
@@ -122,7 +125,7 @@ async function count(session: Session, sql: string): Promise<number> {
   return Number(row?.['n']);
 }
 
-/** Of which only the daily objects have any. */
+/** Days on which only the daily objects have rows. */
 async function daysWithoutRows(session: Session, { spec }: Declared): Promise<string[]> {
   const day = `CAST(CAST(${instantOf(spec)} AS DATE) AS VARCHAR)`;
   const found = await session.rows(
@@ -179,21 +182,21 @@ async function differing(
   };
 }
 
-interface Alone {
+interface OneSide {
   readonly side: Side;
   readonly other: Side;
   readonly kind: 'rows-missing' | 'rows-extra';
-  /** Told of already. */
+  /** Days that `short-month` reports already. */
   readonly emptyDays: readonly string[];
 }
 
 async function onlyIn(
   session: Session,
   { spec }: Declared,
-  { side, other, kind, emptyDays }: Alone,
+  { side, other, kind, emptyDays }: OneSide,
 ): Promise<Found> {
-  const untold = emptyDays.length === 0 ? '' : `WHERE NOT (${onDays('".instant"', emptyDays)})`;
-  const alone = `(SELECT * FROM ${side}_only ANTI JOIN ${other}_only ON ${sameKey(spec.sort)}) ${untold}`;
+  const otherDays = emptyDays.length === 0 ? '' : `WHERE NOT (${onDays('".instant"', emptyDays)})`;
+  const alone = `(SELECT * FROM ${side}_only ANTI JOIN ${other}_only ON ${sameKey(spec.sort)}) ${otherDays}`;
   const rows = await count(session, `SELECT count(*) AS n FROM ${alone}`);
   if (rows === 0) return undefined;
   const keys = spec.sort.map(quoteName).join(', ');
@@ -209,7 +212,7 @@ async function onlyIn(
   };
 }
 
-/** When most rows are not found under their labels, but under those of the interval before or after. */
+/** Finds a shift by one interval: most rows differ, but agree after their times are moved by one interval. */
 async function shiftOf(
   session: Session,
   declared: Declared,

@@ -1,7 +1,7 @@
-/** What objects say of themselves, without others to compare them with: ids, columns that do not move, labels. */
+/** Checks on single objects: ids, constant columns, missing days, and labels of metrics. */
 import { DAY_MS, dayText } from '../model/calendar.js';
 import type { Row, Session } from '../convert/duckdb.js';
-import type { Finding } from './finding.js';
+import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
@@ -17,11 +17,15 @@ type KeyOf = (ordinal: number) => string;
 const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');
 
-/** Ids of `trades` have gaps at the exchange itself (facts of the archive, #363 and #458). */
+/** Ids of `trades` have gaps at the exchange itself (github.com/binance/binance-public-data, issues 363 and 458). */
 const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
-/** The relation `rows` has the objects, told apart by their ordinals. */
-export async function inspectIds(session: Session, { spec }: Declared, keyOf: KeyOf): Promise<Finding[]> {
+/** The table `rows` must hold all objects; column `.ordinal` names the object of a row. */
+export async function inspectIds(
+  session: Session,
+  { spec }: Declared,
+  keyOf: KeyOf,
+): Promise<AuditFinding[]> {
   const column = spec.columns.find(({ name }) => name === spec.sort[0]);
   if (column?.type !== 'integer') return [];
   const id = quoteName(column.name);
@@ -30,7 +34,7 @@ export async function inspectIds(session: Session, { spec }: Declared, keyOf: Ke
      FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${id} AS id, lag(${id}) OVER (PARTITION BY ${ORDINAL} ORDER BY ${NUMBER}) AS previous FROM rows)
      WHERE id < previous GROUP BY ord ORDER BY ord`,
   );
-  const findings = disordered.map((row): Finding => {
+  const findings = disordered.map((row): AuditFinding => {
     const example = { previous: row['previous'], [column.name]: row['id'] };
     return { kind: 'ids-disordered', key: keyOf(Number(row['ord'])), rows: Number(row['n']), example };
   });
@@ -39,13 +43,13 @@ export async function inspectIds(session: Session, { spec }: Declared, keyOf: Ke
   return [...findings, ...conflicting, ...missing];
 }
 
-/** Of one cadence: what the other says of them is compared elsewhere. */
+/** Ids with different values within one cadence. Differences between cadences are found in compare-cadences.ts. */
 async function conflictingIds(
   session: Session,
   spec: DatasetSpec,
   name: string,
   keyOf: KeyOf,
-): Promise<Finding[]> {
+): Promise<AuditFinding[]> {
   const rows = await session.rows(conflictsQuery({ spec }));
   return rows.map((row) => ({
     kind: 'ids-conflicting',
@@ -55,8 +59,8 @@ async function conflictingIds(
   }));
 }
 
-/** Within objects, and from a day to the next one. */
-async function missingIds(session: Session, id: string, keyOf: KeyOf): Promise<Finding[]> {
+/** Gaps in ids within an object, and from one day to the next. */
+async function missingIds(session: Session, id: string, keyOf: KeyOf): Promise<AuditFinding[]> {
   const rows = await session.rows(
     `SELECT ord, sum(next - id - 1) AS n, min(id) AS id, arg_min(next, id) AS next
      FROM (SELECT ord, id, lead(id) OVER w AS next, lead(ord) OVER w AS next_ord
@@ -70,14 +74,18 @@ async function missingIds(session: Session, id: string, keyOf: KeyOf): Promise<F
   });
 }
 
-/** Fewer instants say nothing about whether a column moves. */
+/** With fewer instants, a constant column is no evidence of a fault. */
 const LEAST_INSTANTS = 24;
 
 /**
- * Columns that are the same at every instant of a day (per level, where a row has one) and move in most of the other
- * days; and objects in which nothing moves at all.
+ * Reports columns that are constant on one day (per level, where rows have levels) but vary on most other days, and
+ * objects in which all columns are constant.
  */
-export async function inspectColumns(session: Session, declared: Declared, keyOf: KeyOf): Promise<Finding[]> {
+export async function inspectColumns(
+  session: Session,
+  declared: Declared,
+  keyOf: KeyOf,
+): Promise<AuditFinding[]> {
   const { spec } = declared;
   const values = archivedColumns(spec).filter(
     ({ name, type }) => (type === 'number' || type === 'integer') && !spec.sort.includes(name),
@@ -88,7 +96,7 @@ export async function inspectColumns(session: Session, declared: Declared, keyOf
   const usual = values.filter(
     ({ name }) => days.filter(({ moves }) => moves.has(name)).length * 2 > days.length,
   );
-  return objects.flatMap(({ ordinal, rows, moves, still }): Finding[] => {
+  return objects.flatMap(({ ordinal, rows, moves, still }): AuditFinding[] => {
     const isFrozen = moves.size === 0 && values.filter(isStillNumber(still)).length > 1;
     const unusual = (isFrozen ? values : ordinal === MONTHLY ? [] : usual).filter(({ name }) =>
       still.has(name),
@@ -138,12 +146,12 @@ function objectOf(row: Row, values: readonly ColumnSpec[]): Moves {
   };
 }
 
-/** Days between its first and its last row of which the monthly object has none, as far as no daily object tells more. */
+/** Days without rows between the first and the last row of the monthly object, except days with a daily object. */
 export async function inspectDays(
   session: Session,
   { spec, series }: Declared,
   { days, key }: { readonly days: readonly number[]; readonly key: string },
-): Promise<Finding[]> {
+): Promise<AuditFinding[]> {
   if (rowSeconds(spec, series.interval) === undefined) return [];
   const rows = await session.rows(
     `SELECT DISTINCT epoch_ms(${instantOf(spec)}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
@@ -156,7 +164,7 @@ export async function inspectDays(
   return missing.length === 0 ? [] : [{ kind: 'short-month', key, rows: 0, days: missing }];
 }
 
-/** What the labels of a day's rows stand for. */
+/** Whether the times of a day's rows are the starts or the ends of their intervals. */
 type Labels = 'starts' | 'ends';
 
 export interface DayLabels {
@@ -164,19 +172,19 @@ export interface DayLabels {
   readonly labels: Labels;
 }
 
-/** Days whose labels change their meaning against the day before; `before` is the last one that was looked at. */
+/** Days whose labels have another meaning than on the day before; `before` is the last audited day. */
 export async function inspectLabels(
   session: Session,
   { spec, series }: Declared,
   { keyOf, before }: { readonly keyOf: KeyOf; readonly before: DayLabels | undefined },
-): Promise<{ findings: Finding[]; last: DayLabels | undefined }> {
+): Promise<{ findings: AuditFinding[]; last: DayLabels | undefined }> {
   const seconds = rowSeconds(spec, series.interval);
   if (seconds === undefined || seconds >= 86_400) return { findings: [], last: before };
   const rows = await session.rows(
     `SELECT ${ORDINAL} AS ord, count(*) AS n, epoch_ms(min(${instantOf(spec)})) AS first, epoch_ms(max(${instantOf(spec)})) AS last
      FROM rows WHERE ${ORDINAL} <> ${MONTHLY} GROUP BY ord ORDER BY ord`,
   );
-  const findings: Finding[] = [];
+  const findings: AuditFinding[] = [];
   let last = before;
   for (const row of rows) {
     const day = Number(row['ord']);

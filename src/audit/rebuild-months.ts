@@ -1,4 +1,4 @@
-/** Months that the lake holds from monthly objects, and better from their days. */
+/** `audit --prefer daily`: selects the months of the lake whose monthly object is worse than the daily objects. */
 import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -14,13 +14,13 @@ import type { Wanted } from '../select/selection.js';
 
 export interface Rebuilds {
   readonly requests: readonly SeriesRequest[];
-  /** Why a month stays as it is. */
+  /** One line for each month that is not rebuilt, with the reason. */
   readonly notes: readonly string[];
-  /** Of the month the lake holds days and nothing of the monthly object, once the requests are done. */
+  /** True when the lake holds the month only from daily objects after the requests are done. */
   readonly isFromDays: boolean;
 }
 
-/** What the days of a month take the place of, in each format in which the lake holds it. */
+/** Requests that rebuild the month from daily objects, one for each format of the lake. */
 export async function rebuildsOf(
   { paths, venue }: Pick<Session, 'paths' | 'venue'>,
   month: AuditedMonth,
@@ -38,34 +38,34 @@ export async function rebuildsOf(
     const line = held.ofMonth(monthOf(period.from));
     const holdsDays = daysOf(period).some((day) => held.ofDay(day) !== undefined);
     isFromDays ||= holdsDays;
-    // What nobody can read any more is no worse where it is held: it was sound when it was written.
+    // An unreadable monthly object was readable when the lake took it, so the held rows stay.
     const settings = isUnreadable
       ? line === undefined && !holdsDays
         ? held.lines().at(-1)?.settings
         : undefined
       : line?.settings;
     if (settings === undefined || (line !== undefined && isFromRest(line))) continue;
-    const why = isUnreadable ? whyNotFromDays(month, settings) : whyItStays(month, settings);
+    const why = isUnreadable ? reasonAgainstDays(month, settings) : reasonToKeep(month, settings);
     if (why === undefined) requests.push(requestOf(month, period, settings));
-    else notes.push(`${seriesName(series)} ${text} stays as it is: ${why}`);
+    else notes.push(`${seriesName(series)} ${text} is not rebuilt: ${why}`);
   }
   return { requests, notes, isFromDays: notes.length === 0 && (isFromDays || requests.length > 0) };
 }
 
 const NONE: Rebuilds = { requests: [], notes: [], isFromDays: false };
 
-function whyItStays(month: AuditedMonth, settings: Settings): string | undefined {
-  if (settings.format === 'zip') return 'it is held as zip';
-  if (month.audit.rowsWithoutDay > 0) return 'the archive has no daily object of some of its days';
-  return whyNotFromDays(month, settings);
+function reasonToKeep(month: AuditedMonth, settings: Settings): string | undefined {
+  if (settings.format === 'zip') return 'the lake holds it as zip';
+  if (month.audit.rowsWithoutDay > 0) return 'the archive lacks the daily objects of some days';
+  return reasonAgainstDays(month, settings);
 }
 
-function whyNotFromDays(
+function reasonAgainstDays(
   { failures, monthlyKey, days }: AuditedMonth,
   settings: Settings,
 ): string | undefined {
-  if (settings.cadence === 'monthly') return 'it is held with --cadence monthly';
-  if (days.size === 0) return 'the archive has no daily objects of it';
+  if (settings.cadence === 'monthly') return 'the series was downloaded with --cadence monthly';
+  if (days.size === 0) return 'the archive has no daily objects of this month';
   return failures.some(({ key }) => key !== monthlyKey) ? 'one of its days could not be read' : undefined;
 }
 
@@ -91,8 +91,8 @@ function joined(a: SeriesRequest, b: SeriesRequest): SeriesRequest {
   return { ...a, ranges: [...a.ranges, ...b.ranges], emptyDays };
 }
 
-/** Months of one series and format are one request: it is planned at once. */
-export function wantRebuilds(requests: readonly SeriesRequest[]): (session: Session) => Wanted {
+/** Joins the months of one series and format into one request. */
+export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Session) => Wanted {
   const together = new Map<string, SeriesRequest>();
   for (const request of requests) {
     const id = JSON.stringify([request.series, request.settings.format]);

@@ -1,4 +1,4 @@
-/** `cryptodl audit`: the series that flags name, or that the lake holds, over whole months. */
+/** Selects the series and months of an audit: those of the flags, or those that the lake holds. */
 import { join } from 'node:path';
 import { DAY_MS, monthOf, monthStart, parseDay, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -17,13 +17,13 @@ import { wantSeries } from '../select/select-series.js';
 
 export interface AuditedSeries {
   readonly series: Series;
-  /** Months `[from, to)`; without `from` from the first object of the series. */
+  /** Months `[from, to)`. Undefined: from the first object of the series. */
   readonly from: number | undefined;
   readonly to: number;
 }
 
-/** Throws usage errors, among them that of an empty lake. */
-export async function wantAudit(
+/** Throws usage errors, also for a lake without matching series. */
+export async function selectAudit(
   session: Session,
   resolved: Resolved,
   read: ReadList,
@@ -61,13 +61,13 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   }
   if (audited.length > 0) return audited;
   throw usage(
-    `no --symbols, and ${options.out} holds no series of the archive that fits the flags`,
-    "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
+    `no --symbols given, and ${options.out} holds no archive series that matches the flags`,
+    "name symbols: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
     { flags: { symbols: 'BTCUSDT' } },
   );
 }
 
-/** Days of the first and the last period, in any format. */
+/** First and last held day, over all formats. */
 async function extentOf(folder: string): Promise<{ from: number; to: number } | undefined> {
   const { parquet, csv, zip } = await readManifest(folder);
   const periods = [parquet, csv, zip].flatMap((held) =>
@@ -80,7 +80,7 @@ async function extentOf(folder: string): Promise<{ from: number; to: number } | 
   };
 }
 
-/** Days of a month that are over. */
+/** The days of a month before today, half-open. */
 export function daysOfMonth(session: Pick<Session, 'nowMs'>, month: number): { from: number; to: number } {
   const today = Math.floor(session.nowMs / DAY_MS);
   return { from: monthStart(month), to: Math.min(monthStart(month + 1), today) };

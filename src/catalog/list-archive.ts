@@ -1,4 +1,4 @@
-/** What the archive has, by its listing: symbols and periods. */
+/** Reads symbols and objects from the listing of the archive. */
 import type { Session } from '../download/session.js';
 import { periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -19,25 +19,25 @@ export interface ListedPeriod {
 
 export interface ListedSymbol {
   readonly symbol: string;
-  /** Only when every object was looked at. */
+  /** With `--long` only: it needs the listing of every series. */
   readonly extent?: Extent;
 }
 
-/** Of all objects of a symbol in the chosen dataset. */
+/** First and last period, number and size of all objects of a symbol in the selected datasets. */
 interface Extent {
   readonly first: string | undefined;
   readonly last: string | undefined;
   readonly objects: number;
-  /** Of the zips. */
+  /** Sum of the sizes of the zips. */
   readonly bytes: number;
 }
 
-/** The whole time. */
+/** No limit in time. */
 export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
 
 const SERIES_AT_ONCE = 16;
 
-/** Symbols of the datasets, in key order. Throws usage errors for names that are not there and for removed datasets. */
+/** Symbols of the datasets, in key order. Throws usage errors for unknown symbols and removed datasets. */
 export async function* listSymbols(
   session: Session,
   datasets: readonly ChosenDataset[],
@@ -95,7 +95,7 @@ async function extentOf(
   };
 }
 
-/** Objects by series, cadence and time. */
+/** Objects, ordered by series, cadence and time. */
 export async function* listPeriods(
   session: Session,
   datasets: readonly ChosenDataset[],
@@ -122,7 +122,7 @@ async function periodsOf(
   const { from, to } = range;
   const found: ListedPeriod[] = [];
   for (const cadence of cadences) {
-    // The whole series: what is asked for here is what there is, not why something is absent.
+    // The reasons of absent periods, which depend on today, are not needed here.
     const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
     for (const object of listing.objects.values()) {

@@ -1,4 +1,4 @@
-/** `cryptodl list markets|datasets|symbols|periods`: one per line, for people and for pipes. */
+/** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
 import { dayText, parseDay, periodText } from '../model/calendar.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
@@ -27,7 +27,7 @@ import { LISTS } from '../cli/verbs.js';
 import { watchSignals } from '../cli/watch-signals.js';
 import { writeData } from '../cli/write-data.js';
 
-/** One line of the answer: cells for a line of text, fields for `--json`. */
+/** One printed item: cells for text, fields for `--json`. */
 interface Item {
   readonly cells: readonly (string | number)[];
   readonly fields: object;
@@ -53,7 +53,7 @@ export async function list(what: string | undefined, run: LookUp): Promise<ExitC
 function refuseName(what: string | undefined): Error {
   const known = LISTS.join(', ');
   if (what === undefined)
-    return usage(`list what? One of ${known}`, undefined, { command: ['list', 'datasets'] });
+    return usage(`list needs one of ${known}`, undefined, { command: ['list', 'datasets'] });
   const near = nearest(what, LISTS);
   return usage(`list: "${what}" is not one of ${known}`, didYouMean(what, LISTS), {
     operand: near ?? 'datasets',
@@ -69,7 +69,7 @@ function* markets(): Generator<Item> {
   }
 }
 
-/** Of the markets that are named, else of all. */
+/** Datasets of the markets of `--market`, else of all markets. */
 async function datasets({ resolved: { options, origins }, io }: LookUp): Promise<Item[]> {
   const venue = loadVenue();
   const items: Item[] = [];
@@ -171,7 +171,7 @@ async function periods(run: LookUp, session: Session, chosen: readonly ChosenDat
   ]);
 }
 
-/** Items to stdout (short lists aligned on a terminal), and how many there were, with further words, to stderr. */
+/** Prints the items to stdout, aligned on a terminal when the list is short, and their number and `more` to stderr. */
 async function print(
   run: LookUp,
   items: Iterable<Item> | AsyncIterable<Item>,

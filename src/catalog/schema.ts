@@ -1,4 +1,4 @@
-/** `cryptodl schema DATASET`: columns, types, units, meaning, and what to know of the files. */
+/** `cryptodl schema DATASET`: prints the columns of a dataset with type, unit and meaning, and notes about its files. */
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
@@ -19,7 +19,7 @@ export async function schema(word: string | undefined, resolved: Resolved, io: I
   return 0;
 }
 
-/** In the market that was named, else in the default one, else in the first that has it. */
+/** Looks in the market of the flag or the default; without the flag also in the first market that has the dataset. */
 function choose(
   venue: Venue,
   word: string | undefined,
@@ -27,7 +27,7 @@ function choose(
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(options, 'schema');
   if (word === undefined) {
-    throw usage('schema of which dataset?', `${market} has ${namesIn(venue, market)}`, {
+    throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`, {
       command: ['schema', Object.keys(venue.markets[market].datasets)[0] ?? 'klines', '--market', market],
     });
   }

@@ -64,7 +64,7 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   if (VERB_TEXTS[verb].behind !== undefined && inner !== undefined && !argv.includes('--')) {
     const at = words.indexOf(inner);
     const line = [...textsOf(words.slice(0, at)), '--', ...textsOf(words.slice(at))];
-    return usage(`${verb}: the command stands behind --`, undefined, { argv: line });
+    return usage(`${verb}: write -- before the command`, undefined, { argv: line });
   }
   const unknown = words.find(({ kind }) => kind === 'unknown-flag');
   const valued = words.find(

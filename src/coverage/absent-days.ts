@@ -1,4 +1,4 @@
-/** Why days of a series are not held, as far as anybody knows. */
+/** Gives the reason for each day that a series does not hold. */
 import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
@@ -7,14 +7,14 @@ import { at, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
 /**
- * `unexplained`: nothing is known of it, though there is data before and behind it. `not-fetched`: nothing is known, and it
- * lies before or behind all that is held. `failed:`: it could not be had the last time, with the code of the error. `cut`: a held
- * day of ticks ends or begins hours from midnight, and its neighbours do not.
+ * `unexplained`: no reason is recorded, and days before and after are held. `not-fetched`: no reason is recorded, and the
+ * day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
+ * `cut`: the rows of a held day of ticks begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
 
-/** What cannot be there is not missing. */
-const CANNOT_BE: ReadonlySet<GapReason> = new Set([
+/** Reasons for which no data can exist. Such days do not count as missing. */
+const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'halt',
   'before-history',
   'not-listed-yet',
@@ -24,18 +24,18 @@ const CANNOT_BE: ReadonlySet<GapReason> = new Set([
 ]);
 
 export function isMissing(reason: GapReason): boolean {
-  return !CANNOT_BE.has(reason);
+  return !NOT_EXPECTED.has(reason);
 }
 
-/** What is known of a series besides what it holds. */
-export interface Known {
+/** Facts about a series and its dataset that explain absent days. */
+export interface SeriesFacts {
   readonly absences: Absences;
   /** First day of the dataset, and the day after its last. */
   readonly first?: number;
   readonly end?: number;
-  /** It is published by month: from this day on no month is over. */
+  /** First day of the current month, for datasets that are published by month. */
   readonly runningMonth?: number;
-  /** What was late when it was asked for is not late for ever. */
+  /** Today as a day number. A day counts as late only for a limited time. */
   readonly today?: number;
 }
 
@@ -45,8 +45,8 @@ export interface AbsentDays {
   readonly reason: GapReason;
 }
 
-/** Days of `[from, to)` that are not held, in as few pieces as there are reasons. */
-export function absentDays(held: Spans, from: number, to: number, known: Known): AbsentDays[] {
+/** Days of `[from, to)` that are not held. Neighbouring days with the same reason form one item. */
+export function absentDays(held: Spans, from: number, to: number, known: SeriesFacts): AbsentDays[] {
   const reasonOf = reasons(held, known);
   const found: AbsentDays[] = [];
   const missing = subtract([from, to], held);
@@ -65,8 +65,8 @@ export function absentDays(held: Spans, from: number, to: number, known: Known):
   return found;
 }
 
-/** Why a day that is not held is not. */
-export function reasons(held: Spans, known: Known): (day: number) => GapReason {
+/** Returns a function that gives the reason why a day is not held. */
+export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapReason {
   const { absences, first = -Infinity, end = Infinity, runningMonth = Infinity, today = -Infinity } = known;
   const firstHeld = held.length === 0 ? Infinity : at(held, 0);
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
@@ -78,7 +78,7 @@ export function reasons(held: Spans, known: Known): (day: number) => GapReason {
     const remembered = ofDay ?? absences.months().get(monthOf(day));
     const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
     const isBehind = outer.behind !== undefined && day >= outer.behind.from;
-    // Of a delisted series nothing is late.
+    // A delisted series has no late days.
     const isLate = day >= lastHeld && lateTo >= today && !isBehind;
     if (
       remembered !== undefined &&
@@ -94,11 +94,11 @@ export function reasons(held: Spans, known: Known): (day: number) => GapReason {
   };
 }
 
-/** How long the archive has been late (facts, section 1.8): a day, a month after its end. */
+/** The longest known delays of publication, in days: of a daily object, and of a monthly object after the month's end. */
 const LATE_DAYS = 14;
 const LATE_MONTH_DAYS = 45;
 
-/** What was said of a day may be refuted by what is held since: it came, or others behind it did. */
+/** Whether a recorded reason still holds. Days that were fetched later may contradict it. */
 function isStillSo(
   reason: AbsenceReason,
   day: { readonly isEarly: boolean; readonly isOver: boolean; readonly isLate: boolean },
@@ -118,7 +118,7 @@ function isStillSo(
   }
 }
 
-/** A series that was not listed on a day was not on those before; what was delisted does not come back by itself. */
+/** Extends recorded reasons: a series not listed on a day was not listed earlier; a delisted series stays delisted. */
 function outerReasons(
   absences: Absences,
   firstHeld: number,

@@ -1,4 +1,4 @@
-/** What a lake holds of what it must hold, series by series, from its manifests alone. */
+/** Reads the manifests of a lake and yields the coverage of each series, with the halts of its market. */
 import { join } from 'node:path';
 import { amountsOf, gapsOf } from './gaps.js';
 import type { Amounts, Gap } from './gaps.js';
@@ -19,19 +19,19 @@ import type { Venue } from '../source/venue.js';
 export interface CoverRequest {
   readonly root: string;
   readonly venue: Venue;
-  /** Everything that the lake holds, in its order: what is not chosen still tells of halts. */
+  /** All series of the lake, in its order. Series that are not chosen still help to find halts. */
   readonly held: readonly Series[];
   readonly chosen: readonly Series[];
   readonly formats: readonly Format[];
   readonly range: DayRange;
   readonly today: number;
   readonly halts: readonly HaltFacts[];
-  /** A line of a manifest, or a whole manifest, that cannot be read; all others are. */
+  /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
   readonly onHalt: (halt: FoundHalt) => void;
 }
 
-/** Seconds `[from, to)` of which no symbol of a dataset has rows. */
+/** Seconds `[from, to)` in which no symbol of a dataset has rows. */
 export interface FoundHalt {
   readonly market: Market;
   readonly dataset: string;
@@ -43,13 +43,13 @@ export interface FoundHalt {
 /** One series in one format. */
 export interface CoveredSeries extends Amounts {
   readonly coverage: SeriesCoverage;
-  /** In order of time; with what cannot be there (`isMissing` false). */
+  /** In order of time. Includes gaps in which no data can exist (`isMissing` is false). */
   readonly gaps: readonly Gap[];
 }
 
 const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
 
-/** In the lake's order; a series held in several formats comes once for each. */
+/** Yields series in the order of the lake, once for each format. */
 export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {
   const chosen = new Set(request.chosen);
   for (const group of groupsOf(request.held)) {
@@ -58,7 +58,7 @@ export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredS
   }
 }
 
-/** Series that stand still together: those of one market, dataset and interval. */
+/** Groups series by market, dataset and interval: a halt affects a whole group. */
 function groupsOf(held: readonly Series[]): Series[][] {
   const groups = new Map<string, Series[]>();
   for (const series of held) {
@@ -81,8 +81,8 @@ async function* coverGroup(
   for (const series of wanted) {
     const found = await read(request, series, finder);
     for (const coverage of found) {
-      const isAsked = coverage.format === undefined || request.formats.includes(coverage.format);
-      if (!isAsked || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
+      const isSelected = coverage.format === undefined || request.formats.includes(coverage.format);
+      if (!isSelected || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
       covered.push(coverage);
       if (coverage.gaps.length > 0) grain = coverage.rowSeconds;
     }
@@ -92,7 +92,7 @@ async function* coverGroup(
     for (const series of group) if (!known.has(series)) await read(request, series, finder);
   }
   const derived = grain === undefined ? NO_SPANS : finder.halts(grain);
-  tellHalts(request, wanted[0], derived);
+  reportHalts(request, wanted[0], derived);
   const known = knownHalts(request.halts, wanted[0]);
   for (const coverage of covered) {
     const gaps = gapsOf(coverage, { known, derived });
@@ -100,7 +100,7 @@ async function* coverGroup(
   }
 }
 
-function tellHalts({ onHalt }: CoverRequest, series: Series | undefined, halts: Spans): void {
+function reportHalts({ onHalt }: CoverRequest, series: Series | undefined, halts: Spans): void {
   if (series === undefined) return;
   const { symbol: _, ...of } = series;
   for (let i = 0; i < halts.length; i += 2) onHalt({ ...of, from: halts[i] ?? 0, to: halts[i + 1] ?? 0 });
@@ -114,7 +114,7 @@ function knownHalts(halts: readonly HaltFacts[], series: Series | undefined): Sp
   );
 }
 
-/** Line by line: what stays of a series is small. Nothing of one whose manifest cannot be read at all. */
+/** Reads a manifest line by line, to keep little in memory. Resolves with nothing for a manifest that cannot be read. */
 async function read(request: CoverRequest, series: Series, finder: HaltFinder): Promise<SeriesCoverage[]> {
   const { root, venue, range, today, onRefused } = request;
   const manifest = emptyManifest();

@@ -1,4 +1,4 @@
-/** Coverage for people: of each dataset a heat-map and a table, with its gaps. */
+/** Prints coverage as text: for each dataset a heat-map, and a table with gaps. */
 import { dayText } from '../model/calendar.js';
 import { periodsOf } from './gaps.js';
 import type { Amounts, Grain } from './gaps.js';
@@ -12,20 +12,20 @@ import type { Series } from '../model/task.js';
 
 interface Row {
   readonly table: TableRow;
-  /** Undefined where that is not shown. */
+  /** Undefined when the heat-map is by month; `months` likewise. */
   readonly days: readonly Amounts[] | undefined;
   readonly months: readonly Amounts[] | undefined;
 }
 
 export interface CoverageText {
-  /** The next series; what can be written of those before it. */
+  /** Adds the next series. Returns the text of the finished datasets before it. */
   readonly add: (covered: CoveredSeries) => string;
   readonly end: (halts: readonly FoundHalt[]) => string;
 }
 
 const DEFAULT_WIDTH = 100;
 
-/** `mostDays`: longer ranges are shown by month, unless `by` says otherwise. */
+/** Ranges longer than `mostDays` are shown by month, unless `by` is given. */
 export function createCoverageText(io: Io, by: Grain | undefined, mostDays: number): CoverageText {
   const { stdout, environment } = io;
   const hasColour = stdout.isTTY === true && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';

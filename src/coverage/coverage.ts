@@ -1,4 +1,4 @@
-/** `cryptodl coverage`: what a lake holds of what it must hold. Asks nobody and opens no data file. */
+/** `cryptodl coverage`: compares a lake with what it should hold, from its manifests. Sends no request and opens no data file. */
 import { correctedLine } from '../cli/print-error.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
@@ -29,7 +29,7 @@ import type { CoveredSeries, FoundHalt } from './cover-lake.js';
 import { createCoverageText } from './coverage-text.js';
 import { percentOf } from './gaps.js';
 import type { Grain } from './gaps.js';
-import { CSV_HEAD, csvLines, instant, seriesRecord } from './records.js';
+import { CSV_HEAD, csvLines, instant, seriesRecord } from './coverage-records.js';
 import { percentText } from './series-table.js';
 
 export interface CoverageRun {
@@ -37,19 +37,19 @@ export interface CoverageRun {
   readonly io: Io;
 }
 
-/** What was found beside the series themselves. */
-interface Findings {
-  /** Why folders that look like series are left out. */
+/** Counts over all series, for the summary and the exit code. */
+interface CoverageCounts {
+  /** Why folders that look like series were left out, one text each. */
   readonly skipped: readonly string[];
   readonly refused: CryptodlError[];
   readonly halts: FoundHalt[];
-  /** Names with their percentage. */
+  /** Series below `--min`, with their percentage. */
   readonly below: string[];
   series: number;
   incomplete: number;
-  /** Of those, what lacks something between its first and its last day: the others only have to be continued. */
+  /** Incomplete series that lack something between their first and last day; the others need only newer days. */
   broken: number;
-  /** The verb that continues those. */
+  /** The verb that downloads the newer days. */
   continuing: Verb;
   least: number | null;
 }
@@ -63,7 +63,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { io, resolved } = run;
   const { options, origins } = resolved;
   if (options.json && options.csv)
-    throw usage('--json and --csv are two kinds of output', undefined, { flags: { csv: null } });
+    throw usage('--json and --csv exclude each other', 'keep one', { flags: { csv: null } });
   const venue = loadVenue();
   const nowMs = options.nowMs ?? systemClock.now();
   const range = isRangeGiven(options)
@@ -79,7 +79,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
-  const found: Findings = {
+  const found: CoverageCounts = {
     skipped,
     refused: [],
     halts: [],
@@ -108,7 +108,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
 
 async function* counted(
   covered: AsyncIterable<CoveredSeries>,
-  found: Findings,
+  found: CoverageCounts,
   { min, venue }: { readonly min: number | undefined; readonly venue: Venue },
 ): AsyncGenerator<CoveredSeries> {
   for await (const series of covered) {
@@ -131,7 +131,7 @@ async function* counted(
 async function write(
   { io, resolved }: CoverageRun,
   covered: AsyncIterable<CoveredSeries>,
-  found: Findings,
+  found: CoverageCounts,
   range: Range | undefined,
 ): Promise<void> {
   const { options } = resolved;
@@ -154,7 +154,7 @@ async function write(
   }
 }
 
-function summaryOf({ skipped, refused, halts, below, series, incomplete, least }: Findings): object {
+function summaryOf({ skipped, refused, halts, below, series, incomplete, least }: CoverageCounts): object {
   return {
     event: 'summary',
     series,
@@ -167,10 +167,10 @@ function summaryOf({ skipped, refused, halts, below, series, incomplete, least }
   };
 }
 
-/** What is wrong and what to do about it, on stderr. */
+/** Prints faults and the next step on stderr. */
 function conclude(
   { io, resolved }: CoverageRun,
-  { refused, below, incomplete, broken, continuing }: Findings,
+  { refused, below, incomplete, broken, continuing }: CoverageCounts,
 ): ExitCode {
   const say = (line: string): void => {
     printLines(io.stderr, [line]);
@@ -181,25 +181,25 @@ function conclude(
     if (hint !== undefined) say(`  ${hint}`);
   }
   if (refused.length > MOST_NAMED * 2)
-    say(`cryptodl: and ${refused.length - MOST_NAMED * 2} more lines that cannot be read`);
+    say(`cryptodl: ${refused.length - MOST_NAMED * 2} more lines cannot be read`);
   if (below.length > 0) {
     const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
     say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
   }
   if (incomplete > 0 && !options.json && !options.csv) {
-    // What lies before or behind all that is held is no gap to repair.
+    // `repair` fills gaps between held days; missing days before or after them need a download verb.
     const selection = selectionOf(resolved).filter((_, i, words) => broken > 0 || !isSymbols(words, i));
     say(`next: ${correctedLine([broken > 0 ? 'repair' : continuing, ...selection], {})}`);
   }
   return codeOfCoverage({ below: below.length, refused: refused.length });
 }
 
-/** What is continued is not chosen by symbols. */
+/** A download without `--symbols` continues the series of the lake, so the suggested line leaves it out. */
 function isSymbols(words: readonly string[], index: number): boolean {
   return words[index] === '--symbols' || words[index - 1] === '--symbols';
 }
 
-/** The flags that were given to choose, as far as `repair` knows them. */
+/** The given selection flags that `repair` takes too. */
 function selectionOf({ texts }: Resolved): string[] {
   const names = ['out', 'market', 'dataset', 'interval', 'symbols', 'quote', 'format'] as const;
   const range = ['days', 'months', 'from', 'to', 'now'] as const;
@@ -207,7 +207,7 @@ function selectionOf({ texts }: Resolved): string[] {
   return [...names, ...range].flatMap((name) => {
     const values = texts[name];
     if (values === undefined || !known.includes(name)) return [];
-    // Of what can be given only once the last one counts.
+    // For a flag that takes one value, the last one counts.
     const given = flagSpec(name).list === undefined ? values.slice(-1) : values;
     return [`--${name}`, given.join(',')];
   });

@@ -1,31 +1,31 @@
-/** Days of ticks that end hours before midnight, or begin hours after it, where the days around them do not. */
+/** Finds days of ticks whose rows begin or end hours from midnight, although those of the neighbouring days do not. */
 import { parsePeriod } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series } from '../model/task.js';
 
 const DAY_MS = 86_400_000;
-/** Shorter pauses at a border are common. */
+/** Shorter pauses at midnight are common. */
 const LONG_MS = 2 * 3600_000;
-/** So many rows would be in the empty stretch at the rate of the rest of the day: fewer are missing by chance. */
+/** Expected rows in the empty stretch, at the rate of the rest of the day. With fewer, the pause may be chance. */
 const EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
 const FEWEST_NEIGHBOURS = 2;
-/** The empty stretch of a neighbour is shorter by this factor. */
+/** The empty stretch of a neighbouring day must be shorter by this factor. */
 const SHORTER = 10;
 
-/** Their rows have no grain, and come at all hours. */
+/** Datasets with rows at irregular times, at all hours of the day. */
 const TICKS: ReadonlySet<string> = new Set(['aggTrades', 'trades', 'bookTicker']);
 
 export function hasTicks({ dataset }: Series): boolean {
   return TICKS.has(dataset);
 }
 
-/** What is known of the rows of a day. */
+/** Number, first and last time of the rows of a day. */
 export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
 }
 
-/** Epoch milliseconds `[from, to)` of one day, at its begin or at its end. */
+/** Epoch milliseconds `[from, to)` without rows, at the begin or the end of a day. */
 export interface EmptyStretch {
   readonly day: number;
   readonly at: 'begin' | 'end';
@@ -37,7 +37,7 @@ export function isLongStretch(ms: number): boolean {
   return ms > LONG_MS;
 }
 
-/** The long stretches without a row at the borders of a day that has many rows for the rest of it. */
+/** Long stretches without rows at the begin and the end of a day that otherwise has many rows. */
 export function longStretches(rows: DayRows): EmptyStretch[] {
   const { rows: count = 0, first = '', last = '' } = rows;
   const spanMs = Date.parse(last) - Date.parse(first);
@@ -47,8 +47,8 @@ export function longStretches(rows: DayRows): EmptyStretch[] {
 }
 
 /**
- * The stretches that most held days within a week, two at least, do not have. Nothing is told of the begin of the first
- * day, which may be that of the listing, and of the end of the last day of a series that has ended.
+ * Long stretches that most held days within a week (at least two) do not have. Leaves out the begin of the first day,
+ * which may be the time of the listing, and the end of the last day of a series that has ended.
  */
 export function cutStretches(lines: readonly ObjectLine[], hasEnded: boolean): EmptyStretch[] {
   const days = new Map<number, DayRows>();

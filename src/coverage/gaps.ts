@@ -1,4 +1,4 @@
-/** The gaps of a series with their reasons, and what they come to. */
+/** Finds the gaps of a series with their reasons, and counts held and missing rows or days. */
 import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
@@ -9,21 +9,21 @@ import type { SeriesCoverage } from './series-coverage.js';
 import { at, intersect, NO_SPANS, overlap, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** What a series has not got. */
+/** A time without data in a series. */
 export interface Gap {
   /** Seconds since 1970, `[from, to)`. */
   readonly from: number;
   readonly to: number;
   readonly reason: GapReason;
-  /** Rows, or days where it is not known how many rows there must be. */
+  /** Number of rows, or of days where the expected number of rows is unknown. */
   readonly amount: number;
-  /** False for what cannot be there: it is not expected either. */
+  /** False when no data can exist: such rows are not expected. */
   readonly isMissing: boolean;
-  /** Somewhere in it rows are missing: nobody knows where. */
+  /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
 }
 
-/** Halts of a market that are known (from config/), and those that its symbols tell of together; in seconds. */
+/** Halts in seconds: `known` from config/halts.json, `derived` from rows that all symbols of a market lack. */
 export interface Halts {
   readonly known: Spans;
   readonly derived: Spans;
@@ -31,7 +31,7 @@ export interface Halts {
 
 export const NO_HALTS: Halts = { known: NO_SPANS, derived: NO_SPANS };
 
-/** In order of time; what touches and has one reason is one gap. */
+/** Gaps in order of time. Neighbouring gaps with the same reason are joined. */
 export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   const { absent, loose, rowSeconds = DAY_SECONDS } = coverage;
   const gaps: Gap[] = [];
@@ -48,7 +48,7 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   };
   for (const { from, to, reason } of absent) {
     const days = [from * DAY_SECONDS, to * DAY_SECONDS];
-    // A halt explains a day without a file only when it lasted all day.
+    // A day without a file is explained by a halt only when the halt lasted the whole day.
     const halted = isMissing(reason) ? wholeDays(intersect(days, halts.known)) : NO_SPANS;
     eachSpan(halted, (start, end) => add(start, end, 'halt'));
     eachSpan(subtract(days, halted), (start, end) => add(start, end, reason));
@@ -60,7 +60,7 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
 }
 
-/** A cut day counts as one that is missing, also when both of its ends are. */
+/** A cut day counts as one missing day, also when both of its ends are cut. */
 function cutsOf({ cuts }: SeriesCoverage, { known }: Halts): Gap[] {
   const unexplained = cuts.filter(({ from, to }) => {
     const left = subtract([from / 1000, to / 1000], known);
@@ -130,13 +130,13 @@ function joined(gaps: readonly Gap[]): Gap[] {
   return all;
 }
 
-/** Of a series or of a period of it, in rows or in days. */
+/** Expected and missing rows (or days) of a series or a period. */
 export interface Amounts {
   readonly expected: number;
   readonly missing: number;
 }
 
-/** Percent of what must be there; undefined when nothing must. */
+/** Held share in percent; undefined when nothing is expected. */
 export function percentOf({ expected, missing }: Amounts): number | undefined {
   return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
 }
@@ -154,7 +154,7 @@ export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amoun
 
 export type Grain = 'day' | 'month';
 
-/** What each period of a series comes to; the first is that of the first day. */
+/** The amounts of each period, from the period of the first day on. */
 export function periodsOf(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): Amounts[] {
   const { from, to, rowSeconds = DAY_SECONDS } = coverage;
   if (from >= to) return [];

@@ -1,30 +1,30 @@
-/** When a market stood still: the same rows are missing in every symbol that holds the day. */
+/** Finds halts of a market: times whose rows are missing in every symbol that holds the day. */
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** What this many symbols lack together is no chance. */
+/** When so many symbols lack the same rows, the market halted. */
 const FEWEST_SYMBOLS = 3;
-/** Two tell of a halt where it begins and ends for both within a minute. */
+/** Two symbols are enough when their gaps begin and end within this time of each other. */
 const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 interface Day {
-  /** How many hold it. */
+  /** Number of symbols that hold the day. */
   symbols: number;
-  /** What all of them lack, in seconds. */
+  /** Seconds that all of them lack. */
   missing: Spans;
-  /** What two symbols lack from the same minute to the same minute; of more it does not matter. */
+  /** Seconds that two symbols lack with the same begin and end; empty with more symbols. */
   agreed: Spans;
 }
 
 /**
- * Of one market, dataset and interval. It stays small however many symbols there are: of each day it keeps what the
- * symbols so far lack together.
+ * Collects the symbols of one market, dataset and interval. Its memory does not grow with the number of symbols: it
+ * keeps, for each day, only what all symbols so far lack.
  */
 export class HaltFinder {
   readonly #days = new Map<number, Day>();
 
-  /** One more symbol: the days it holds, and the seconds whose rows it lacks. */
+  /** Adds a symbol: the days that it holds, and the seconds whose rows it lacks. */
   add(days: Spans, missing: Spans): void {
     let next = 0;
     for (let i = 0; i < days.length; i += 2) {
@@ -48,7 +48,7 @@ export class HaltFinder {
     if (day.missing.length > 0) day.missing = missing.length > 0 ? intersect(day.missing, missing) : NO_SPANS;
   }
 
-  /** In seconds. Times jitter: what is left over of less than half a row is none. */
+  /** Halts in seconds. Leaves out spans shorter than half a row, which come from jitter in the times. */
   halts(rowSeconds: number): number[] {
     const found: number[] = [];
     const days = [...this.#days].sort(([a], [b]) => a - b);
@@ -60,7 +60,7 @@ export class HaltFinder {
   }
 }
 
-/** Spans of both that begin and end together, as far as both lack them. */
+/** The intersection of spans that begin and end together in both lists. */
 function agreed(a: Spans, b: Spans): Spans {
   const same: number[] = [];
   let i = 0;
@@ -75,12 +75,12 @@ function agreed(a: Spans, b: Spans): Spans {
   return same.length === 0 ? NO_SPANS : same;
 }
 
-/** Whether a span that is missing is long enough to miss a row; a second less, because spans are in whole seconds. */
+/** Whether a gap is long enough (half a row) for a missing row. One second is allowed for rounding. */
 export function isRow(from: number, to: number, rowSeconds: number): boolean {
   return to - from >= Math.max(1, rowSeconds / 2 - 1);
 }
 
-/** The spans from `index` on that reach into `[from, to)`, cut to it. */
+/** The parts of the spans in `[from, to)`, from index `index` on. */
 function within(spans: Spans, index: number, from: number, to: number): number[] {
   const found: number[] = [];
   for (let i = index; i < spans.length && at(spans, i) < to; i += 2)
@@ -88,7 +88,7 @@ function within(spans: Spans, index: number, from: number, to: number): number[]
   return found;
 }
 
-/** The same halts, widened to whole rows of this many seconds. */
+/** Widens halts to whole rows of `rowSeconds`. */
 export function inWholeRows(halts: Spans, rowSeconds: number): number[] {
   const widened: number[] = [];
   for (let i = 0; i < halts.length; i += 2) {

@@ -1,4 +1,4 @@
-/** Series × periods as characters: one line per series, one cell per period, or per several where they do not fit. */
+/** Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal. */
 import { dayText, monthOf, monthText } from '../model/calendar.js';
 import type { Amounts, Grain } from './gaps.js';
 import { percentOf } from './gaps.js';
@@ -20,15 +20,15 @@ export interface HeatStyle {
 
 interface Level {
   readonly character: string;
-  /** Of the terminal's palette. */
+  /** ANSI colour code of the terminal. */
   readonly colour: number;
   readonly meaning: string;
   readonly is: (percent: number | undefined) => boolean;
 }
 
-/** The first that applies. Characters differ, so that nothing is lost without colour. */
+/** The first level that applies is drawn. Each has its own character, for terminals without colour. */
 const LEVELS: readonly Level[] = [
-  { character: '·', colour: 90, meaning: 'nothing can be there', is: (percent) => percent === undefined },
+  { character: '·', colour: 90, meaning: 'no data can exist', is: (percent) => percent === undefined },
   { character: '█', colour: 32, meaning: 'complete', is: (percent = 0) => percent === 100 },
   { character: '▓', colour: 33, meaning: '95 % or more', is: (percent = 0) => percent >= 95 },
   { character: '▒', colour: 33, meaning: '50 % or more', is: (percent = 0) => percent >= 50 },
@@ -39,7 +39,7 @@ const LEVELS: readonly Level[] = [
 const LONGEST_LABEL = 24;
 const FEWEST_CELLS = 10;
 
-/** Lines without their ends: an axis, then one for each series. */
+/** Lines without line feeds: an axis, then one line for each series. */
 export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
   const { by, width } = style;
   const first = Math.min(...rows.map(({ from }) => indexOf(from, by)));
@@ -70,7 +70,7 @@ function indexOf(day: number, by: Grain): number {
   return by === 'day' ? day : monthOf(day);
 }
 
-/** `2024-01 … 2024-12`, as far as there is room above the cells. */
+/** `2024-01 … 2024-12`, spread over the cells when there is room. */
 function axis(first: number, end: number, by: Grain, cells: number): string {
   const name = by === 'day' ? dayText : monthText;
   const [left, right] = [name(first), name(end - 1)];
@@ -80,7 +80,7 @@ function axis(first: number, end: number, by: Grain, cells: number): string {
     : left + ' '.repeat(cells - left.length - right.length) + right;
 }
 
-/** Undefined: the series has no such period. */
+/** The sum of each cell; undefined where the series has no period. */
 function summed(
   periods: readonly Amounts[],
   offset: number,

@@ -1,4 +1,4 @@
-/** What a series holds of what it must hold, from the lines of its manifest alone. */
+/** Computes what a series holds and lacks, from the lines of its manifest. */
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -8,7 +8,7 @@ import { endOfDataset } from '../source/dataset-ended.js';
 import { rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, reasons } from './absent-days.js';
-import type { AbsentDays, GapReason, Known } from './absent-days.js';
+import type { AbsentDays, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { append, at, overlap, union } from './spans.js';
@@ -16,7 +16,7 @@ import type { Spans } from './spans.js';
 
 export const DAY_SECONDS = 86_400;
 
-/** Days that are asked about; without `from` each series counts from its first held day. */
+/** The range of days to check. Without `from`, each series counts from its first held day. */
 export interface DayRange {
   readonly from?: number;
   readonly to?: number;
@@ -24,13 +24,13 @@ export interface DayRange {
 
 type Revisions = Readonly<Partial<Record<Format, number>>>;
 
-export interface Surroundings {
+export interface CoverageContext {
   readonly range: DayRange;
-  /** The day that is not over yet. */
+  /** Today as a day number. */
   readonly today: number;
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;
-  /** Told by the lines that were replaced, which the manifest's memory no longer has. */
+  /** Number of replaced objects per format. The parsed manifest has only the latest lines, so the reader counts them. */
   readonly revisions: Revisions;
 }
 
@@ -41,51 +41,51 @@ interface Edge {
   readonly reason: GapReason;
 }
 
-/** One series in one format. Small, because those of a whole dataset are kept until its halts are known. */
+/** One series in one format. Kept small, because a whole dataset stays in memory until its halts are known. */
 export interface SeriesCoverage {
   readonly series: Series;
-  /** Undefined when nothing is held, but it is remembered what is absent. */
+  /** Undefined when the series holds no data, but its manifest records absences. */
   readonly format: Format | undefined;
   /** Days `[from, to)`. */
   readonly from: number;
   readonly to: number;
-  /** From row to row; undefined where it is not known how many rows a day must have, which then counts as one. */
+  /** Seconds from row to row. Undefined where the number of rows of a day is not known; coverage then counts days. */
   readonly rowSeconds: number | undefined;
-  /** Objects that reach into the range: how many, and what they hold as a whole. */
+  /** Number of objects that overlap the range. The other counts are those of whole objects. */
   readonly objects: number;
   readonly restObjects: number;
   readonly rows: number | undefined;
   readonly duplicates: number;
-  /** How often an object of it was replaced by a later revision. */
+  /** Number of objects that were replaced by a later revision. */
   readonly revisions: number;
-  /** ISO. */
+  /** Time of the first row, ISO 8601. */
   readonly first: string | undefined;
   readonly last: string | undefined;
-  /** Days that are held, also outside of the range. */
+  /** Held days, also outside of the range. */
   readonly heldDays: Spans;
   readonly absent: readonly AbsentDays[];
-  /** Where rows of held days are missing, in seconds. */
+  /** Seconds in which rows of held days are missing. */
   readonly gaps: Spans;
-  /** Those of them that have a reason: before the listing, behind the end, or not asked for yet. */
+  /** Gaps with a reason: before the listing, after the end, or not fetched yet. */
   readonly edges: readonly Edge[];
-  /** Missing rows of which it is not known where: day, day, rows, one after the other. */
+  /** Missing rows at unknown times, as triples: first day, end day, number of rows. */
   readonly loose: Spans;
-  /** Held days whose rows are all known to be there or missing. */
+  /** Held days for which each missing row is located. */
   readonly knownDays: Spans;
-  /** Where held days of ticks are cut; other datasets have none. */
+  /** Cut days, for datasets of ticks only. */
   readonly cuts: readonly EmptyStretch[];
 }
 
-/** Every format that the series holds. Nothing when it holds nothing and nothing is remembered. */
+/** The coverage in each format that the series holds. Empty when it holds nothing and records no absences. */
 export function coverSeries(
   series: Series,
   manifest: Manifest,
   formats: readonly Format[],
-  around: Surroundings,
+  context: CoverageContext,
 ): SeriesCoverage[] {
   const held = formats.filter((format) => manifest[format].size > 0);
-  if (held.length > 0) return held.map((format) => cover(series, format, manifest, around));
-  return isRemembered(manifest) ? [cover(series, undefined, manifest, around)] : [];
+  if (held.length > 0) return held.map((format) => cover(series, format, manifest, context));
+  return isRemembered(manifest) ? [cover(series, undefined, manifest, context)] : [];
 }
 
 function isRemembered({ absences, ...held }: Manifest): boolean {
@@ -97,19 +97,19 @@ function cover(
   series: Series,
   format: Format | undefined,
   manifest: Manifest,
-  around: Surroundings,
+  context: CoverageContext,
 ): SeriesCoverage {
   const { absences } = manifest;
   const held = format === undefined ? [] : objectsOf(manifest[format].lines());
   const heldDays = daysOf(held);
-  const known = { absences, ...factsOf(around, held) };
+  const known = { absences, ...factsOf(context, held) };
   const start =
     heldDays[0] ?? Math.min(...absences.days().keys(), ...[...absences.months().keys()].map(monthStart));
-  const from = around.range.from ?? start;
-  const end = around.range.to ?? Math.min(around.today, known.runningMonth ?? around.today);
+  const from = context.range.from ?? start;
+  const end = context.range.to ?? Math.min(context.today, known.runningMonth ?? context.today);
   const to = Math.max(from, end);
   const within = held.filter((object) => object.to > from && object.from < to);
-  const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(around, series);
+  const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(context, series);
   return {
     series,
     format,
@@ -117,7 +117,7 @@ function cover(
     to,
     rowSeconds: seconds,
     heldDays,
-    revisions: (format === undefined ? undefined : around.revisions[format]) ?? 0,
+    revisions: (format === undefined ? undefined : context.revisions[format]) ?? 0,
     absent: absentDays(heldDays, from, to, known),
     ...countsOf(within),
     ...missingRows(within, { from, to, seconds, heldDays, known }),
@@ -125,7 +125,7 @@ function cover(
   };
 }
 
-function cutsOf(held: readonly HeldObject[], heldDays: Spans, known: Known): EmptyStretch[] {
+function cutsOf(held: readonly HeldObject[], heldDays: Spans, known: SeriesFacts): EmptyStretch[] {
   const lines = held.map(({ line }) => line);
   return cutStretches(lines, hasEnded(reasons(heldDays, known)(at(heldDays, heldDays.length - 1))));
 }
@@ -134,7 +134,7 @@ function hasEnded(behind: GapReason): boolean {
   return behind === 'delisted' || behind === 'dataset-ended';
 }
 
-function secondsOf({ spec }: Surroundings, { interval }: Series): number | undefined {
+function secondsOf({ spec }: CoverageContext, { interval }: Series): number | undefined {
   return spec === undefined ? undefined : rowSeconds(spec, interval);
 }
 
@@ -158,8 +158,11 @@ function daysOf(objects: readonly HeldObject[]): number[] {
   return days;
 }
 
-/** What the facts of the dataset say about days that nobody has. */
-function factsOf({ spec, today }: Surroundings, held: readonly HeldObject[]): Omit<Known, 'absences'> {
+/** The bounds of the dataset, which explain absent days. */
+function factsOf(
+  { spec, today }: CoverageContext,
+  held: readonly HeldObject[],
+): Omit<SeriesFacts, 'absences'> {
   if (spec === undefined) return {};
   const firsts = spec.cadences.map((cadence) => spec.spans[cadence]?.first?.from);
   const first = firsts.includes(undefined) ? undefined : Math.min(...(firsts as number[]));
@@ -200,12 +203,12 @@ interface HeldRange {
   readonly to: number;
   readonly seconds: number | undefined;
   readonly heldDays: Spans;
-  readonly known: Known;
+  readonly known: SeriesFacts;
 }
 
 type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'knownDays'>;
 
-/** Rows that held days do not have. */
+/** Missing rows of held days. */
 function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   const { seconds } = held;
   if (seconds === undefined) return { gaps: [], edges: [], loose: [], knownDays: [] };
@@ -215,10 +218,10 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   const edges: Edge[] = [];
   for (const object of objects) {
     const { line, from, to } = object;
-    const notAsked = line.open === true ? restOf(object, seconds, held.to) : [];
-    if (notAsked.length > 0)
-      edges.push({ from: at(notAsked, 0), to: at(notAsked, 1), reason: 'not-fetched' });
-    const located = notAsked.length > 0 ? notAsked : secondsOfGaps(line);
+    const notFetched = line.open === true ? restOf(object, seconds, held.to) : [];
+    if (notFetched.length > 0)
+      edges.push({ from: at(notFetched, 0), to: at(notFetched, 1), reason: 'not-fetched' });
+    const located = notFetched.length > 0 ? notFetched : secondsOfGaps(line);
     for (const second of located) gaps.push(second);
     const expected = ((to - from) * DAY_SECONDS) / seconds;
     const unknown = expected - (line.rows ?? expected) - rowsIn(located, seconds);
@@ -237,7 +240,7 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   };
 }
 
-/** Of a period that was not over when its rows were asked for: what came after the last of them, in seconds. */
+/** The time after the last row, in seconds, of a period that was fetched before it was over. */
 function restOf({ line, from, to }: HeldObject, seconds: number, end: number): number[] {
   const start = line.last === undefined ? from * DAY_SECONDS : Date.parse(line.last) / 1000 + seconds;
   const rest = [Math.round(start), Math.min(to, end) * DAY_SECONDS];
@@ -256,7 +259,7 @@ function rowsIn(spans: Spans, seconds: number): number {
 }
 
 function clip(spans: number[], from: number, to: number): number[] {
-  // Two objects may tell of the same label, at the midnight between them.
+  // Two neighbouring objects may both name the gap at the midnight between them.
   const inOrder = union(spans);
   const clipped: number[] = [];
   for (let i = 0; i < inOrder.length; i += 2) {
@@ -267,7 +270,7 @@ function clip(spans: number[], from: number, to: number): number[] {
   return clipped;
 }
 
-/** What lies before the listing or behind the end, within days that are held. */
+/** Gaps within held days that lie before the listing or after the end of the series. */
 function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): Edge[] {
   if (gaps.length === 0) return [];
   const reasonOf = reasons(heldDays, known);

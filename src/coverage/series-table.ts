@@ -1,4 +1,4 @@
-/** Series and their gaps as text for people. */
+/** Formats the table of series and their gaps. */
 import { dayOf, dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import type { GapReason } from './absent-days.js';
@@ -7,23 +7,23 @@ import { percentOf } from './gaps.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
 
-/** Of a series, what is shown: neither its days nor its gaps. */
+/** The printed fields of a series, without its days and gaps. */
 type Shown = Pick<
   SeriesCoverage,
   'from' | 'to' | 'rowSeconds' | 'objects' | 'restObjects' | 'duplicates' | 'revisions' | 'first' | 'last'
 >;
 
-/** What a line of the table needs, without the gaps of a whole lake. */
+/** One row of the table. Keeps only a few gaps, to save memory in large lakes. */
 export interface TableRow extends Amounts {
   readonly label: string;
   readonly coverage: Shown;
-  /** The first of the missing, and how many there are. */
+  /** The first missing gaps; `missingGaps` is the number of all. */
   readonly shown: readonly Gap[];
   readonly missingGaps: number;
-  readonly cannotBe: ReadonlyMap<GapReason, number>;
+  readonly notExpected: ReadonlyMap<GapReason, number>;
 }
 
-/** More gaps of one series are told by --json and --csv. */
+/** --json and --csv print the other gaps of a series too. */
 const MOST_SHOWN = 5;
 
 export function tableRow(
@@ -33,9 +33,9 @@ export function tableRow(
   amounts: Amounts,
 ): TableRow {
   const missing = gaps.filter((gap) => gap.isMissing);
-  const cannotBe = new Map<GapReason, number>();
+  const notExpected = new Map<GapReason, number>();
   for (const gap of gaps)
-    if (!gap.isMissing) cannotBe.set(gap.reason, (cannotBe.get(gap.reason) ?? 0) + gap.amount);
+    if (!gap.isMissing) notExpected.set(gap.reason, (notExpected.get(gap.reason) ?? 0) + gap.amount);
   const { from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last } = coverage;
   return {
     label,
@@ -43,11 +43,11 @@ export function tableRow(
     ...amounts,
     shown: missing.slice(0, MOST_SHOWN),
     missingGaps: missing.length,
-    cannotBe,
+    notExpected,
   };
 }
 
-/** Never more than it is: 99.999 % is no 100 %. */
+/** Rounds down: 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {
   const percent = percentOf(amounts);
   if (percent === undefined) return '-';
@@ -67,10 +67,10 @@ const HEAD = [
   'dropped',
   'revised',
 ];
-/** Columns that are no numbers. */
+/** Columns with text, aligned to the left. */
 const LEFT = new Set([0, 4, 5, 6]);
 
-/** A line per series, its gaps below it. */
+/** One line per series, with its gaps below. */
 export function seriesTable(rows: readonly TableRow[]): string[] {
   const cells = rows.map(cellsOf);
   const widths = HEAD.map((head, at) => Math.max(head.length, ...cells.map((line) => line[at]?.length ?? 0)));
@@ -100,13 +100,13 @@ function cellsOf({ label, coverage, ...amounts }: TableRow): string[] {
   ];
 }
 
-function gapLines({ coverage, shown, missingGaps, cannotBe }: TableRow): string[] {
+function gapLines({ coverage, shown, missingGaps, notExpected }: TableRow): string[] {
   const unit = unitOf(coverage);
   const more = missingGaps - shown.length;
-  const apart = [...cannotBe].map(([reason, amount]) => `${amountText(amount, unit)} ${reason}`);
+  const apart = [...notExpected].map(([reason, amount]) => `${amountText(amount, unit)} ${reason}`);
   return [
     ...shown.map((gap) => `  ${gapText(gap, coverage.rowSeconds)}`),
-    ...(more > 0 ? [`  and ${numberText(more)} more gaps: --json tells all`] : []),
+    ...(more > 0 ? [`  and ${numberText(more)} more gaps: --json prints all`] : []),
     ...(apart.length > 0 ? [`  not counted: ${apart.join(', ')}`] : []),
   ];
 }
@@ -115,7 +115,7 @@ export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'row
   return rowSeconds === undefined ? 'days' : 'rows';
 }
 
-/** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; ends are the last of what is missing. */
+/** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; the end is the last missing row or day. */
 function gapText(gap: Gap, rowSeconds: number | undefined): string {
   const amount = amountText(gap.amount, unitOf({ rowSeconds }));
   const grain = gap.reason === 'cut' ? 60 : rowSeconds;
@@ -131,7 +131,7 @@ export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS): st
   return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
 }
 
-/** `2024-01-15 03:00`, with seconds where there are any. */
+/** `2024-01-15 03:00`; with seconds unless they are zero. */
 function timeText(seconds: number): string {
   const text = new Date(seconds * 1000).toISOString();
   return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');

@@ -6,7 +6,7 @@ export type Spans = ArrayLike<number>;
 
 export const NO_SPANS: Spans = [];
 
-/** What is in both. */
+/** Times in both lists. */
 export function intersect(a: Spans, b: Spans): number[] {
   const both: number[] = [];
   let i = 0;
@@ -21,7 +21,7 @@ export function intersect(a: Spans, b: Spans): number[] {
   return both;
 }
 
-/** What is in `a` and not in `b`. */
+/** Times in `a` that are not in `b`. */
 export function subtract(a: Spans, b: Spans): number[] {
   const left: number[] = [];
   let j = 0;
@@ -38,14 +38,14 @@ export function subtract(a: Spans, b: Spans): number[] {
   return left;
 }
 
-/** Adds a span that begins no earlier than the last one; what touches becomes one. */
+/** Appends a span that begins no earlier than the last one. Joins them when they touch. */
 export function append(spans: number[], from: number, to: number): void {
   const last = spans.length - 1;
   if (last > 0 && from <= at(spans, last)) spans[last] = Math.max(at(spans, last), to);
   else spans.push(from, to);
 }
 
-/** One list of spans in any order, which may overlap. */
+/** Sorts and joins spans that may overlap. */
 export function union(spans: Spans): number[] {
   const pairs = Array.from({ length: spans.length / 2 }, (_, i) => [at(spans, 2 * i), at(spans, 2 * i + 1)]);
   const all: number[] = [];
@@ -53,7 +53,7 @@ export function union(spans: Spans): number[] {
   return all;
 }
 
-/** Of the span `[from, to)`, how much lies in `[start, end)`. */
+/** Length of the intersection of `[from, to)` and `[start, end)`. */
 export function overlap(from: number, to: number, start: number, end: number): number {
   return Math.max(0, Math.min(to, end) - Math.max(from, start));
 }

@@ -1,20 +1,20 @@
-/** What DuckDB says of a query, in a line that says where, with the names that there are. */
+/** Turns errors of DuckDB into usage errors with line, column and the nearest known name. */
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shownPath } from '../text/paths.js';
 
-/** DuckDB's own words, as it gives them with `errors_as_json`. */
+/** An error of DuckDB, as it reports it with `errors_as_json`. */
 export interface QueryFault {
   /** `Binder`, `Catalog`, `Conversion`, … */
   readonly type: string;
   readonly text: string;
-  /** How much stands before the place that it is about. */
+  /** Offset of the fault in the query; in characters from the parser, else in bytes. */
   readonly position: number | undefined;
-  /** A table or a column that there is not. */
+  /** The table or column that does not exist. */
   readonly missing: { readonly what: 'table' | 'column'; readonly name: string } | undefined;
 }
 
-/** Undefined for an error that is not DuckDB's. */
+/** Undefined for errors that do not come from DuckDB. */
 export function queryFault(error: unknown): QueryFault | undefined {
   if (!(error instanceof Error)) return undefined;
   const fields = fieldsOf(error.message);
@@ -29,7 +29,7 @@ export function queryFault(error: unknown): QueryFault | undefined {
   };
 }
 
-/** Of most errors as JSON, of a few in words. */
+/** Most errors are JSON, a few are text. */
 function fieldsOf(message: string): Readonly<Record<string, unknown>> {
   const [, type, text] = /^([A-Z][\w ]*) Error: ([^{].*)/.exec(message) ?? [];
   if (text !== undefined) return { exception_type: type, exception_message: text };
@@ -47,33 +47,33 @@ function missingOf(
   if (typeof name === 'string' && subtype === 'COLUMN_NOT_FOUND') return { what: 'column', name };
   if (typeof name === 'string' && subtype === 'MISSING_ENTRY' && type === 'Table')
     return { what: 'table', name };
-  // `k.nope` has no subtype.
+  // A missing column after an alias (`k.nope`) has no subtype.
   const [, column] = / does not have a column named "(.+)"$/.exec(text) ?? [];
   return column === undefined ? undefined : { what: 'column', name: column };
 }
 
-/** What the lake has, for those who miss something. */
+/** Names for suggestions. */
 interface Known {
   readonly root: string;
   readonly tables: readonly string[];
-  /** Of the tables that the query names. */
+  /** Columns of the tables that the query names. */
   readonly columns: readonly string[];
 }
 
-/** Throws what the user is told. */
-export function refuseFault(fault: QueryFault, query: string, known?: Known): never {
+/** Throws the error for the user. */
+export function throwFault(fault: QueryFault, query: string, known?: Known): never {
   const { type, text, missing } = fault;
   if (type === 'IO') throw new CryptodlError('disk', text);
   if (type === 'Out of Memory')
-    throw new CryptodlError('out-of-memory', `DuckDB ran out of its memory: ${text}`, {
-      hint: 'ask for less: a symbol, some days, no ORDER BY over everything',
+    throw new CryptodlError('out-of-memory', `DuckDB ran out of memory: ${text}`, {
+      hint: 'query less: one symbol, fewer days, no ORDER BY over all rows',
     });
   if (type === 'Interrupt' || type === 'INTERRUPT')
-    throw new CryptodlError('interrupted', 'the query was ended');
+    throw new CryptodlError('interrupted', 'the query was interrupted');
   const place = placeOf(query, fault);
-  if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads nothing but the lake');
+  if (type === 'Permission') throw usage(`${text}${place}`, 'sql reads only files of the lake');
   if (missing === undefined || known === undefined) throw usage(`${text}${place}`);
-  if (missing.what === 'table') refuseEmpty(missing.name, known);
+  if (missing.what === 'table') refuseTableWithoutFiles(missing.name, known);
   const names = missing.what === 'table' ? known.tables : known.columns;
   const near = nearestOf(missing.name, names);
   const has = `the ${missing.what === 'table' ? 'lake has' : 'columns are'} ${names.join(', ')}`;
@@ -85,28 +85,30 @@ export function refuseFault(fault: QueryFault, query: string, known?: Known): ne
   );
 }
 
-function refuseEmpty(name: string, { root, tables }: Known): void {
+function refuseTableWithoutFiles(name: string, { root, tables }: Known): void {
   if (tables.length === 0) throw emptyLake(root);
   if (tables.some((table) => table.toLowerCase() === name.toLowerCase()))
-    throw usage(
-      `${name}: the lake ${shownPath(root)} holds no Parquet and no CSV file of it that can be read`,
-    );
+    throw usage(`${name}: the lake ${shownPath(root)} has no readable Parquet or CSV file of this table`);
 }
 
-/** `names`: of what is held in files that cannot be queried, or cannot be read. */
+/** `names`: tables whose files cannot be queried or read. */
 export function noViews(root: string, names: readonly string[]): Error {
   return names.length === 0
     ? emptyLake(root)
-    : usage(`the lake ${shownPath(root)} holds no Parquet and no CSV file that can be read`);
+    : usage(`the lake ${shownPath(root)} has no readable Parquet or CSV file`);
 }
 
 function emptyLake(root: string): Error {
-  return usage(`the lake ${shownPath(root)} is empty`, 'fill it first, or say where it is with --out', {
-    command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],
-  });
+  return usage(
+    `the lake ${shownPath(root)} is empty`,
+    'download data first, or name another lake with --out',
+    {
+      command: ['vision', '--symbols', 'BTCUSDT', '--days', '1'],
+    },
+  );
 }
 
-/** `klines` means one of the markets' klines. */
+/** Finds `um_klines` for `klines` too. */
 function nearestOf(name: string, names: readonly string[]): string | undefined {
   if (didYouMean(name, names) !== undefined) return nearest(name, names);
   return names.find((candidate) => candidate.toLowerCase().endsWith(`_${name.toLowerCase()}`));
@@ -118,7 +120,7 @@ function placeOf(query: string, fault: QueryFault): string {
   return before === undefined ? '' : ` (line ${before.length}, column ${(before.at(-1) ?? '').length + 1})`;
 }
 
-/** The parser counts characters, everything behind it bytes. */
+/** DuckDB's parser counts characters, its later stages count bytes. */
 function textBefore(query: string, { type, position }: QueryFault): string | undefined {
   if (position === undefined || Number.isNaN(position)) return undefined;
   return type.toLowerCase() === 'parser'
@@ -131,7 +133,7 @@ function withName(query: string, fault: QueryFault, name: string, near: string):
   if (before === undefined) return undefined;
   const after = query.slice(before.length);
   const at = after.indexOf(name);
-  // Only what stands at that place, be it quoted or behind an alias.
+  // Replaces only the name at the position, which may follow a quote or an alias.
   if (at < 0 || /[\s,()]/.test(after.slice(0, at))) return undefined;
   return before + after.slice(0, at) + near + after.slice(at + name.length);
 }

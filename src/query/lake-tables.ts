@@ -1,4 +1,4 @@
-/** What of a lake can be queried: per market and dataset the files that the manifests name, no row twice. */
+/** Finds the files of each table (market and dataset) in the manifests, so that no row is read twice. */
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -21,11 +21,11 @@ export interface LakeTable {
   readonly files: readonly LakeFile[];
 }
 
-/** Files of committed rows that a query does not see, and why. */
+/** Committed files that are not queried. */
 export interface LeftOut {
-  /** Gone, or not of the size that was committed. */
+  /** Missing, or of another size than committed. */
   readonly unsound: string[];
-  /** CSV beside Parquet of some of the same days. */
+  /** CSV files with some days that Parquet files hold too. */
   readonly overlapping: string[];
 }
 
@@ -34,7 +34,7 @@ export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'
   return `${market}_${dataset}`;
 }
 
-/** Tables by name, ascending; those without a file to read are not there. Rejects for a damaged manifest. */
+/** Tables with at least one readable file, ordered by name. Rejects for a damaged manifest. */
 export async function readTables(
   root: string,
   venue: string,
@@ -64,13 +64,13 @@ export async function readTables(
   return { tables: tables.sort((a, b) => (tableName(a) < tableName(b) ? -1 : 1)), leftOut };
 }
 
-/** Manifests that are read at a time. */
+/** Number of manifests that are read at the same time. */
 const AT_ONCE = 32;
 
 async function readSeries(folder: string): Promise<LeftOut & { files: LakeFile[] }> {
   const first = await soundFiles(folder, await readManifest(folder));
   if (first.unsound.length === 0) return first;
-  // A run may have put a file there whose lines follow at once.
+  // A run publishes a file just before its manifest lines, so the second reading decides.
   return soundFiles(folder, await readManifest(folder));
 }
 
@@ -90,7 +90,7 @@ function lastCommit(manifest: Manifest, { file, settings }: ObjectLine): ObjectL
   return manifest[settings.format].lastOfFile(file);
 }
 
-/** One line per file, in period order: Parquet, and CSV of days that no Parquet has. */
+/** One manifest line per file, in period order: all Parquet files, and CSV files whose days no Parquet file has. */
 function chooseFiles({ parquet, csv }: Manifest): { lines: ObjectLine[]; overlapping: string[] } {
   const chosen = [...byFile(parquet).values()].flatMap(([line]) => line ?? []);
   const days = new Set(parquet.lines().flatMap(daysOf));

@@ -1,4 +1,4 @@
-/** An answer as a table on a terminal: as wide as the terminal, as long as people read. */
+/** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
 import { writeData } from '../cli/write-data.js';
 import type { Answer, Cell, Column } from '../convert/duckdb.js';
 import type { Io } from '../model/io.js';
@@ -9,7 +9,7 @@ const MOST_ROWS = 40;
 const MOST_CELL_COLUMNS = 60;
 const GAP = '  ';
 
-/** How many rows there are, shown or not; undefined when the reader has gone. */
+/** Resolves with the number of rows, shown or not; undefined when the reader of stdout has closed it. */
 export async function printTable(io: Io, { columns, batches }: Answer): Promise<number | undefined> {
   const shown: string[][] = [];
   let rows = 0;
@@ -32,7 +32,7 @@ function moreText(number: number, what: string): string[] {
   return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
 }
 
-/** As many columns as fit, the first one always. */
+/** Shows as many columns as fit, at least the first. */
 function layOut(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -70,10 +70,10 @@ function cellText(cell: Cell): string {
   return cell === null ? 'NULL' : shortened(plainText(cell).replace(INSTANT, '$1 $2'));
 }
 
-/** Whole seconds need no digits behind them. */
+/** A time of whole seconds, which is shown without its fraction. */
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.000000Z$/;
 
-/** No wider than a cell may be. */
+/** Cuts the text at the width of a cell. */
 function shortened(text: string): string {
   const plain = tabbed([text]);
   if (displayWidth(plain) <= MOST_CELL_COLUMNS) return plain;
@@ -85,7 +85,7 @@ function shortened(text: string): string {
   return `${cut}…`;
 }
 
-/** Terminals give East Asian characters two columns, and marks none. */
+/** Terminals show East Asian characters in two columns, and combining marks in none. */
 function displayWidth(text: string): number {
   const bare = text.replaceAll(/\p{M}/gu, '');
   return Array.from(bare).length + Array.from(bare.matchAll(WIDE)).length;
@@ -94,9 +94,7 @@ function displayWidth(text: string): number {
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/gu;
 
-// Values of an answer as text that loses nothing.
-
-/** Rows as CSV lines: blank is NULL, `""` the empty text; lists and structs as JSON. */
+/** A row as a CSV line: an empty cell is NULL, `""` is the empty text; lists and structs are JSON. */
 export function csvLine(row: readonly Cell[]): string {
   return `${row.map(csvCell).join(',')}\n`;
 }
@@ -107,19 +105,19 @@ function csvCell(cell: Cell): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A text as it is, everything else as JSON has it, but for quotes. */
+/** Text without quotes; other values as JSON. */
 function plainText(cell: Exclude<Cell, null>): string {
   if (typeof cell === 'string') return cell;
   return typeof cell === 'bigint' ? String(cell) : JSON.stringify(exact(cell));
 }
 
-/** Rows as NDJSON lines. */
+/** A row as an NDJSON line. */
 export function jsonLine(names: readonly string[]): (row: readonly Cell[]) => string {
   return (row) =>
     `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
 }
 
-/** Whole numbers that a reader of JSON would round are text. */
+/** Integers above 2^53, which JSON readers round, become text. */
 function exact(cell: Cell): Cell {
   if (typeof cell === 'bigint') {
     const number = Number(cell);

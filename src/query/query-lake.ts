@@ -1,4 +1,4 @@
-/** `cryptodl sql`: from a lake's folder to an answer. It takes no lock, asks nobody, and writes nothing into the lake. */
+/** Runs a query on a lake. Takes no lock, sends no request and writes nothing into the lake. */
 import { rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { heldSeries } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { shownPath } from '../text/paths.js';
-import { ask, readStatement } from './ask.js';
+import { runQuery, parseStatement } from './run-query.js';
 import { noViews } from './explain-errors.js';
 import { readTables, tableName } from './lake-tables.js';
 import type { LakeTable, LeftOut } from './lake-tables.js';
@@ -24,12 +24,12 @@ export interface QueriedLake {
 
 export interface LakeQuery extends QueriedLake {
   readonly text: string;
-  /** Where DuckDB may spill. */
+  /** Folder for DuckDB's temporary files; undefined: that of the system. */
   readonly tempFolder: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Calls `read` with the answer while it can be read. Rejects with usage errors for what cannot be asked. */
+/** Calls `read` with the result while the database is open. Rejects with usage errors for faults of the query. */
 export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => Promise<T>): Promise<T> {
   const spill = join(query.tempFolder ?? tmpdir(), `cryptodl-sql-${process.pid}`);
   const engine = createEngine({
@@ -44,19 +44,19 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => P
   let session: Session | undefined;
   try {
     session = await engine.session();
-    const statement = await readStatement(session, query.text);
+    const statement = await parseStatement(session, query.text);
     const held = await seriesOf(query);
     const names = [...new Set(held.map(tableName))].sort();
     const named = held.filter((series) => statement.names.has(tableName(series).toLowerCase()));
-    // A query without one of them is about the views themselves: SHOW TABLES.
+    // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
     const tables = await tablesOf(query, named.length > 0 ? named : held);
     if (statement.listsViews && tables.length === 0) throw noViews(query.root, names);
     const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(query.venue, table);
-    const answer = await ask(session, { ...query, statement, tables, names, specOf });
+    const answer = await runQuery(session, { ...query, statement, tables, names, specOf });
     return await read(answer);
   } finally {
     query.signal.removeEventListener('abort', onAbort);
-    // Nobody reads on.
+    // `read` may have ended before the last row.
     engine.interrupt();
     session?.close();
     engine.close();
@@ -64,7 +64,7 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => P
   }
 }
 
-/** Statements for DuckDB, each with its semicolon. Throws a usage error for an empty lake. */
+/** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
 export async function* lakeViews(lake: QueriedLake): AsyncGenerator<string> {
   const held = await seriesOf(lake);
   const tables = await tablesOf(lake, held);
@@ -90,8 +90,8 @@ function specIn(venue: Venue, { market, dataset }: LakeTable): DatasetSpec | und
 
 function leftOutTexts({ unsound, overlapping }: LeftOut): string[] {
   return [
-    ...leftOutText(unsound, 'not there, or not what was committed; left out'),
-    ...leftOutText(overlapping, 'CSV of days that are held as Parquet too; left out, with its other days'),
+    ...leftOutText(unsound, 'missing or different from its commit; not queried (cryptodl verify says more)'),
+    ...leftOutText(overlapping, 'CSV with some days that Parquet files hold too; not queried'),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** `cryptodl sql`: a question to the lake; the answer as a table for people, else as CSV or NDJSON. */
+/** `cryptodl sql`: runs a query on the lake and prints a table on a terminal, else CSV or NDJSON. */
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { complain } from '../cli/print-error.js';
@@ -29,7 +29,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
   const { io, typed, resolved } = run;
   const { options } = resolved;
   if (options.csv && options.json)
-    throw usage('--csv and --json are two kinds of output', 'keep one', { flags: { csv: null } });
+    throw usage('--csv and --json exclude each other', 'keep one', { flags: { csv: null } });
   const home = homeOf(io.environment);
   const lake: QueriedLake = {
     venue: loadVenue(),
@@ -80,7 +80,7 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   }
 }
 
-/** How many rows there are; undefined when the reader has seen enough. */
+/** Resolves with the number of rows; undefined when the reader of stdout has closed it. */
 async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number | undefined> {
   const { options } = resolved;
   if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
@@ -95,7 +95,7 @@ async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number |
   return number;
 }
 
-/** A program gets every character; a terminal none that steers it. */
+/** Replaces control characters only on a terminal. */
 function writeExact(io: Io, text: string): Promise<boolean> {
   const isTerminal = io.stdout.isTTY === true;
   return writeText(io, isTerminal ? linesText(text.split('\n').slice(0, -1)) : text);

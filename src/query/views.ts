@@ -1,4 +1,4 @@
-/** The view of a table, in DuckDB's SQL: its files by name, the same columns whatever each file has. */
+/** Writes the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { quoteName, quoteText } from '../convert/sql.js';
@@ -7,7 +7,7 @@ import type { DatasetSpec } from '../source/venue.js';
 import type { LakeFile, LakeTable } from './lake-tables.js';
 import { tableName } from './lake-tables.js';
 
-/** With `isShown` one file per line, for people. Rejects with a system error for a CSV that cannot be read. */
+/** With `isShown`, one file per line. Rejects with a system error for a CSV file that cannot be read. */
 export async function viewOf(
   table: LakeTable,
   spec: DatasetSpec | undefined,
@@ -39,7 +39,7 @@ interface ViewColumn {
   readonly type: string;
 }
 
-/** The symbol and the interval come from the path: DuckDB's own layers would take those above the lake as well. */
+/** Takes symbol and interval from the path. DuckDB's hive partitioning would also read folders above the lake. */
 function layersOf(hasInterval: boolean): string[] {
   const symbol = String.raw`regexp_extract(filename, '/symbol=([^/]*)/[^/]*$', 1)`;
   const interval = String.raw`regexp_extract(filename, '/interval=([^/]*)/[^/]*/[^/]*$', 1)`;
@@ -49,7 +49,7 @@ function layersOf(hasInterval: boolean): string[] {
   ];
 }
 
-/** Undefined for a dataset that this version does not know: the files say what they have. */
+/** Undefined for a dataset that this version does not know; its columns then come from the files. */
 function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewColumn[] | undefined {
   const isText = files.every(
     ({ settings }) => settings.format === 'parquet' && settings.numbers === 'string',
@@ -87,7 +87,7 @@ function typeOf({ type }: ColumnSpec, isText: boolean): string {
   }
 }
 
-/** The declared schema spares a look into every file: thousands of them are a query in no time. */
+/** With a declared schema, DuckDB does not open every file to find the columns, which takes long with thousands of files. */
 function parquetPart(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part {
   const fields = columns?.map(
     ({ name, type }) =>
@@ -107,7 +107,7 @@ interface CsvShape {
   readonly timestamps: LakeFile['settings']['timestamps'];
 }
 
-/** Files of a series that is older than one of its columns are not as wide as the others. */
+/** Groups files by their header: files from before a column was added lack it. */
 async function byShape(files: readonly LakeFile[]): Promise<Map<string, CsvShape>> {
   const shapes = new Map<string, CsvShape>();
   for (const file of files) {
@@ -151,7 +151,7 @@ function csvPart({ header, files, timestamps }: CsvShape, columns: readonly View
   };
 }
 
-/** The inverse of how a CSV renders times. */
+/** The time as TIMESTAMP, from how `--timestamps` wrote it. */
 function instant(name: string, timestamps: CsvShape['timestamps']): string {
   if (timestamps === 'us') return `make_timestamp(${name})`;
   return timestamps === 'ms' ? `make_timestamp(${name} * 1000)` : `CAST(rtrim(${name}, 'Z') AS TIMESTAMP)`;

@@ -1,17 +1,17 @@
-/** A command as the lines of a crontab. */
+/** Writes a command as lines of a crontab, and times in the syntax of cron and systemd. */
 import { shellWord } from '../text/printable.js';
 
 export interface ScheduledCommand {
-  /** Program and arguments, word by word, without line breaks. */
+  /** Program and arguments, without line breaks. */
   readonly words: readonly string[];
   /** Absolute. */
   readonly folder: string;
   readonly when: When;
-  /** Absolute; a file of `NAME=value` lines with what must not stand in a command. */
+  /** Absolute path of a file with `NAME=value` lines, for values that must not appear in the command. */
   readonly environmentFile?: string;
 }
 
-/** Debian's cron takes no longer ones. */
+/** Debian's cron refuses longer lines. */
 export const LONGEST_CRON_LINE = 998;
 
 export function cronLine({ words, folder, when, environmentFile }: ScheduledCommand): string {
@@ -22,16 +22,17 @@ export function cronLine({ words, folder, when, environmentFile }: ScheduledComm
 }
 
 export function crontab(command: ScheduledCommand): string {
-  return `# crontab -e, at its end: CRON_TZ is for all lines below it.
-# Debian's and Ubuntu's cron know no CRON_TZ: there the hour is one of the machine's own time zone (timedatectl shows it).
+  return `# Paste at the end of crontab -e: CRON_TZ applies to all lines below it.
+# Cron of Debian and Ubuntu ignores CRON_TZ and uses the time zone of the machine (timedatectl shows it).
 CRON_TZ=UTC
 ${cronLine(command)}
 `;
 }
 
 /**
- * For the shell, and before it for cron: to cron an unescaped `%` ends the line, and a backslash before `%` or another
- * backslash is dropped, within quotes too (crontab(5), do_command.c). So no backslash of ours stands before one of them.
+ * Quotes a word for the shell and for cron. For cron, an unescaped `%` ends the line, and a backslash before `%` or
+ * another backslash is dropped, also within quotes (crontab(5), do_command.c). So the word never puts a backslash
+ * before one of them.
  */
 function cronWord(word: string): string {
   return shellWord(word)
@@ -39,11 +40,11 @@ function cronWord(word: string): string {
     .replaceAll('%', String.raw`\%`);
 }
 
-/** When a command is run again, in the words of cron and of systemd. UTC. */
+/** The times at which a command runs, in UTC. */
 export interface When {
   readonly hour: number;
   readonly minute: number;
-  /** Divides 24, which is once a day. */
+  /** A divisor of 24; 24 is once a day. */
   readonly everyHours: number;
 }
 

@@ -1,4 +1,4 @@
-/** `cryptodl schedule -- COMMAND`: the command as a line of a crontab and as units of systemd, ready to paste. */
+/** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { basename, resolve } from 'node:path';
 import { isSchedulable } from '../cli/command-words.js';
 import { layersOf } from '../cli/option-layers.js';
@@ -23,32 +23,32 @@ import { absolutePath } from '../text/paths.js';
 import { printable, printLines, withoutPassword } from '../text/printable.js';
 import { cronLine, crontab, LONGEST_CRON_LINE } from './crontab.js';
 import type { ScheduledCommand } from './crontab.js';
-import { lostVariables, scheduledWords, secretFlags } from './scheduled-words.js';
+import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
 import { units } from './systemd.js';
 
-/** So that not all of a time zone come in the same second. */
+/** A random delay, so that the users of a time zone do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
-/** A week: a day that is published late is still in the range when it comes. */
+/** Seven days, so that a day that is published late is still in the range. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '7'];
 
-/** A mistake behind `--` is answered like the mistake itself. */
+/** A mistake after `--` gives the same error as the command itself. */
 export async function schedule(
-  behind: readonly string[],
+  command: readonly string[],
   options: Options,
   { argv, io }: Typed,
 ): Promise<ExitCode> {
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  const line = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
+  const line = command[0] === 'cryptodl' ? command.slice(1) : command;
   if (line.length === 0)
-    throw usage('schedule: of which command?', 'it stands behind --', {
+    throw usage('schedule needs a command after --', undefined, {
       argv: [...own, '--', ...FIRST_LINE],
     });
   const typed: Typed = { argv: line, io, before: [...own, '--'] };
   try {
     const invocation = parseCommandLine(line, io);
     if (invocation === undefined) return 0;
-    refuseUnfit(invocation);
-    const resolved = await checked(invocation, typed);
+    refuseUnschedulable(invocation);
+    const resolved = await resolveCommand(invocation, typed);
     warn(invocation, resolved, typed);
     await writeText(io, texts(invocation, resolved, options, typed));
     return 0;
@@ -57,13 +57,15 @@ export async function schedule(
   }
 }
 
-function refuseUnfit({ verb }: Invocation): void {
+function refuseUnschedulable({ verb }: Invocation): void {
   if (!isSchedulable(verb))
-    throw usage(`schedule: ${verb} is nothing to do again and again`, undefined, { argv: FIRST_LINE });
+    throw usage(`schedule cannot repeat ${verb}: it takes a command that downloads or checks`, undefined, {
+      argv: FIRST_LINE,
+    });
 }
 
-/** Throws what the command itself would be refused with before it does anything. */
-async function checked(invocation: Invocation, { io }: Typed): Promise<Resolved> {
+/** Throws the usage errors that the command itself would give before its first request. */
+async function resolveCommand(invocation: Invocation, { io }: Typed): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
   if (verb === 'run') return (await readJobs(invocation, io)).resolved;
   const layers = await layersOf(invocation, io);
@@ -76,13 +78,13 @@ async function checked(invocation: Invocation, { io }: Typed): Promise<Resolved>
 
 function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): void {
   const warnings = [
-    ...(values.now === undefined ? [] : ['--now: every run will take that for the present']),
+    ...(values.now === undefined ? [] : ['--now: every scheduled run will use this as the current time']),
     ...lostVariables(verb, { resolved, io }).map(
-      (name) => `${name} is set here, and will not be there: say the same with a flag`,
+      (name) => `${name} is set in this environment but not in that of cron: use the flag instead`,
     ),
     ...secretFlags(verb, resolved).map(
       (name) =>
-        `--${name} holds a password, which is not printed: write the line ${environmentName(name)}='http://user:password@host:port' into ${environmentFile(io)} (chmod 600)`,
+        `--${name} has a password, which is not printed: add the line ${environmentName(name)}='http://user:password@host:port' to ${environmentFile(io)} (chmod 600)`,
     ),
   ];
   printLines(
@@ -91,7 +93,7 @@ function warn({ verb, values }: Invocation, resolved: Resolved, { io }: Typed): 
   );
 }
 
-/** Read by the shell that cron starts, and by systemd. */
+/** The file is read by the shell that cron starts, and by systemd. */
 function environmentFile({ environment }: Io): string {
   return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
 }
@@ -109,13 +111,13 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, { a
   };
   if ([command.folder, ...words].some((word) => printable(word) !== withoutPassword(word)))
     throw usage(
-      'schedule: neither a crontab nor a unit can hold a line break or another control character',
-      'write it in a --config FILE',
+      'schedule: a crontab or unit cannot contain a line break or another control character',
+      'put the value into a --config FILE',
     );
   const cron: ScheduledCommand = { ...command, words: [...words, ...jitter(invocation)] };
   if (options.kind !== 'systemd' && cronLine(cron).length > LONGEST_CRON_LINE)
     printLines(io.stderr, [
-      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: write options in a --config FILE`,
+      `warning: the line has more than ${LONGEST_CRON_LINE} characters, which Debian's cron refuses: put options into a --config FILE`,
     ]);
   const name = unitName(verb, operand);
   const { service, timer } = units(command, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
@@ -132,13 +134,13 @@ function texts(invocation: Invocation, resolved: Resolved, options: Options, { a
   ].join('\n');
 }
 
-/** systemd waits by itself. */
+/** For cron only: systemd has RandomizedDelaySec. */
 function jitter({ verb, values }: Invocation): string[] {
   const takes = flagsOf(verb).includes('jitter');
   return takes && values.jitter === undefined ? ['--jitter', DELAY.flag] : [];
 }
 
-/** `cryptodl-vision`; of jobs, after their file. */
+/** `cryptodl-vision`; for `run` the name of the jobs file. */
 function unitName(verb: string, operand: string | undefined): string {
   const what = verb === 'run' ? basename(operand ?? verb).replace(/\.\w+$/, '') : verb;
   return `cryptodl-${what.replaceAll(/[^\w.-]/g, '_')}`;

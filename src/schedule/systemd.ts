@@ -1,4 +1,4 @@
-/** A command as a service and a timer of systemd. */
+/** Writes a command as a service unit and a timer unit of systemd. */
 import type { ScheduledCommand } from './crontab.js';
 import { calendar } from './crontab.js';
 
@@ -7,7 +7,7 @@ export interface Units {
   readonly timer: string;
 }
 
-/** Codes that are no failure of the unit: being stopped (SIGTERM) leaves the lake whole, and the next start goes on. */
+/** Exit code after SIGTERM. It is no failure of the unit: the lake stays whole, and the next start continues. */
 const STOPPED = 143;
 
 export function units(
@@ -42,12 +42,12 @@ WantedBy=timers.target
   };
 }
 
-/** `%` begins a specifier everywhere (systemd.unit(5)). */
+/** Escapes `%`, which begins a specifier in every setting (systemd.unit(5)). */
 function specified(text: string): string {
   return text.replaceAll('%', '%%');
 }
 
-/** `$` begins a variable in arguments, though not in the program's path (systemd.service(5)). */
+/** Escapes `$` too, which begins a variable in arguments but not in the path of the program (systemd.service(5)). */
 function literal(word: string): string {
   return specified(word).replaceAll('$', '$$$$');
 }

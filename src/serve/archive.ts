@@ -1,3 +1,4 @@
+/** An HTTP server that behaves like the archive: objects, sidecars and the bucket listing of a local folder. */
 import { realpathSync } from 'node:fs';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 
@@ -12,9 +13,9 @@ import { INTERNAL_ERROR, METHOD_NOT_ALLOWED, noSuchKey, sendRefusal, sendXml } f
 import { readTarget } from './request-target.js';
 
 const KEEP_ALIVE_MS = 60_000;
-/** A reader that takes nothing for so long is dropped: what it is sent waits in memory. */
+/** A connection whose client reads nothing for so long is closed, because its data waits in memory. */
 const STALLED_MS = 30_000;
-/** Each may hold some hundred kB of memory. A connection beyond them is closed without an answer. */
+/** Each connection may hold some hundred kB of memory. Further connections are closed without a response. */
 const MOST_CONNECTIONS = 512;
 
 /**
@@ -29,7 +30,7 @@ export function archiveHandler(
   const digests = new DigestCache();
   return (request, response) => {
     answer(root, digests, request, response).catch(() => {
-      // A client that went away lands here as well: there is nobody left to tell.
+      // A client that closed its connection ends here too, and gets no response.
       if (response.headersSent || response.destroyed) response.destroy();
       else sendRefusal(response, INTERNAL_ERROR);
     });

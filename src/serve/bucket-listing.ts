@@ -1,3 +1,4 @@
+/** Reads one page of the bucket listing from the folder. */
 import { lstat, opendir, readdir, realpath } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ import {
   TOP_FOLDER,
 } from './object-store.js';
 
-/** An object as a listing shows it. */
+/** An entry of the listing. */
 export interface ListedObject {
   readonly key: string;
   readonly lastModified: Date;
@@ -30,10 +31,10 @@ export interface ListingPage {
   readonly resumeAfter: string | undefined;
 }
 
-/** Files described at the same time, so that a first page does not wait for a thousand reads in a row. */
+/** Number of files that are read at the same time. */
 const CONCURRENCY = 16;
 
-/** The page a query asks for; a folder that does not exist is an empty page. Rejects with file system errors. */
+/** The page of a query. A folder that does not exist gives an empty page. Rejects with file system errors. */
 export async function readPage(
   root: string,
   query: ListingQuery,
@@ -61,7 +62,7 @@ async function collect(
   return { entries, resumeAfter: undefined };
 }
 
-/** Undefined for a common prefix, and for a file that went away since its folder was read. */
+/** Undefined for a common prefix, and for a file that was removed after its folder was read. */
 async function describe(entry: BucketEntry, digests: DigestCache): Promise<ListedObject | undefined> {
   if (entry.kind === 'prefix') return undefined;
   const { key, path, virtual } = entry;
@@ -73,15 +74,15 @@ async function describe(entry: BucketEntry, digests: DigestCache): Promise<Liste
   });
 }
 
-/** One line of a listing: an object (with the file it comes from) or a common prefix, ending in a slash. */
+/** One entry of a listing: an object with the path of its file, or a common prefix that ends in a slash. */
 type BucketEntry =
   | { readonly kind: 'object'; readonly key: string; readonly path: string; readonly virtual: boolean }
   | { readonly kind: 'prefix'; readonly key: string };
 
-/** Which entries are wanted. */
+/** Selects entries of the listing. */
 interface Range {
   readonly prefix: string;
-  /** Exclusive lower bound; it need not exist. */
+  /** Exclusive lower bound; no object needs to have this key. */
   readonly after: string;
   /** Report folders as common prefixes instead of descending into them. */
   readonly folded: boolean;
@@ -102,10 +103,10 @@ async function* walkBucket(root: string, range: Range): AsyncGenerator<BucketEnt
   else yield* walkFolder(folder, start, range);
 }
 
-/** A name in a folder; folders carry a slash, because that is how their keys sort. */
+/** A name in a folder. Names of folders end in a slash, so that they sort like their keys. */
 interface Child {
   readonly name: string;
-  /** A sidecar that is not on disk. */
+  /** True for a sidecar without a file on disk. */
   readonly virtual: boolean;
 }
 
@@ -149,14 +150,14 @@ function childrenOf(entries: readonly Dirent[]): Child[] {
   return children;
 }
 
-/** For a folder's key: whether anything in it can be in range. */
+/** Whether a key, or for the key of a folder anything in it, can be in range. */
 function isInRange(key: string, { prefix, after, folded }: Range): boolean {
   if (!key.startsWith(prefix)) return false;
   if (compareKeys(key, after) > 0) return true;
   return !folded && key.endsWith('/') && after.startsWith(key);
 }
 
-/** A folder without objects is no common prefix. Looks only as far as the first object. */
+/** A folder without objects is not a common prefix. Stops at the first object. */
 async function holdsObjects(folder: string): Promise<boolean> {
   const directory = await missingAsUndefined(() => opendir(folder));
   if (directory === undefined) return false;
@@ -169,7 +170,7 @@ async function holdsObjects(folder: string): Promise<boolean> {
 }
 
 /**
- * Orders two keys as the archive does: by the bytes of their UTF-8 form (facts: vision-archive.md 3.2).
+ * Orders two keys as S3 does: by the bytes of their UTF-8 form.
  * The order of JavaScript strings differs where a surrogate pair meets U+E000..U+FFFF.
  */
 function compareKeys(a: string, b: string): number {

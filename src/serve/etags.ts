@@ -1,3 +1,4 @@
+/** ETags, sidecars and sizes of objects, with a cache of digests. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 
@@ -6,7 +7,7 @@ import type { StoredObject } from './object-store.js';
 
 type Algorithm = 'md5' | 'sha256';
 
-/** Above this S3 clients upload in parts, and an ETag is no longer the MD5 of the content. */
+/** S3 clients upload larger files in parts; their ETag is not the MD5 of the content. */
 const PART_BYTES = 8 * 1024 * 1024;
 const READ_AT_ONCE_BYTES = 1024 * 1024;
 const MAX_CACHED = 200_000;
@@ -54,7 +55,7 @@ async function digestOf(algorithm: Algorithm, path: string, size: bigint): Promi
 
 /**
  * Quoted ETag: the MD5 of the content, or for large files the form of a multipart upload (`<32 hex>-<parts>`),
- * made from size and time so that a listing of gigabyte files need not read them (facts: vision-archive.md 3.2).
+ * made from size and time so that a listing of gigabyte files need not read them.
  */
 export async function etagOf(object: StoredObject, digests: DigestCache): Promise<string> {
   const { size, mtimeNs } = object.stats;
@@ -69,7 +70,7 @@ export async function etagOf(object: StoredObject, digests: DigestCache): Promis
     .digest('hex')}"`;
 }
 
-/** Content of the sidecar of a file, in the text format of `sha256sum` (facts: vision-archive.md 2). */
+/** Content of the sidecar of a file, in the text format of `sha256sum`. */
 export async function sidecarText(object: StoredObject, digests: DigestCache): Promise<string> {
   return `${await digests.digest('sha256', object)}  ${basename(object.path)}\n`;
 }

@@ -1,6 +1,7 @@
+/** Parses the query string of a listing request. */
 import { type Refusal, invalidArgument } from './refusal.js';
 
-/** Entries on a page at most (facts: vision-archive.md 3.2). */
+/** S3 returns at most 1000 entries per page. */
 const PAGE_LIMIT = 1000;
 
 /** A listing request, validated. */
@@ -13,7 +14,7 @@ export interface ListingQuery {
   readonly maxKeys: number;
   /** Keys are returned percent-encoded. */
   readonly urlEncoded: boolean;
-  /** As sent, for the echo. */
+  /** As sent; the response repeats it. */
   readonly marker: string;
   readonly startAfter: string | undefined;
   readonly continuationToken: string | undefined;

@@ -1,8 +1,9 @@
+/** Writes a listing page as XML. */
 import type { ListedObject, ListingPage } from './bucket-listing.js';
 import { type ListingQuery, makeToken } from './listing-query.js';
 import { XML_DECLARATION, element } from './refusal.js';
 
-/** The `ListBucketResult` document of a page (facts: vision-archive.md 3.2 and 3.3). */
+/** The `ListBucketResult` document of a page. */
 export function listingXml(query: ListingQuery, page: ListingPage): string {
   const name = query.urlEncoded ? urlEncode : (key: string): string => key;
   const prefixes = page.commonPrefixes.map(

@@ -1,3 +1,4 @@
+/** Sends an object: whole, in part, or as not modified. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { DigestCache } from './etags.js';
@@ -6,7 +7,7 @@ import type { StoredObject } from './object-store.js';
 import { openObject, SIDECAR_SUFFIX } from './object-store.js';
 import { sendRefusal } from './refusal.js';
 
-/** Answers GET and HEAD of an object: 200, 206, 304 or 416 (facts: vision-archive.md 3.4). */
+/** Responds to GET and HEAD with 200, 206, 304 or 416. */
 export async function sendObject(
   request: IncomingMessage,
   response: ServerResponse,
@@ -27,7 +28,7 @@ export async function sendObject(
     response.writeHead(304, headers).end();
     return;
   }
-  // A range on HEAD is ignored, as the archive's CDN was seen to do.
+  // The CDN of the archive ignores a range on HEAD (observed).
   const mayRange = request.method === 'GET' && rangeApplies(request.headers, validators);
   const range = mayRange ? readRange(request.headers.range, size) : undefined;
   if (range === 'unsatisfiable') {
@@ -56,10 +57,10 @@ function slice(text: string, part: ByteRange): Buffer {
   return Buffer.from(text).subarray(part.first, part.last + 1);
 }
 
-/** What waits in memory for each reader is about two of them. */
+/** About two chunks per connection are in memory. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Streams a part of a file; a file cut short meanwhile cuts the connection, so that nobody takes it for whole. */
+/** Streams a part of a file. When the file becomes shorter meanwhile, the connection is closed before the end. */
 async function stream(response: ServerResponse, object: StoredObject, part: ByteRange): Promise<void> {
   const opened = await openObject(object);
   const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: CHUNK_BYTES });
@@ -100,7 +101,7 @@ interface Validators {
   readonly lastModified: string;
 }
 
-/** True when the client's copy is current and 304 is the answer; an ETag beats a date (RFC 9110, 13.2.2). */
+/** True when the client's copy is current. An ETag takes precedence over a date (RFC 9110, 13.2.2). */
 function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const tags = headers['if-none-match'];
   if (tags !== undefined) {
@@ -110,7 +111,7 @@ function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Val
   return Date.parse(lastModified) <= since;
 }
 
-/** True when a `Range` may be answered with a part: no `If-Range`, or one that names this very revision. */
+/** True when `Range` applies: the request has no `If-Range`, or one that names this revision. */
 function rangeApplies(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const wanted = headers['if-range'];
   return wanted === undefined || wanted === etag || wanted === lastModified;

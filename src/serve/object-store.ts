@@ -1,3 +1,4 @@
+/** Finds and opens the files of objects, inside `data/` only and never through symbolic links. */
 import { errnoOf } from '../model/errors.js';
 import { constants } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
@@ -5,13 +6,13 @@ import { lstat, open, readlink, realpath, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Suffix of the side file that holds an object's SHA-256. */
+/** Suffix of the file that holds an object's SHA-256. */
 export const SIDECAR_SUFFIX = '.CHECKSUM';
 
-/** The one folder below the root whose files are objects. */
+/** Only files in this folder are objects. */
 export const TOP_FOLDER = 'data';
 
-/** A file that is an object, or (`virtual`) whose sidecar is the object although no such file exists. */
+/** The file of an object. `virtual`: the object is the sidecar of the file, and has no file itself. */
 export interface StoredObject {
   readonly path: string;
   readonly stats: BigIntStats;
@@ -23,14 +24,14 @@ export function isKeyPart(name: string): boolean {
   return name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
 }
 
-/** The file or folder a key (without trailing slash) stands for, or undefined when it lies outside `data/`. */
+/** The path of a key (without trailing slash); undefined outside `data/`. */
 export function pathOfKey(root: string, key: string): string | undefined {
   const parts = key.split('/');
   if (parts[0] !== TOP_FOLDER || !parts.every(isKeyPart)) return undefined;
   return join(root, ...parts);
 }
 
-/** The object stored under a key; undefined when there is none. `root` is a real path (no symbolic links). */
+/** The object with this key, or undefined. `root` must be a real path without symbolic links. */
 export async function findObject(root: string, key: string): Promise<StoredObject | undefined> {
   const path = pathOfKey(root, key);
   if (path === undefined || !key.includes('/')) return undefined;
@@ -47,7 +48,7 @@ export function mayHaveSidecar(name: string): boolean {
   return !name.endsWith(SIDECAR_SUFFIX);
 }
 
-/** Status of a regular file that is reached without any symbolic link, so that nothing outside the root is served. */
+/** Status of a regular file. Undefined when the path has a symbolic link, which could lead out of the root. */
 async function regularFile(path: string): Promise<BigIntStats | undefined> {
   return missingAsUndefined(async () => {
     const stats = await lstat(path, { bigint: true });
@@ -56,7 +57,7 @@ async function regularFile(path: string): Promise<BigIntStats | undefined> {
 }
 
 /**
- * Opens the file of an object. Rejects (ELOOP) when it was reached by a symbolic link: a name may have become one since the
+ * Opens the file of an object. Rejects with ELOOP when the path has a symbolic link, which may have been made since the
  * object was found.
  */
 export async function openObject({ path }: Pick<StoredObject, 'path'>): Promise<FileHandle> {
@@ -70,7 +71,7 @@ export async function openObject({ path }: Pick<StoredObject, 'path'>): Promise<
   }
 }
 
-/** Where the opened file is. Only Linux tells it of the file itself; elsewhere the name is looked up once more. */
+/** Path of the opened file. Linux gives it for the open file; on other systems the name is resolved again. */
 async function openedPath(file: FileHandle, path: string): Promise<string | undefined> {
   if (process.platform === 'linux') return readlink(`/proc/self/fd/${file.fd}`);
   const [opened, named] = await Promise.all([file.stat({ bigint: true }), stat(path, { bigint: true })]);
@@ -79,7 +80,7 @@ async function openedPath(file: FileHandle, path: string): Promise<string | unde
 
 const MISSING = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP']);
 
-/** Runs a file system call; a name that leads nowhere gives undefined, every other error is thrown. */
+/** Runs a file system call. Resolves with undefined when the file does not exist; rejects with other errors. */
 export async function missingAsUndefined<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call();

@@ -1,12 +1,13 @@
+/** S3 error responses, and helpers that write XML. */
 import type { ServerResponse } from 'node:http';
 
-/** An answer that is an S3 error document instead of an object or a listing. */
+/** A response with an S3 error document. */
 export interface Refusal {
   readonly status: number;
   /** S3's own error code, such as `NoSuchKey`. */
   readonly refusal: string;
   readonly message: string;
-  /** The key it is about, echoed in the document. */
+  /** The requested key; the document repeats it. */
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -38,7 +39,7 @@ export const INTERNAL_ERROR: Refusal = {
   message: 'We encountered an internal error. Please try again.',
 };
 
-/** Sends the error document (facts: vision-archive.md 3.4); without a body for HEAD, which node takes care of. */
+/** Sends the error document. Node drops the body for HEAD. */
 export function sendRefusal(response: ServerResponse, refused: Refusal): void {
   const key = refused.key === undefined ? '' : element('Key', refused.key);
   const body =
@@ -67,7 +68,7 @@ const NAMED: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', 
 
 /** Text as XML content; control characters become numeric references, as S3 writes them. */
 function escapeXml(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  // eslint-disable-next-line no-control-regex -- the expression must match control characters
   return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
 }
 

@@ -1,8 +1,9 @@
+/** Parses the target of a request: an object or a page of the listing. */
 import { INVALID_URI, type Refusal } from './refusal.js';
 
 const BUCKET = '/data.binance.vision';
 
-/** What a request asks for: a page of the listing, or the object with this key (not yet known to exist). */
+/** A page of the listing, or the object with this key, which may not exist. */
 type Target =
   | { readonly kind: 'listing'; readonly query: ReadonlyMap<string, string> }
   | { readonly kind: 'object'; readonly key: string };
@@ -10,8 +11,8 @@ type Target =
 const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'list-type', 'max-keys'];
 
 /**
- * Reads the request line's target, in virtual-host style (`/<key>`) or path style
- * (`/data.binance.vision/<key>`). Percent-encoding that is not UTF-8 is refused, never guessed.
+ * Reads the target of the request line, in virtual-host style (`/<key>`) or path style
+ * (`/data.binance.vision/<key>`). Percent-encoding that is not UTF-8 gives an error response.
  */
 export function readTarget(url: string): Target | Refusal {
   const mark = url.indexOf('?');

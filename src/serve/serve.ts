@@ -1,4 +1,4 @@
-/** `cryptodl serve DIR` until a signal ends it. */
+/** `cryptodl serve DIR`: serves a folder like the archive until a signal ends it. */
 import { stat } from 'node:fs/promises';
 import { errnoOf, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -12,7 +12,7 @@ export async function serve(directory: string, options: Options, io: Io): Promis
   if (facts?.isDirectory() !== true) {
     throw usage(
       `${directory} is not a folder`,
-      'give the folder that holds data/, for example the --out of a --format zip run',
+      'name the folder that contains data/, for example the --out of a run with --format zip',
     );
   }
   let server: Awaited<ReturnType<typeof serveArchive>>;
@@ -22,13 +22,11 @@ export async function serve(directory: string, options: Options, io: Io): Promis
     const code = errnoOf(error);
     throw usage(
       `cannot listen on ${options.host} port ${options.port} (${code})`,
-      '--port 0 takes a free one',
+      '--port 0 chooses a free port',
     );
   }
   printLines(io.stdout, [server.url]);
-  printLines(io.stderr, [
-    `serving ${directory}; use it with --archive-url ${server.url}, end it with Ctrl-C`,
-  ]);
+  printLines(io.stderr, [`serving ${directory}; use it with --archive-url ${server.url}; Ctrl-C ends it`]);
   const signal = await new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
     io.onSignal(resolve);
   });

@@ -1,4 +1,4 @@
-/** `cryptodl audit`: months and days that say different things, what is told of them, and what becomes of the lake. */
+/** `cryptodl audit`: differences between monthly and daily objects, the findings, and the rebuilt lake. */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -111,7 +111,7 @@ async function findingsOf(symbol: string): Promise<Readonly<Record<string, unkno
 }
 
 describe('a month and its days', () => {
-  it('are the same in any order, exact duplicates or not: nothing is found', async () => {
+  it('with equal rows give no finding, also in another order or with exact duplicates', async () => {
     const quiet = await audit('none', 'RIGHTUSDT', '--quiet');
     expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
     const told = await audit('none', 'RIGHTUSDT');
@@ -119,7 +119,7 @@ describe('a month and its days', () => {
     expect(told.stderr).toBe('1 series, 1 month: 1 with both cadences, 744 rows compared; 0 findings\n');
   });
 
-  it('days without a row make a short month', async () => {
+  it('days without rows in the monthly object are a short month', async () => {
     expect(await findingsOf('SHORTUSDT')).toMatchObject([
       {
         kind: 'short-month',
@@ -131,19 +131,19 @@ describe('a month and its days', () => {
     ]);
   });
 
-  it('rows that only the days have', async () => {
+  it('reports rows that only the daily objects have', async () => {
     expect(await findingsOf('LACKSUSDT')).toMatchObject([
       { kind: 'rows-missing', rows: 3, days: ['2024-01-02'], example: { open_time: '2024-01-02 06:00:00' } },
     ]);
   });
 
-  it('rows that only the month has', async () => {
+  it('reports rows that only the monthly object has', async () => {
     expect(await findingsOf('EXTRAUSDT')).toMatchObject([
       { kind: 'rows-extra', rows: 2, days: ['2024-01-03'], example: { open_time: '2024-01-03 22:00:00' } },
     ]);
   });
 
-  it('rows that differ, in which columns, and the first of them', async () => {
+  it('reports rows that differ, with their columns and the first row', async () => {
     const [finding, ...others] = await findingsOf('DIFFUSDT');
     expect(others).toEqual([]);
     expect(finding).toMatchObject({
@@ -158,13 +158,13 @@ describe('a month and its days', () => {
     );
   });
 
-  it('rows under the labels of the next hour are no difference but a shift', async () => {
+  it('reports equal rows one hour later as a shift, not as differences', async () => {
     expect(await findingsOf('LATERUSDT')).toMatchObject([
       { kind: 'labels-shift', shiftMs: HOUR_MS, rows: 743 },
     ]);
   });
 
-  it('days that are not there are not compared; the end counts what was', async () => {
+  it('missing daily objects are not compared; the summary counts the compared rows', async () => {
     const { events, stderr } = await audit('none', 'FEWUSDT', '--json');
     expect(events.map(({ kind }) => kind)).toEqual(['rows-differ', undefined]);
     expect(events.at(-1)).toEqual({
@@ -182,7 +182,7 @@ describe('a month and its days', () => {
   });
 });
 
-describe('objects by themselves', () => {
+describe('single objects', () => {
   const days = ['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04', '2025-03-05'];
   const march = ['--from', '2025-03-01', '--to', '2025-03-31'];
 
@@ -202,7 +202,7 @@ describe('objects by themselves', () => {
     }
   }
 
-  it('ids that are missing, within a day and between two, and ids out of order', async () => {
+  it('reports missing ids within a day and between two days, and ids out of order', async () => {
     daily('spot', 'aggTrades', (rows, day) => {
       if (day === days[0]) return rows.filter((_, at) => at !== 4 && at !== 5);
       if (day === days[2]) return rows.slice(3);
@@ -219,7 +219,7 @@ describe('objects by themselves', () => {
     ]);
   });
 
-  it('ids that come with different values, though in order, are counted by the audit and at the write', async () => {
+  it('ids with different values are counted by audit and by vision', async () => {
     daily('spot', 'aggTrades', (rows, day) => {
       if (day !== days[1]) return rows;
       const other = (row = ''): string => row.replace(/^(\d+),[^,]+/, '$1,77.7');
@@ -249,7 +249,7 @@ describe('objects by themselves', () => {
     }
   });
 
-  it('a day on which what moves on other days stands still', async () => {
+  it('reports columns that are constant on one day but vary on others', async () => {
     daily('um', 'bookDepth', (rows, day) => {
       if (day !== days[1]) return rows;
       // The first snapshot, again and again.
@@ -271,19 +271,19 @@ describe('objects by themselves', () => {
     expect(Object.keys(findings[0]?.['columns'] as object)).toEqual(['depth', 'notional']);
   });
 
-  it('the day on which the labels of metrics change their meaning', async () => {
+  it('reports the day on which the labels of metrics change their meaning', async () => {
     const june = ['--from', '2026-06-01', '--to', '2026-06-30'];
     const args = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', ...june, '--now', '2026-11-21T12:00:00Z'];
     const { code, stdout } = await run('audit', 'none', ...args);
     expect(code).toBe(4);
     expect(stdout).toBe(
-      'um metrics BTCUSDT 2026-06  labels-shift  from 2026-06-25 on labels are those of the starts of 5m, before of the ends\n',
+      'um metrics BTCUSDT 2026-06  labels-shift  from 2026-06-25 on, times are the starts of intervals of 5m; before, they are the ends\n',
     );
   });
 });
 
-describe('what cannot be had', () => {
-  it('is named, costs exit code 3, and keeps nothing else from being looked at', async () => {
+describe('an object that fails', () => {
+  it('is named, gives exit code 3, and the other objects are audited', async () => {
     archive.fault = (path, _request, response) => {
       if (!path.endsWith('DIFFUSDT-1h-2024-01-07.zip')) return false;
       response.writeHead(503).end();
@@ -312,7 +312,7 @@ describe('what cannot be had', () => {
     expect(readdirSync(temp)).toEqual([]);
   });
 
-  it('an object that is no CSV of its dataset is permanent', async () => {
+  it('an object with a wrong CSV is a permanent failure', async () => {
     bars('BROKENUSDT');
     publish(folder, keyOf('BROKENUSDT', '2024-01-09'), 'not,a,row\n');
     const { code, stderr } = await audit('none', 'BROKENUSDT');
@@ -320,10 +320,10 @@ describe('what cannot be had', () => {
     expect(stderr).toContain(`failed  ${keyOf('BROKENUSDT', '2024-01-09')}: `);
   });
 
-  it('a lake without a series is a mistake with a line that helps', async () => {
+  it('a lake without series is a usage error that suggests a command', async () => {
     const { code, stderr } = await run('audit', 'no-lake');
     expect(code).toBe(2);
-    expect(stderr).toContain('holds no series of the archive that fits the flags');
+    expect(stderr).toContain('holds no archive series that matches the flags');
     expect(stderr).toMatch(/\n {2}cryptodl audit .*--symbols BTCUSDT/);
     expect(existsSync(join(scratch, 'no-lake'))).toBe(false);
   });
@@ -341,28 +341,28 @@ describe('a lake', () => {
     await download();
   });
 
-  it('is audited without --symbols, over what it holds, and stays as it is', async () => {
+  it('without --symbols, its own series and months are audited, and the lake does not change', async () => {
     const before = [filesBelow(lake), await parquetDigests(lake)];
     const { code, events, stderr } = await run('audit', 'lake', '--json');
     expect(code).toBe(4);
     expect(events.at(-1)).toMatchObject({ series: 5, months: 5, rebuildable: 1 });
     expect(stderr).toMatch(
-      /\n1 month of the lake would be better from the days\nnext: cryptodl audit .*--prefer daily\n$/,
+      /\n1 month of the lake would be better from daily objects\nnext: cryptodl audit .*--prefer daily\n$/,
     );
     expect([filesBelow(lake), await parquetDigests(lake)]).toEqual(before);
     const none = await run('audit', 'lake', '--market', 'spot');
     expect(none.code).toBe(2);
   });
 
-  it('--prefer daily makes the months anew whose days are better', async () => {
+  it('--prefer daily rebuilds months whose daily objects are better', async () => {
     const { code, events, stderr } = await run('audit', 'lake', '--prefer', 'daily', '--json');
     expect(code).toBe(4);
     // Of SHORTUSDT the lake had the days before.
     expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 1, mended: 1 });
-    expect(stderr).toMatch(/; 1 put right in the lake, 1 right there before\n/);
+    expect(stderr).toMatch(/; 1 now fixed in the lake, 1 fixed in the lake earlier\n/);
     expect(events.at(-2)).toMatchObject({ event: 'summary', outcomes: { ok: 31, failed: 0 }, files: 1 });
     expect(stderr).toContain(
-      'um klines 1h FEWUSDT 2024-01 stays as it is: the archive has no daily object of some of its days',
+      'um klines 1h FEWUSDT 2024-01 is not rebuilt: the archive lacks the daily objects of some days',
     );
 
     for (const symbol of ['SHORTUSDT', 'DIFFUSDT']) {
@@ -374,7 +374,7 @@ describe('a lake', () => {
       expect(manifestLines(seriesOf(symbol))).toHaveLength(1);
   });
 
-  it('no later run takes that back, and the lake is what a download of the days would be', async () => {
+  it('later runs keep the rebuilt months, and the lake equals a download of the daily objects', async () => {
     const digests = await parquetDigests(lake);
     const again = await download();
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, skipped: 3 + 62 }, exitCode: 0 });
@@ -389,25 +389,27 @@ describe('a lake', () => {
     expect(healed.events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 0, mended: 0, exitCode: 4 });
   });
 
-  it('a month that is held because --cadence monthly said so stays', async () => {
+  it('a month downloaded with --cadence monthly is not rebuilt', async () => {
     const args = ['--interval', '1h', '--symbols', 'DIFFUSDT', ...JANUARY, '--cadence', 'monthly'];
     expect((await run('vision', 'monthly', ...args)).code).toBe(0);
     const { events, stderr } = await run('audit', 'monthly', '--prefer', 'daily', '--json');
     expect(events.at(-1)).toMatchObject({ rebuilt: 0 });
-    expect(stderr).toContain('DIFFUSDT 2024-01 stays as it is: it is held with --cadence monthly');
+    expect(stderr).toContain(
+      'DIFFUSDT 2024-01 is not rebuilt: the series was downloaded with --cadence monthly',
+    );
   });
 
-  it('a month that is held as zip stays', async () => {
+  it('a month held as zip is not rebuilt', async () => {
     const args = ['--interval', '1h', '--symbols', 'DIFFUSDT', ...JANUARY, '--format', 'zip'];
     expect((await run('vision', 'zips', ...args)).code).toBe(0);
     const before = filesBelow(join(scratch, 'zips/data'));
     const { events, stderr } = await run('audit', 'zips', '--prefer', 'daily', '--json');
     expect(events.at(-1)).toMatchObject({ rebuilt: 0 });
-    expect(stderr).toContain('DIFFUSDT 2024-01 stays as it is: it is held as zip');
+    expect(stderr).toContain('DIFFUSDT 2024-01 is not rebuilt: the lake holds it as zip');
     expect(filesBelow(join(scratch, 'zips/data'))).toEqual(before);
   });
 
-  it('a month file of a series in day files gives way to the files of its days', async () => {
+  it('a month file in a series of day files is replaced by day files', async () => {
     // The days are published after the month was taken.
     bars('NEWUSDT', withCell([100], 4, '12345.6'), 0);
     const args = ['--interval', '1h', '--symbols', 'NEWUSDT', ...JANUARY, '--partition', 'day'];
@@ -455,7 +457,7 @@ describe('a lake whose months have days that neither cadence has', () => {
       const { code, events, stderr } = await run('audit', out, '--prefer', 'daily', '--json');
       expect(events.at(-1)).toMatchObject({ event: 'audit', rebuilt: 1, mended: 1, exitCode: left });
       expect(code).toBe(left);
-      expect(stderr).toMatch(/findings?; 1 put right in the lake/);
+      expect(stderr).toMatch(/findings?; 1 now fixed in the lake/);
       const again = await run('audit', out, '--prefer', 'daily', '--json');
       expect(again.events.at(-1)).toMatchObject({ rebuilt: 0, mended: 0, exitCode: left });
       expect(again.stderr).toMatch(/findings?; 1 right in the lake before\n$/);

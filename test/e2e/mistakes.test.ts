@@ -387,7 +387,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['schema', '--market', 'option'],
-    says: 'schema of which dataset?',
+    says: 'schema needs a dataset',
     line: 'cryptodl schema BVOLIndex --market option',
   },
   {
@@ -430,12 +430,12 @@ const MISTAKES: readonly Mistake[] = [
   { typed: ['schema', 'ohlcv'], says: 'no market has a dataset "ohlcv"', line: 'cryptodl schema klines' },
   {
     typed: ['audit'],
-    says: 'holds no series of the archive that fits the flags',
+    says: 'holds no archive series that matches the flags',
     line: 'cryptodl audit --symbols BTCUSDT',
   },
   { typed: ['audit', '--symbols', 'BTCUSDT', '--prefer', 'monthly'], says: '--prefer: "monthly"' },
   { typed: ['sql'], says: 'sql needs a query', line: "cryptodl sql 'SHOW TABLES'" },
-  { typed: ['sql', '--csv', '--json', 'SELECT 1'], says: '--csv and --json are two kinds of output' },
+  { typed: ['sql', '--csv', '--json', 'SELECT 1'], says: '--csv and --json exclude each other' },
   { typed: ['query', 'SELECT 1'], says: '"query" is no command', line: "cryptodl sql 'SELECT 1'" },
   {
     typed: ['sql', 'SELECT * FROM um_klines'],

@@ -435,6 +435,6 @@ describe('audit --prefer daily', () => {
     const january = ['--from', '2024-01-01', '--to', '2024-01-31'];
     const audited = await run('audit', 'unread', ...what, ...january, '--prefer', 'daily', '--json');
     expect(audited.events.at(-1)).toMatchObject({ rebuilt: 0, failed: 2 });
-    expect(audited.stderr).toContain('TWICEUSDT 2024-01 stays as it is: one of its days could not be read');
+    expect(audited.stderr).toContain('TWICEUSDT 2024-01 is not rebuilt: one of its days could not be read');
   });
 });

@@ -1,4 +1,4 @@
-/** `cryptodl schedule -- COMMAND`: what it prints is given to the shell and to systemd, as a user would. */
+/** `cryptodl schedule -- COMMAND`: the shell and systemd run what it prints. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -81,7 +81,7 @@ function unitOf(text: string, ending: string): string {
 }
 
 describe('the line for cron', () => {
-  it('runs in an empty environment, says nothing, and the data is there', async () => {
+  it('runs in an empty environment, prints nothing, and writes the data', async () => {
     const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command, '--jitter', '1ms'], {
       cwd,
       env: { CRYPTODL_STATE_DIR: '' },
@@ -101,7 +101,7 @@ describe('the line for cron', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(lineOf(stdout));
   });
 
-  it('what the environment says becomes a flag; what cannot is warned of', async () => {
+  it('environment variables become flags, or a warning where no flag exists', async () => {
     const { stdout, stderr } = await cryptodlOk(
       ['schedule', '--kind', 'cron', '--', 'vision', '--days', '7'],
       {
@@ -134,7 +134,7 @@ describe('the line for cron', () => {
       ].sort(),
     );
     expect(stderr).toBe(
-      'warning: HTTPS_PROXY is set here, and will not be there: say the same with a flag\n',
+      'warning: HTTPS_PROXY is set in this environment but not in that of cron: use the flag instead\n',
     );
   });
 
@@ -165,7 +165,7 @@ describe('a proxy with a password', () => {
     expect(stdout + stderr).not.toContain('hunter2');
     expect(stdout).not.toContain('--proxy');
     expect(stderr).toContain(
-      `warning: --proxy holds a password, which is not printed: write the line CRYPTODL_PROXY='http://user:password@host:port' into ${file} (chmod 600)\n`,
+      `warning: --proxy has a password, which is not printed: add the line CRYPTODL_PROXY='http://user:password@host:port' to ${file} (chmod 600)\n`,
     );
     expect(unitOf(stdout, 'service')).toContain(`\nEnvironmentFile=${file}\n`);
     mkdirSync(dirname(file), { recursive: true });
@@ -187,7 +187,7 @@ describe('a proxy with a password', () => {
 });
 
 describe('the units for systemd', () => {
-  it('say the same command as the line for cron, in the same folder', async () => {
+  it('run the same command as the line for cron, in the same folder', async () => {
     const { stdout } = await cryptodlOk(['schedule', '--', ...command], { cwd });
     const script = asCronRuns(lineOf(stdout)).replace(' && ', ' && pwd && printf "%s\\n" ');
     const [folder, ...words] = (await shell('sh', ['-c', script])).stdout.trimEnd().split('\n');
@@ -204,7 +204,7 @@ describe('the units for systemd', () => {
     expect(unitOf(stdout, 'timer')).toMatch(/\nRandomizedDelaySec=10min\nPersistent=true\n/);
   });
 
-  it('are units to systemd (systemd-analyze verify; apt-get install systemd)', async (context) => {
+  it('pass systemd-analyze verify (apt-get install systemd)', async (context) => {
     const isThere = await shell('systemd-analyze', ['--version']).catch(() => undefined);
     if (isThere === undefined) context.skip('needs systemd-analyze: apt-get install systemd');
     const { stdout } = await cryptodlOk(['schedule', '--kind', 'systemd', '--', ...command], { cwd });
@@ -224,7 +224,7 @@ describe('the units for systemd', () => {
 });
 
 describe('another command', () => {
-  it('run: the file becomes absolute, the jobs keep their lakes, the units bear its name', async () => {
+  it('run: the path of the jobs file becomes absolute, the jobs keep their lakes, and the units have its name', async () => {
     writeFileSync(join(scratch, 'daily.yaml'), 'jobs: { a: { verb: vision, symbols: BTCUSDT } }');
     const { stdout } = await cryptodlOk(['schedule', '--', 'cryptodl', 'run', 'daily.yaml'], {
       cwd: scratch,
@@ -243,10 +243,14 @@ describe('another command', () => {
 
 /** The same answer as that of the command itself, and a line that schedules the right one. */
 const MISTAKES: readonly (readonly [string[], string, string])[] = [
-  [['schedule'], 'schedule: of which command?', 'cryptodl schedule -- vision --symbols BTCUSDT --days 7'],
+  [
+    ['schedule'],
+    'schedule needs a command after --',
+    'cryptodl schedule -- vision --symbols BTCUSDT --days 7',
+  ],
   [
     ['schedule', '--at', '09:00', 'vision', '--symbols', 'BTCUSDT'],
-    'schedule: the command stands behind --',
+    'schedule: write -- before the command',
     'cryptodl schedule --at 09:00 -- vision --symbols BTCUSDT',
   ],
   [
@@ -276,7 +280,7 @@ const MISTAKES: readonly (readonly [string[], string, string])[] = [
   ],
   [
     ['schedule', '--', 'serve', 'raw'],
-    'schedule: serve is nothing to do again and again',
+    'schedule cannot repeat serve: it takes a command that downloads or checks',
     'cryptodl schedule -- vision --symbols BTCUSDT --days 7',
   ],
 ];
@@ -290,7 +294,7 @@ describe('a mistake', () => {
     await cryptodlOk(line.split(' ').slice(1), { cwd: scratch });
   });
 
-  it('standard input and line breaks, which are not there', async () => {
+  it('standard input and line breaks are refused', async () => {
     const stdin = await cryptodl(['schedule', '--', 'vision', '--symbols', '-'], { cwd: scratch });
     expect([stdin.code, stdin.stderr]).toEqual([
       2,

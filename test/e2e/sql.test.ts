@@ -1,4 +1,4 @@
-/** `cryptodl sql`: what of a lake can be asked, how the answer comes, and what is refused. */
+/** `cryptodl sql`: the views of a lake, the output formats, and refused queries. */
 import {
   copyFileSync,
   existsSync,
@@ -69,7 +69,7 @@ const HOURS_OF_JANUARY = 31 * 24;
 const HOURS_OF_BOTH = HOURS_OF_JANUARY + 29 * 24;
 
 describe('the views of a lake', () => {
-  it('are one per market and dataset', async () => {
+  it('are one for each market and dataset', async () => {
     expect(await rowsOf('SHOW TABLES')).toEqual([{ name: 'spot_aggTrades' }, { name: 'um_klines' }]);
   });
 
@@ -90,7 +90,7 @@ describe('the views of a lake', () => {
     ).toEqual([{ n: 60 }]);
   });
 
-  it('have the same values whatever the file is written as', async () => {
+  it('have the same values for each format and setting', async () => {
     const lake = join(scratch, 'two-formats');
     const args = ['--symbols', 'BTCUSDT', '--interval', '1d', '--from', '2024-01-01', '--to', '2024-01-31'];
     const digests: unknown[] = [];
@@ -103,7 +103,7 @@ describe('the views of a lake', () => {
     expect(JSON.stringify(digests[0])).toContain('"n":31');
   });
 
-  it('never have a row twice: CSV only of days that are not held as Parquet', async () => {
+  it('never have a row twice: they take CSV only for days without Parquet', async () => {
     const lake = join(scratch, 'both');
     const args = ['--symbols', 'BTCUSDT', '--interval', '1h'];
     await download(lake, ...args, '--from', '2024-01-01', '--to', '2024-01-31');
@@ -113,7 +113,7 @@ describe('the views of a lake', () => {
     ).toEqual([{ n: HOURS_OF_BOTH, times: HOURS_OF_BOTH }]);
   });
 
-  it('have only what was committed: no stranger, nothing half-written, nothing that is gone', async () => {
+  it('have only committed files: no foreign, unfinished or missing ones', async () => {
     const lake = join(scratch, 'strangers');
     await download(
       lake,
@@ -142,7 +142,7 @@ describe('the views of a lake', () => {
     const torn = await cryptodlOk(['sql', count, '--out', lake, '--json']);
     expect(torn.events).toEqual([{ n: HOURS_OF_JANUARY }]);
     expect(torn.stderr).toMatch(
-      /\nwarning: \S+2024-02\.parquet: not there, or not what was committed; left out\n/,
+      /\nwarning: \S+2024-02\.parquet: missing or different from its commit; not queried \(cryptodl verify says more\)\n/,
     );
 
     rmSync(february);
@@ -153,7 +153,7 @@ describe('the views of a lake', () => {
     expect(none.stderr).toContain('no Parquet and no CSV file of it that can be read');
   });
 
-  it('give a column that older files have not got as NULL', async () => {
+  it('give NULL for a column that older files lack', async () => {
     const lake = join(scratch, 'older');
     const args = ['--dataset', 'fundingRate', '--from', '2024-01-01', '--to', '2024-01-31'];
     await download(lake, ...args, '--symbols', 'BTCUSDT,ETHUSDT');
@@ -201,7 +201,7 @@ describe('the views of a lake', () => {
 });
 
 describe('--views', () => {
-  it('prints statements that DuckDB takes anywhere, and that give the same rows', async () => {
+  it('prints statements that DuckDB runs in any folder, with the same rows', async () => {
     const { stdout } = await cryptodlOk(['sql', '--views', '--out', LAKE]);
     const { DuckDBInstance } = await import('@duckdb/node-api');
     const instance = await DuckDBInstance.create(':memory:');
@@ -218,7 +218,7 @@ describe('--views', () => {
 });
 
 describe('the answer', () => {
-  it('loses nothing in JSON', async () => {
+  it('keeps every value in JSON', async () => {
     const [row] = await rowsOf(
       `SELECT 9007199254740991 AS most, 9007199254740992 AS more, -9007199254740993 AS less, 170141183460469231731687303715884105727::HUGEINT AS huge,
          1.10::DECIMAL(30, 20) AS decimal, 0.1::DOUBLE AS double, 'NaN'::DOUBLE AS nan, TIMESTAMP '2024-01-01 00:00:00.000001' AS time,
@@ -243,7 +243,7 @@ describe('the answer', () => {
     });
   });
 
-  it('is CSV in a pipe, with blanks for NULL and quotes where they are needed', async () => {
+  it('is CSV in a pipe, with empty cells for NULL and quotes where needed', async () => {
     const { stdout, stderr, code } = await ask(
       `SELECT NULL AS a, '' AS "b,c", 'x "y"' || chr(10) || 'z' AS d, 9007199254740993 AS e UNION ALL SELECT 1, ',', 'plain', 2`,
     );
@@ -320,19 +320,19 @@ describe('the query', () => {
   });
 
   it.each([
-    ["COPY um_klines TO 'FILE'", 'sql only reads: one SELECT'],
-    ["EXPLAIN ANALYZE COPY (SELECT 1) TO 'FILE'", 'sql only reads: one SELECT'],
-    ['CREATE TABLE x AS SELECT 1', 'sql only reads: one SELECT'],
-    ["ATTACH 'FILE' AS a", 'sql only reads: one SELECT'],
-    ['SET threads = 1', 'sql only reads: one SELECT'],
-    ['PRAGMA version', 'sql only reads: one SELECT'],
-    ['SELECT 1; SELECT 2', 'these are 2 statements'],
-    ["SELECT 1; COPY (SELECT 1) TO 'FILE'", 'sql only reads: one SELECT'],
-    ["FROM enable_logging(storage = 'file', storage_path = 'FILE')", 'enable_logging() is none of it'],
-    ["FROM query('SELECT 1')", 'query() is none of it'],
-    ["SELECT * FROM read_text('/etc/hostname')", 'sql reads nothing but the lake'],
-    ["FROM read_text('LAKE/../../archive/../secret')", 'sql reads nothing but the lake'],
-    ["FROM glob('/etc/*')", 'sql reads nothing but the lake'],
+    ["COPY um_klines TO 'FILE'", 'sql takes one read-only statement'],
+    ["EXPLAIN ANALYZE COPY (SELECT 1) TO 'FILE'", 'sql takes one read-only statement'],
+    ['CREATE TABLE x AS SELECT 1', 'sql takes one read-only statement'],
+    ["ATTACH 'FILE' AS a", 'sql takes one read-only statement'],
+    ['SET threads = 1', 'sql takes one read-only statement'],
+    ['PRAGMA version', 'sql takes one read-only statement'],
+    ['SELECT 1; SELECT 2', 'the query has 2 statements'],
+    ["SELECT 1; COPY (SELECT 1) TO 'FILE'", 'sql takes one read-only statement'],
+    ["FROM enable_logging(storage = 'file', storage_path = 'FILE')", 'enable_logging() is not allowed'],
+    ["FROM query('SELECT 1')", 'query() is not allowed'],
+    ["SELECT * FROM read_text('/etc/hostname')", 'sql reads only files of the lake'],
+    ["FROM read_text('LAKE/../../archive/../secret')", 'sql reads only files of the lake'],
+    ["FROM glob('/etc/*')", 'sql reads only files of the lake'],
     ["SELECT * FROM '/etc/hostname'", 'no table "/etc/hostname"'],
     ["SELECT * FROM 'http://127.0.0.1:1/x.parquet'", ''],
     ['', 'the query is empty'],
@@ -365,7 +365,7 @@ describe('the query', () => {
       "SELECT 'é',\n  k.close FROM um_klines k LIMIT 1",
     ],
     ['SELECT "clos" FROM um_klines LIMIT 1', 'no column "clos"', 'SELECT "close" FROM um_klines LIMIT 1'],
-  ])('%s is answered with what there is', async (query, says, right) => {
+  ])('%s is refused with the existing names', async (query, says, right) => {
     const { code, stdout, stderr } = await ask(query);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(says);
@@ -382,7 +382,7 @@ describe('the query', () => {
       'Scalar Function with name nofun does not exist (line 1, column 8)',
     ],
     ['SELECT symbol::INT FROM um_klines', "Could not convert string 'BTCUSDT' to INT32"],
-  ])('%s: a mistake has its place', async (query, says) => {
+  ])('%s: a mistake is reported with line and column', async (query, says) => {
     const { code, stderr } = await ask(query);
     expect(code).toBe(2);
     expect(stderr.split('\n')[0]).toContain(says);
@@ -400,7 +400,7 @@ describe('the query', () => {
     expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
   });
 
-  it('needs nothing of an empty lake, and makes none', async () => {
+  it('works without a lake when it names no table, and creates no lake', async () => {
     const out = join(scratch, 'no-lake');
     expect((await cryptodlOk(['sql', 'SELECT 1 AS one', '--out', out])).stdout).toBe('one\n1\n');
     for (const args of [['SELECT * FROM um_klines'], ['SHOW TABLES'], ['SHOW ALL TABLES'], ['--views']]) {

@@ -1,4 +1,4 @@
-/** Coverage for programs: NDJSON and CSV. Instants are ISO, spans are half-open. */
+/** Coverage as NDJSON and CSV. Times are ISO 8601, spans are half-open. */
 import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
 import { percentOf, periodsOf } from './gaps.js';
@@ -52,7 +52,7 @@ function amountsRecord(amounts: Amounts): Record<string, number | null> {
   return { expected, held: expected - missing, missing, percent: rounded(percentOf(amounts)) };
 }
 
-/** Downwards, so that only what is complete has 100. */
+/** Rounds down, so that only a complete series has 100. */
 function rounded(percent: number | undefined): number | null {
   return percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
 }
@@ -61,7 +61,7 @@ export function instant(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }
 
-/** Of the period that lies so many behind that of a day. */
+/** Name of the period that is `index` periods after that of day `from`. */
 function periodName(from: number, index: number, by: Grain): string {
   return by === 'day' ? dayText(from + index) : monthText(monthOf(from) + index);
 }
@@ -69,7 +69,7 @@ function periodName(from: number, index: number, by: Grain): string {
 export const CSV_HEAD =
   'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons';
 
-/** A line per series and period. `reasons`: of its gaps, those that are not counted too. */
+/** One line per series and period. `reasons` includes those of gaps in which no data can exist. */
 export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): string[] {
   const { series, format, from } = coverage;
   const about = seriesCells(series, format ?? '');
@@ -90,7 +90,7 @@ export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Gra
   });
 }
 
-/** Day after a period. */
+/** The day after the period. */
 function endOf(from: number, index: number, by: Grain): number {
   return by === 'day' ? from + index + 1 : monthStart(monthOf(from) + index + 1);
 }

@@ -1,4 +1,4 @@
-/** A command line as it has to be where nobody is: no working directory of its own, no environment, no terminal. */
+/** Rewrites a command line so that it works under cron: without working directory, environment and terminal. */
 import { resolve } from 'node:path';
 import type { Io } from '../model/io.js';
 import { environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
@@ -11,7 +11,7 @@ import { wordsOf } from '../cli/command-words.js';
 import type { Word } from '../cli/command-words.js';
 import { VERB_TEXTS } from '../cli/verbs.js';
 
-/** Words of the command with absolute paths, and what the environment says of it as flags. */
+/** The words of the command with absolute paths, and with flags for options that came from environment variables. */
 export function scheduledWords(
   argv: readonly string[],
   verb: Verb,
@@ -29,7 +29,7 @@ export function scheduledWords(
     .filter((name) => origins[name] === 'environment' && !secret.includes(name))
     .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
   const more: string[] = [];
-  // Jobs and reports have lakes of their own.
+  // Each job of `run` names its own lake.
   if (known.includes('out') && origins.out === 'default' && verb !== 'run')
     more.push('--out', absolutePath(options.out, home));
   if (known.includes('state-dir') && options.stateDir === undefined && stateHome !== undefined)
@@ -38,7 +38,7 @@ export function scheduledWords(
   return [...words, ...fromEnvironment, ...more];
 }
 
-/** Flags whose value holds a password, unless a config file gives it: a crontab and a unit can be read by others. */
+/** Flags with a password that does not come from a config file. Other users may read a crontab or a unit. */
 export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[] {
   return flagsOf(verb).filter(
     (name) =>
@@ -47,7 +47,7 @@ export function secretFlags(verb: Verb, { origins, texts }: Resolved): FlagName[
   );
 }
 
-/** What the command would have been told here, and will not be told there. */
+/** Environment variables that affect the command here, but that cron does not set. */
 export function lostVariables(verb: Verb, { resolved, io }: { resolved: Resolved; io: Io }): string[] {
   const known = flagsOf(verb);
   const twins = verb === 'run' ? FLAG_NAMES.filter((name) => !known.includes(name)).map(environmentName) : [];

@@ -1,0 +1,108 @@
+/** The findings of an audit as data, and their texts. */
+import type { Series } from '../model/task.js';
+import { durationText, numberText } from '../model/units.js';
+
+/**
+ * - `short-month`: the monthly object has no rows of some days, although the daily objects have rows.
+ * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
+ * - `rows-differ`: rows with the same key and different values.
+ * - `labels-shift`: the same rows with times that are one interval later or earlier.
+ * - `ids-disordered`, `ids-missing`, `ids-conflicting` (one id with different values): ids of trades.
+ * - `columns-constant`: a column has one value in this object, but varies in others.
+ */
+type AuditFindingKind =
+  | 'short-month'
+  | 'rows-missing'
+  | 'rows-extra'
+  | 'rows-differ'
+  | 'labels-shift'
+  | 'ids-disordered'
+  | 'ids-missing'
+  | 'ids-conflicting'
+  | 'columns-constant';
+
+export interface AuditFinding {
+  readonly kind: AuditFindingKind;
+  /** Key of the affected object. */
+  readonly key: string;
+  /** Number of affected rows (or ids). */
+  readonly rows: number;
+  /** `2024-01-15`, ascending. */
+  readonly days?: readonly string[];
+  /** Columns that differ or are constant, with the number of rows. */
+  readonly columns?: Readonly<Record<string, number>>;
+  /** How much later the labels are, in milliseconds. */
+  readonly shiftMs?: number;
+  /** The first affected row: its key, and the values of both sides. */
+  readonly example?: Readonly<Record<string, unknown>>;
+}
+
+/** The result for one month of one series. */
+export interface MonthAudit {
+  readonly series: Series;
+  /** `2024-01` */
+  readonly month: string;
+  readonly findings: readonly AuditFinding[];
+  /** Number of days whose rows were compared with those of the monthly object. */
+  readonly daysCompared: number;
+  readonly rows: number;
+  /** True when the daily objects have all rows of the monthly object, and more rows or other values. */
+  readonly isMonthlyWorse: boolean;
+  /** Rows of the monthly object on days that have no daily object. */
+  readonly rowsWithoutDay: number;
+}
+
+const MOST_DAYS = 5;
+
+/** The text without the series and the month. */
+export function findingText(finding: AuditFinding): string {
+  const { kind, rows, example } = finding;
+  const rowsText = `${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`;
+  switch (kind) {
+    case 'short-month':
+      return rows === 0
+        ? `no rows of ${daysText(finding)}, although there are rows before and after, and no daily object`
+        : `no rows of ${daysText(finding)}; the daily objects have ${rowsText}`;
+    case 'rows-missing':
+      return `${rowsText} of ${daysText(finding)} only in the daily objects${firstText(example)}`;
+    case 'rows-extra':
+      return `${rowsText} of ${daysText(finding)} only in the monthly object${firstText(example)}`;
+    case 'rows-differ':
+      return `${rowsText} differ in ${columnsText(finding)}${firstText(example)}`;
+    case 'labels-shift':
+      return shiftText(finding);
+    case 'ids-disordered':
+      return `${rowsText} with a smaller id than the previous row${firstText(example)}`;
+    case 'ids-missing':
+      return `${numberText(rows)} ids missing${firstText(example)}`;
+    case 'ids-conflicting':
+      return `${rowsText} with the id of another row, but different values${firstText(example)}`;
+    case 'columns-constant':
+      return `${Object.keys(finding.columns ?? {}).join(', ')} never ${Object.keys(finding.columns ?? {}).length === 1 ? 'changes' : 'change'} in ${rowsText}${finding.days === undefined ? '' : ` of ${daysText(finding)}`}`;
+  }
+}
+
+function daysText({ days = [] }: AuditFinding): string {
+  const more = days.length - MOST_DAYS;
+  return days.slice(0, MOST_DAYS).join(', ') + (more > 0 ? ` and ${more} more days` : '');
+}
+
+function columnsText({ columns = {} }: AuditFinding): string {
+  return Object.entries(columns)
+    .map(([name, rows]) => `${name} (${numberText(rows)})`)
+    .join(', ');
+}
+
+function shiftText({ rows, days = [], shiftMs = 0 }: AuditFinding): string {
+  const interval = durationText(Math.abs(shiftMs));
+  const [day] = days;
+  return day === undefined
+    ? `${numberText(rows)} rows equal those of the daily objects, but their times are ${interval} ${shiftMs > 0 ? 'later' : 'earlier'}`
+    : `from ${day} on, times are the ${shiftMs > 0 ? 'ends' : 'starts'} of intervals of ${interval}; before, they are the ${shiftMs > 0 ? 'starts' : 'ends'}`;
+}
+
+function firstText(example: AuditFinding['example']): string {
+  if (example === undefined) return '';
+  const cells = Object.entries(example).map(([name, value]) => `${name} ${String(value)}`);
+  return `; first ${cells.join(', ')}`;
+}
