@@ -5,7 +5,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { isFromRest, readManifest } from '../lake/manifest.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Period, Settings } from '../model/task.js';
-import { seriesName } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { AuditedMonth } from './audit-archive.js';
 import { isBroken } from '../download/months-from-days.js';
@@ -33,7 +33,7 @@ export async function rebuildsOf(
   const requests: SeriesRequest[] = [];
   const notes: string[] = [];
   let isFromDays = false;
-  for (const format of ['parquet', 'csv', 'zip'] as const) {
+  for (const format of FORMATS) {
     const held = manifest[format];
     const line = held.ofMonth(monthOf(period.from));
     const holdsDays = daysOf(period).some((day) => held.ofDay(day) !== undefined);

@@ -11,6 +11,7 @@ import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { emptyManifest, manifestLines, remember } from '../lake/manifest.js';
 import type { ManifestLine } from '../lake/manifest-line.js';
+import { FORMATS } from '../model/task.js';
 import type { Format, Market, Series } from '../model/task.js';
 import type { HaltFacts } from '../source/facts.js';
 import { findDataset } from '../source/venue.js';
@@ -46,8 +47,6 @@ export interface CoveredSeries extends Amounts {
   /** In order of time. Includes gaps in which no data can exist (`isMissing` is false). */
   readonly gaps: readonly Gap[];
 }
-
-const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
 
 /** Yields series in the order of the lake, once for each format. */
 export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {

@@ -8,8 +8,8 @@ import type { CryptodlError } from '../model/errors.js';
 import { codeOfCoverage } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { seriesName } from '../model/task.js';
-import type { Format, Series } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
+import type { Series } from '../model/task.js';
 import { surroundingsOf } from '../options/environment.js';
 import { flagsOf, flagSpec } from '../options/flags.js';
 import type { Verb } from '../options/flags.js';
@@ -57,7 +57,6 @@ interface CoverageCounts {
 /** Longer ranges are shown by month. */
 const MOST_DAYS = 60;
 const MOST_NAMED = 5;
-const FORMATS: readonly Format[] = ['parquet', 'csv', 'zip'];
 
 export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { io, resolved } = run;

@@ -3,7 +3,8 @@ import type { ErrorCode } from './errors.js';
 
 export type Market = 'spot' | 'um' | 'cm' | 'option';
 export type Cadence = 'daily' | 'monthly';
-export type Format = 'parquet' | 'csv' | 'zip';
+export const FORMATS = ['parquet', 'csv', 'zip'] as const;
+export type Format = (typeof FORMATS)[number];
 export type Grain = 'day' | 'month';
 
 export interface Series {

@@ -8,6 +8,7 @@ import type { InspectedManifest } from '../lake/inspect-manifest.js';
 import type { Held } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
+import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import { SIDECAR, seriesPrefix, sidecarText } from '../source/keys.js';
 import type { Venue } from '../source/venue.js';
@@ -39,7 +40,6 @@ export interface CheckContext {
   readonly format: Format | undefined;
 }
 
-export const FORMATS = ['parquet', 'csv', 'zip'] as const;
 const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {

@@ -7,6 +7,7 @@ import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Held } from '../lake/manifest.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
+import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
@@ -21,7 +22,6 @@ import { findDataset, isArchived } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { checkLake } from './check-lake.js';
 import type { LakeCheck } from './check-lake.js';
-import { FORMATS } from './check-series.js';
 import type { LakeFindingKind } from './lake-finding.js';
 import { isHeld, periodOf } from './lost-objects.js';
 
