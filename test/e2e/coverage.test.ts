@@ -1,4 +1,4 @@
-/** `cryptodl coverage`: what a lake holds of what it must hold, told by its manifests alone. */
+/** `cryptodl coverage`: held and missing rows of a lake, from its manifests. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -58,7 +58,7 @@ const gap = (from: string, to: string, reason: string, rows: number, missing = t
 });
 
 describe('a series', () => {
-  it('has what its lines say, and gaps for days and minutes that are not there', async () => {
+  it('counts the rows of its manifest lines, with gaps for missing days and minutes', async () => {
     const lake = newLake({
       BTCUSDT: {
         '2024-01-02': { duplicates: 3, replaces: { bytes: 1, sha256: '0'.repeat(64), at: NOW } },
@@ -105,7 +105,7 @@ describe('a series', () => {
     );
   });
 
-  it('is not blamed for what cannot be there, and what is remembered is said', async () => {
+  it('does not count days without possible data as missing, and prints recorded reasons', async () => {
     const lake = newLake({});
     writeManifest(klinesFolder(lake, 'NEWUSDT'), [
       absent('2024-01-01', '2024-01-02', 'not-listed-yet'),
@@ -129,19 +129,19 @@ describe('a series', () => {
     ]);
   });
 
-  it('counts to yesterday, and what was never asked for is called that', async () => {
+  it('counts to yesterday; days that were never fetched are not-fetched', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-09': 'missing', '2024-01-10': 'missing' } });
     const [series] = await seriesOf(lake);
     expect(series?.['gaps']).toEqual([gap('2024-01-09T00:00', '2024-01-11T00:00', 'not-fetched', 2880)]);
   });
 
-  it('that was asked for before a day was over lacks the rest of it', async () => {
+  it('fetched before the end of a day lacks the rest of the day', async () => {
     const open = { verified: 'rest', open: true, rows: 721, last: '2024-01-10T12:00:00.000Z' };
     const [series] = await seriesOf(newLake({ BTCUSDT: { '2024-01-10': open } }));
     expect(series?.['gaps']).toEqual([gap('2024-01-10T12:01', '2024-01-11T00:00', 'not-fetched', 719)]);
   });
 
-  it('whose times jitter lacks the rows that it lacks, and halts of less than a row are none', async () => {
+  it('with jitter in its times lacks the right number of rows, and has no halts shorter than a row', async () => {
     const lake = newLake({});
     const lines = ['00', '01', '02'].map((seconds, at) => ({
       ...klinesLine(`M${at}USDT`, '2024-01-10', {
@@ -162,7 +162,7 @@ describe('a series', () => {
     expect(events[3]?.['halts']).toHaveLength(1);
   });
 
-  it('in two formats is two lines; a zip counts days', async () => {
+  it('in two formats is two lines; coverage of zips counts days', async () => {
     const lake = newLake({ BTCUSDT: {} });
     const { rows: _, ...zip } = klinesLine('BTCUSDT', '2024-01-09', { file: 'data/x.zip' });
     const settings = { ...(zip.settings as object), format: 'zip' };
@@ -177,7 +177,7 @@ describe('a series', () => {
     expect((await coverage(lake)).stdout).toContain('BTCUSDT (zip)');
   });
 
-  it('of a monthly object is cut to the days that are asked about', async () => {
+  it('of a monthly object counts only the days of the range', async () => {
     const lake = newLake({});
     const key = 'data/futures/um/monthly/klines/BTCUSDT/1m/BTCUSDT-1m-2023-12.zip';
     const month = { key, cadence: 'monthly', period: '2023-12', rows: 31 * 1440 - 5 };
@@ -192,7 +192,7 @@ describe('a series', () => {
 
 describe('a halt', () => {
   const halted = lacking('2024-01-05T03:00', '2024-01-05T04:00', 60);
-  it('is what all symbols lack at the same time; more than that is not', async () => {
+  it('is the time whose rows all symbols lack; further missing rows of one symbol are no halt', async () => {
     const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
     const lake = newLake({
       AUSDT: { '2024-01-05': halted },
@@ -218,13 +218,13 @@ describe('a halt', () => {
     expect(code).toBe(0);
   });
 
-  it('is what two symbols lack from the same minute to the same minute', async () => {
+  it('is found with two symbols when their gaps begin and end in the same minute', async () => {
     const two = newLake({ AUSDT: { '2024-01-05': halted }, BUSDT: { '2024-01-05': halted } });
     const series = await seriesOf(two);
     expect(series.map(({ missing }) => missing)).toEqual([0, 0]);
   });
 
-  it('is none when one symbol lacks it, when two lack it differently, or when one has the rows', async () => {
+  it('is not found from one symbol, from two with different gaps, or when one symbol has the rows', async () => {
     const longer = lacking('2024-01-05T03:00', '2024-01-05T04:05', 65);
     const one = newLake({ AUSDT: { '2024-01-05': halted } });
     expect((await seriesOf(one)).map(({ missing }) => missing)).toEqual([60]);
@@ -241,8 +241,8 @@ describe('a halt', () => {
   });
 });
 
-describe('for people', () => {
-  it('is a line per series with a cell per day, a table, and the next step', async () => {
+describe('coverage as text', () => {
+  it('has a heat-map line per series with a cell per day, a table, and the next step', async () => {
     const lake = newLake({
       BTCUSDT: { '2024-01-03': 'missing', '2024-01-06': lacking('2024-01-06T03:00', '2024-01-06T03:10', 10) },
       ETHUSDT: {},
@@ -259,7 +259,7 @@ describe('for people', () => {
     expect(code).toBe(0);
   });
 
-  it('offers a next step that is understood, whatever was asked', async () => {
+  it('suggests a next command that runs, for each selection', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-08': 'missing' } });
     const { stderr } = await coverage(lake, '--days', '5', '--symbols', 'BTCUSDT', '--interval', '1m');
     const [, words = ''] = /^next: cryptodl (.*)$/m.exec(stderr) ?? [];
@@ -267,13 +267,13 @@ describe('for people', () => {
     await cryptodlOk([...words.split(' '), '--print-options']);
   });
 
-  it('offers to go on where nothing is missing but what comes next', async () => {
+  it('suggests a download when only newer days are missing', async () => {
     const lake = newLake({ BTCUSDT: {} });
     const { stderr } = await coverage(lake, '--now', '2024-01-14');
     expect(stderr).toBe(`next: cryptodl vision --out ${lake} --now 2024-01-14\n`);
   });
 
-  it('says nothing of a next step when all is there', async () => {
+  it('suggests nothing when nothing is missing', async () => {
     expect((await coverage(newLake({ BTCUSDT: {} }))).stderr).toBe('');
   });
 
@@ -307,7 +307,7 @@ describe('for people', () => {
     },
   );
 
-  it('is CSV with a line per series and period', async () => {
+  it('with --csv has a line per series and period', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' } });
     const { stdout } = await coverage(lake, '--csv', '--days', '10', '--by', 'month');
     expect(stdout).toBe(
@@ -318,7 +318,7 @@ describe('for people', () => {
 });
 
 describe('--min', () => {
-  it('is kept or not by each series: 0 or 4', async () => {
+  it('ends with 4 when a series is below it, else with 0', async () => {
     const lake = newLake({ BTCUSDT: { '2024-01-03': 'missing' }, ETHUSDT: {} });
     expect((await coverage(lake, '--min', '90')).code).toBe(0);
     const below = await coverage(lake, '--min', '90.1%');
@@ -328,7 +328,7 @@ describe('--min', () => {
 });
 
 describe('a damaged manifest', () => {
-  it('is named with its line, all others are told, and the end is 1', async () => {
+  it('is named with its line, the other series are printed, and the exit code is 1', async () => {
     const lake = newLake({ ETHUSDT: {} });
     const lines = DAYS.map((day) => klinesLine('BTCUSDT', day));
     writeManifest(klinesFolder(lake, 'BTCUSDT'), [
@@ -350,8 +350,8 @@ describe('a damaged manifest', () => {
   });
 });
 
-describe('what is chosen', () => {
-  it('is told by the flags of the downloads', async () => {
+describe('the selection', () => {
+  it('uses the flags of the download verbs', async () => {
     const lake = newLake({ BTCUSDT: {}, ETHUSDT: {}, BTCBUSD: {} });
     const symbols = async (...flags: readonly string[]): Promise<unknown[]> =>
       (await seriesOf(lake, ...flags)).map(({ symbol }) => symbol);
@@ -366,7 +366,7 @@ describe('what is chosen', () => {
     ['--market', 'spot', 'holds no spot; it holds um', '--market um'],
     ['--interval', '1h', 'holds no 1h; it holds 1m', '--interval 1m'],
     ['--min', '101', '"101" is not a percentage from 0 to 100', '--min 99.9'],
-  ])('%s %s: a mistake has a line that works', async (flag, value, says, line) => {
+  ])('%s %s: a mistake gives a command that works', async (flag, value, says, line) => {
     const lake = newLake({ BTCUSDT: {} });
     const { code, stderr } = await coverage(lake, flag, value);
     expect([code, stderr]).toEqual([2, expect.stringContaining(says) as string]);
@@ -375,7 +375,7 @@ describe('what is chosen', () => {
     expect((await coverage(lake, name, corrected)).code).toBe(0);
   });
 
-  it('is also found without flags: the line that is offered has them', async () => {
+  it('given as words without flags is refused with a command that has the flags', async () => {
     const lake = newLake({ BTCUSDT: {}, ETHUSDT: {} });
     const { code, stderr } = await cryptodl(['coverage', lake, 'BTCUSDT', 'klines']);
     const line = `--out ${lake} --symbols BTCUSDT --dataset klines`;
@@ -383,13 +383,13 @@ describe('what is chosen', () => {
     expect((await cryptodl(['coverage', ...line.split(' ')])).code).toBe(0);
   });
 
-  it('is a mistake where there is no lake', async () => {
+  it('is a usage error where no lake exists', async () => {
     const { code, stderr } = await coverage(join(scratch, 'nowhere'));
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series') as string]);
   });
 });
 
-it('a lake of a real run has the day that the archive has not, whatever became of its files', async () => {
+it('a lake of a real run reports the day that the archive lacks, without reading data files', async () => {
   const folder = join(scratch, 'archive');
   const made = { market: 'um', dataset: 'klines', interval: '1h', symbols: ['BTCUSDT', 'ETHUSDT'] } as const;
   makeArchive(folder, { ...made, from: '2026-11-10', to: '2026-11-20', cadence: 'daily' });

@@ -82,7 +82,7 @@ function bytesOf(keys: readonly string[]): number {
 }
 
 describe('list markets and datasets', () => {
-  it('markets: one per line, with what they have', async () => {
+  it('markets: one per line, with its datasets', async () => {
     const markets = await cryptodlOk(['list', 'markets']);
     expect(cellsOf(markets).map(([market]) => market)).toEqual(MARKETS);
     expect(markets.stderr).toBe('4 markets\n');
@@ -94,7 +94,7 @@ describe('list markets and datasets', () => {
     }
   });
 
-  it('datasets: of all markets, or of the one that is named, with everything there is to know', async () => {
+  it('datasets: of all markets or of the named one, with all fields', async () => {
     const all = await cryptodlOk(['list', 'datasets']);
     expect(cellsOf(all).map(([name, market]) => ({ market, name }))).toEqual(
       SPECS.map(({ market, name }) => ({ market, name })),
@@ -121,7 +121,7 @@ describe('list markets and datasets', () => {
     ).toMatchObject({ cadences: { daily: { last: '2024-03-30' } } });
   });
 
-  it('datasets: says of each whether the archive or REST has it, and since when', async () => {
+  it('datasets: each with its sources (archive, REST) and its first day', async () => {
     const cells = cellsOf(await cryptodlOk(['list', 'datasets', '--market', 'um']));
     const sourcesOf = (dataset: string): string[] | undefined =>
       cells.find(([name]) => name === dataset)?.slice(2, 5);
@@ -134,7 +134,7 @@ describe('list markets and datasets', () => {
     ]);
   });
 
-  it('neither asks the network', async () => {
+  it('neither sends a request', async () => {
     const before = archive.requests.length;
     for (const what of ['markets', 'datasets']) await list(what);
     expect(archive.requests).toHaveLength(before);
@@ -142,7 +142,7 @@ describe('list markets and datasets', () => {
 });
 
 describe('list symbols', () => {
-  it('is a name per line, filtered by pattern and by quote asset', async () => {
+  it('prints one name per line, filtered by pattern and by quote asset', async () => {
     const { stdout, stderr } = await list('symbols');
     expect(stdout).toBe('BTCUSDC\nBTCUSDT\nETHUSDT\n');
     expect(stderr).toBe('3 symbols\n');
@@ -153,7 +153,7 @@ describe('list symbols', () => {
     expect(events).toEqual([{ symbol: 'BTCUSDC' }, { symbol: 'BTCUSDT' }, { symbol: 'ETHUSDT' }]);
   });
 
-  it('--long says from when to when, how many objects and how many bytes, as they are in the folder', async () => {
+  it('--long prints first and last period, number of objects and bytes, equal to the files in the folder', async () => {
     const keys = [...made.daily, ...made.monthly];
     const ofEth = made.short.filter((key) => key.includes('ETHUSDT'));
     const expected = [
@@ -167,7 +167,7 @@ describe('list symbols', () => {
     expect(daily.events).toMatchObject([{ first: '2026-10-30', objects: 22, bytes: bytesOf(made.daily) }]);
   });
 
-  it('its lines are what --symbols - takes', async () => {
+  it('prints lines that --symbols - accepts', async () => {
     const cli = `"$NODE" "$BIN"`;
     const run = `vision --interval 1h --symbols - --days 1 --dry-run --out ${join(scratch, 'none')} ${place.join(' ')}`;
     const line = `${cli} list symbols --quote USDT ${place.join(' ')} | ${cli} ${run}`;
@@ -184,7 +184,7 @@ describe('list symbols', () => {
 describe('list periods', () => {
   const args = ['periods', '--interval', '1h', '--symbols'];
 
-  it('shows daily and monthly objects with the sizes that the files have, and says what they are together', async () => {
+  it('prints daily and monthly objects with the sizes of their files, and the totals', async () => {
     const result = await list(...args, 'BTCUSDT');
     const keys = [...made.daily, ...made.monthly];
     expect(cellsOf(result)).toEqual(keys.map(periodLine));
@@ -195,7 +195,7 @@ describe('list periods', () => {
     expect(more).toEqual([]);
   });
 
-  it('--json has the series, the key and everything that is known of an object', async () => {
+  it('--json has the series, the key and all known fields of an object', async () => {
     const { stdout, events } = await list(...args, 'BTCUSDT', '--json');
     expect(linesOf(stdout)).toHaveLength(events.length);
     const keys = [...made.daily, ...made.monthly];
@@ -206,7 +206,7 @@ describe('list periods', () => {
     }
   });
 
-  it('honours the range, the cadence and several symbols', async () => {
+  it('filters by range, cadence and several symbols', async () => {
     const keysOf = async (...more: readonly string[]): Promise<(string | undefined)[]> =>
       cellsOf(await list(...args, ...more)).map(([, , , key]) => key);
     const between = (keys: readonly string[], from: string, to: string): string[] =>
@@ -227,7 +227,7 @@ describe('list periods', () => {
     ]);
   });
 
-  it('says that a dataset has ended, and where', async () => {
+  it('says when a dataset ended', async () => {
     const { stdout, stderr } = await list('periods', '--dataset', 'bookTicker', '--symbols', 'BTCUSDT');
     expect(linesOf(stdout)).toHaveLength(made.ended.length);
     expect(stderr).toMatch(
@@ -235,7 +235,7 @@ describe('list periods', () => {
     );
   });
 
-  it('one object is no objects', async () => {
+  it('counts one object in the singular', async () => {
     expect((await list(...args, 'BTCUSDT', '--days', '1')).stderr).toMatch(
       /^1 object; 2026-11-20 … 2026-11-20/,
     );
@@ -251,7 +251,7 @@ async function corrected({ stderr }: CliResult): Promise<string[]> {
   return linesOf(stdout);
 }
 
-describe('what is not there', () => {
+describe('unknown names', () => {
   it.each([
     ['an unknown list', ['simbols'], 'symbols'],
     ['no list', [], undefined],
@@ -268,7 +268,7 @@ describe('what is not there', () => {
       ['periods', '--symbols', 'BTCUSDT', '--days', '1', '--from', '2026-11-01'],
       '--days',
     ],
-  ])('%s is answered with a line that works', async (_name, args, word) => {
+  ])('%s gives an error with a command that works', async (_name, args, word) => {
     const answer = await cryptodl(['list', ...args, ...place]);
     expect(answer.code).toBe(2);
     expect(answer.stdout).toBe('');
@@ -284,7 +284,7 @@ describe('what is not there', () => {
   it.each([
     ['symbols', []],
     ['periods', ['--symbols', 'BTCUSDT']],
-  ])('%s of what the archive never had are told to be of cryptodl metrics', async (what, more) => {
+  ])('%s of a dataset that only REST has suggest cryptodl metrics', async (what, more) => {
     const answer = await cryptodl(['list', what, '--dataset', 'openInterestHist', ...more, ...place]);
     expect(answer).toMatchObject({ code: 2, stdout: '' });
     expect(answer.stderr).toContain('um openInterestHist: only REST has it');
@@ -294,7 +294,7 @@ describe('what is not there', () => {
     expect(words).toContain(archive.url);
   });
 
-  it('a listing that cannot be had ends with 1 and a line that says so', async () => {
+  it('an unavailable listing ends with exit code 1 and names the fault', async () => {
     for (const args of [['symbols'], ['periods', '--symbols', 'BTCUSDT']]) {
       const nowhere = ['--archive-url', 'http://127.0.0.1:9', '--retries', '0', '--max-wait', '50ms'];
       const { code, stdout, stderr } = await cryptodl(['list', ...args, ...nowhere]);
@@ -324,18 +324,18 @@ describe('schema', () => {
     expect(text.stdout).not.toMatch(/undefined|null|NaN|\[object/);
   });
 
-  it('of cm klines speaks of contracts and of the base coin', async () => {
+  it('of cm klines names contracts and the base coin', async () => {
     const { stdout } = await cryptodlOk(['schema', 'klines', '--market', 'cm']);
     expect(stdout).toMatch(/^ {2}volume +DOUBLE +contracts /m);
     expect(stdout).toMatch(/^ {2}quote_volume +DOUBLE +base coin /m);
     expect((await cryptodlOk(['schema', 'klines'])).stdout).toMatch(/^ {2}volume +DOUBLE +base asset /m);
   });
 
-  it('of metrics tells that the labels were shifted on 2026-06-25', async () => {
+  it('of metrics says that the labels were shifted on 2026-06-25', async () => {
     expect((await cryptodlOk(['schema', 'metrics'])).stdout).toMatch(/00:05 … 00:00 .* before 2026-06-25/);
   });
 
-  it('of what only REST has speaks of no object of the archive', async () => {
+  it('of a dataset that only REST has names no archive object', async () => {
     const { stdout } = await cryptodlOk(['schema', 'openInterestHist']);
     expect(stdout).toMatch(/^ {2}REST +the last 30 days, by cryptodl metrics$/m);
     expect(stdout).not.toMatch(/^ {2}(objects|header) /m);
@@ -345,14 +345,14 @@ describe('schema', () => {
     expect((await cryptodlOk(['schema', 'trades'])).stdout).not.toMatch(/^ {2}REST /m);
   });
 
-  it('speaks of no interval that the market does not have', async () => {
+  it('names only intervals that the market has', async () => {
     for (const market of ['spot', 'um', 'cm']) {
       const { stdout } = await cryptodlOk(['schema', 'klines', '--market', market]);
       expect({ market, is: /\b1s\b/.test(stdout) }).toEqual({ market, is: market === 'spot' });
     }
   });
 
-  it('finds the market of a dataset that only one has', async () => {
+  it('finds the market of a dataset that exists in one market only', async () => {
     expect((await cryptodlOk(['schema', 'EOHSummary'])).stdout).toMatch(/^option EOHSummary: /);
     const answer = await cryptodl(['schema', 'EOHSummary', '--market', 'um']);
     expect(answer.code).toBe(2);
@@ -363,14 +363,14 @@ describe('schema', () => {
     ['candles', 'um klines: '],
     ['agg_trades', 'um aggTrades: '],
     ['EOHsummary', 'option EOHSummary: '],
-  ])('%s is answered with a line that works', async (word, begin) => {
+  ])('%s gives an error with a command that works', async (word, begin) => {
     const answer = await cryptodl(['schema', word]);
     expect(answer.code).toBe(2);
     expect(answer.stderr).toContain('did you mean ');
     expect((await cryptodlOk(await corrected(answer))).stdout.slice(0, begin.length)).toBe(begin);
   });
 
-  it('of nothing shows what there is', async () => {
+  it('without a dataset names the datasets of the market', async () => {
     const answer = await cryptodl(['schema']);
     expect(answer.code).toBe(2);
     expect(answer.stderr).toContain('fundingRate');

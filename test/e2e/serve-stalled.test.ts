@@ -1,4 +1,4 @@
-/** `cryptodl serve` and a reader that takes nothing: timeouts of sockets pass a hundred times as fast. */
+/** `cryptodl serve` and a client that reads nothing; socket timeouts pass a hundred times as fast. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const FASTER = `
 `;
 const scratch = scratchFolder();
 
-it('drops a reader that takes nothing for 30 seconds', async () => {
+it('closes the connection of a client that reads nothing for 30 seconds', async () => {
   const folder = join(scratch, 'data/spot/daily/trades/A');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, '1.zip'), Buffer.alloc(BYTES));

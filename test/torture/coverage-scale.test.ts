@@ -1,4 +1,4 @@
-/** A lake of a million objects: its totals are right, in little memory. Times are measured by bench/coverage.js. */
+/** Coverage of a lake with a million objects: right totals in little memory. bench/coverage.js measures the time. */
 import { createReadStream, openSync, closeSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { scratchFolder } from '../helpers/folders.js';
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const SERIES = 1000;
 const MOST_MB = 250;
-/** Tells on stderr what the process used, in kB as Linux counts. */
+/** Prints the peak memory of the process on stderr, in kB. */
 const METER = `data:text/javascript,process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS))`;
 
 const scratch = scratchFolder();
@@ -20,7 +20,7 @@ beforeAll(() => {
   makeLargeLake(lake, SERIES);
 });
 
-/** Its stdout in a file; resolves with the peak memory in MB. */
+/** Runs coverage with stdout to a file. Resolves with the peak memory in MB. */
 async function run(file: string, ...flags: readonly string[]): Promise<number> {
   const stdout = openSync(file, 'w');
   const args = ['--import', METER, BIN, 'coverage', '--out', lake, '--now', LARGE_LAKE_NOW, ...flags];
@@ -62,7 +62,7 @@ describe(`${SERIES} series of 1,000 lines`, () => {
     expect(peakMb).toBeLessThan(MOST_MB);
   });
 
-  it('as text it has a line of the heat-map for each', async () => {
+  it('the text has a heat-map line for each series', async () => {
     const file = join(scratch, 'text');
     const peakMb = await run(file);
     const cells = (await linesOf(file)).filter((line) => /^S\d+USDT {2}[█▓]{33} {2}99\.89 %$/.test(line));

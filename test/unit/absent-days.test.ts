@@ -8,7 +8,7 @@ const day = (text: string): number => parseDay(text) ?? Number.NaN;
 /** Held from the 10th to the 19th of November. */
 const HELD = [day('2026-11-10'), day('2026-11-20')];
 
-/** What becomes of a reason that was told of one day or month. */
+/** The reported reason when this reason is recorded for one day or month. */
 function toldOf(label: string, reason: AbsenceReason, today: string): string {
   const absences = new Absences();
   const cadence = label.length === 7 ? 'monthly' : 'daily';

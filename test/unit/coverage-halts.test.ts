@@ -1,4 +1,4 @@
-/** Halts that are known by themselves, from config/halts.json. */
+/** Known halts from config/halts.json. */
 import { describe, expect, it } from 'vitest';
 import { gapsOf, NO_HALTS } from '../../src/coverage/gaps.js';
 import { HaltFinder } from '../../src/coverage/halts.js';
@@ -19,14 +19,14 @@ function reasonsOf(series: SeriesCoverage, from: number, to: number): unknown[] 
 }
 
 describe('a known halt', () => {
-  it('explains a day of ticks that is cut by it, and no other', () => {
+  it('explains a day of ticks that it cuts, and no other day', () => {
     const [from, to] = [(FIRST * DAY + 7 * 3600) * 1000, (FIRST + 1) * DAY * 1000];
     const series = coverage({ cuts: [{ day: FIRST, at: 'end', from, to }] });
     expect(reasonsOf(series, 7 * 3600, 23 * 3600)).toEqual([]);
     expect(reasonsOf(series, 7 * 3600, 21 * 3600)).toEqual([[7, 24, 'cut']]);
   });
 
-  it('leaves a day of ticks that is cut at both ends, which counts as one', () => {
+  it('does not explain a day that is cut at both ends, which counts as one day', () => {
     const start = FIRST * DAY * 1000;
     const cuts = [
       { day: FIRST, at: 'begin', from: start, to: start + 9 * 3600_000 },
@@ -37,7 +37,7 @@ describe('a known halt', () => {
     expect(gaps.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   });
 
-  it('explains the rows that it touches, and no others', () => {
+  it('explains the rows that it overlaps, and no others', () => {
     const series = coverage({ gaps: [FIRST * DAY, FIRST * DAY + 6 * 3600] });
     expect(reasonsOf(series, 3600 + 600, 2 * 3600 + 60)).toEqual([
       [0, 1, 'unexplained'],
@@ -46,7 +46,7 @@ describe('a known halt', () => {
     ]);
   });
 
-  it('explains a day without a file when it lasted all day', () => {
+  it('explains a day without a file when it lasted the whole day', () => {
     const series = coverage({ absent: [{ from: FIRST, to: FIRST + 3, reason: 'unexplained' }] });
     expect(reasonsOf(series, DAY - 1, 2 * DAY + 60)).toEqual([
       [0, 24, 'unexplained'],
@@ -55,13 +55,13 @@ describe('a known halt', () => {
     ]);
   });
 
-  it('leaves what has a reason of its own', () => {
+  it('does not replace a recorded reason', () => {
     const series = coverage({ absent: [{ from: FIRST, to: FIRST + 1, reason: 'not-listed-yet' }] });
     expect(reasonsOf(series, 0, DAY)).toEqual([[0, 24, 'not-listed-yet']]);
   });
 });
 
-it('two symbols tell of a halt that begins and ends for both within a minute', () => {
+it('two symbols are enough for a halt that begins and ends for both within a minute', () => {
   const haltOf = (seconds: number): number[] => {
     const finder = new HaltFinder();
     const start = FIRST * DAY + 3600;
@@ -100,7 +100,7 @@ describe('config/halts.json', () => {
     ['an unknown market', { ...line, market: 'margin' }],
     ['a time that is not UTC', { ...line, from: '2024-01-01T03:00:00+09:00' }],
     ['a key too many', { ...line, symbol: 'BTCUSDT' }],
-  ])('is refused with %s', (_, wrong) => {
+  ])('is refused when it has %s', (_, wrong) => {
     expect(() => parseHalts([wrong])).toThrow(/Invalid|not UTC|ends before/);
   });
 });

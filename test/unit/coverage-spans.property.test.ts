@@ -1,4 +1,4 @@
-/** Spans, halts and amounts against models that go second by second and day by day. */
+/** Spans, halts and amounts, compared with models that count each second and day. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { absentDays, isMissing } from '../../src/coverage/absent-days.js';
@@ -15,7 +15,7 @@ import type { AbsenceReason } from '../../src/model/task.js';
 const END = 60;
 const DAY = 86_400;
 
-/** Which of the seconds (or days) from 0 to `end` are in it. */
+/** The seconds (or days) from 0 to `end` that the spans contain. */
 function members(spans: Spans, end = END): boolean[] {
   return Array.from({ length: end }, (_, second) => {
     for (let i = 0; i < spans.length; i += 2)
@@ -35,7 +35,7 @@ function spansOf(set: readonly boolean[]): number[] {
 const sets = fc.array(fc.boolean(), { minLength: END, maxLength: END });
 
 describe('spans', () => {
-  it('intersect and subtract like sets, and stay ascending and apart', () => {
+  it('intersect and subtract like sets, and stay ascending and disjoint', () => {
     fc.assert(
       fc.property(sets, sets, (a, b) => {
         const [one, other] = [spansOf(a), spansOf(b)];
@@ -49,7 +49,7 @@ describe('spans', () => {
 });
 
 describe('halts', () => {
-  it('are what all of three symbols or more lack on a day, or two from the same hour to the same hour', () => {
+  it('are times that three or more symbols all lack on a day, or two with the same begin and end', () => {
     const days = fc.array(fc.boolean(), { minLength: 3, maxLength: 3 });
     // Hours instead of seconds: three days of them.
     const hours = fc.array(fc.boolean(), { minLength: 72, maxLength: 72 });
@@ -77,7 +77,7 @@ describe('halts', () => {
   });
 });
 
-/** The hours of the day around `hour` that are lacking without a break, as `from-to`. */
+/** The unbroken missing hours of the day around `hour`, as `from-to`. */
 function stretchOfDay(hours: readonly boolean[], hour: number): string {
   const start = hour - (hour % 24);
   let [from, to] = [hour, hour + 1];
@@ -91,14 +91,14 @@ function holds({ days }: { readonly days: readonly boolean[] }, hour: number): b
 }
 
 const REASONS: readonly AbsenceReason[] = ['hole', 'halt', 'not-published-yet'];
-/** Of each day: held, absent for a remembered reason, or nothing is known. */
+/** The state of each day: held, absent with a recorded reason, or unknown. */
 const states = fc.array(fc.constantFrom('held' as const, 'unknown' as const, ...REASONS), {
   minLength: 1,
   maxLength: END,
 });
 
 describe('absent days', () => {
-  it('have their own reason each, in as few pieces as there are', () => {
+  it('have the right reason each, and neighbours with one reason are joined', () => {
     fc.assert(
       fc.property(states, (days) => {
         const held = spansOf(days.map((state) => state === 'held'));
@@ -150,7 +150,7 @@ function modelOf(days: readonly string[]): [number, GapReason][] {
 
 describe('amounts', () => {
   const hourSets = fc.array(fc.boolean(), { minLength: END * 24, maxLength: END * 24 });
-  it('of a series, its months and its days are what counting hour by hour gives', () => {
+  it('of a series, its months and its days equal a count of each hour', () => {
     fc.assert(
       fc.property(states, hourSets, fc.nat(40), (days, lacking, offset) => {
         const at = offset + 20_000;

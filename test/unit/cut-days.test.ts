@@ -15,7 +15,7 @@ const HOUR_MS = 3600_000;
 const FIRST = 20_000;
 const scratch = scratchFolder();
 
-/** The hours of the first and the last row of a day, and its rows. */
+/** Hour of the first row, hour of the last row, and number of rows of a day. */
 type Hours = readonly [first: number, last: number, rows?: number];
 const WHOLE: Hours = [0, 24, 5000];
 
@@ -25,14 +25,14 @@ function line(day: number, [first, last, rows = 1000]: Hours): ObjectLine {
   return { cadence: 'daily', ...facts } as ObjectLine;
 }
 
-/** What is cut of days one after the other; undefined: not held. */
+/** The cut ends of consecutive days; undefined is a day that is not held. */
 function cuts(days: readonly (Hours | undefined)[], hasEnded = false): string[] {
   const lines = days.flatMap((hours, index) => (hours === undefined ? [] : [line(FIRST + index, hours)]));
   return cutStretches(lines, hasEnded).map(({ day, at }) => `${day - FIRST} ${at}`);
 }
 
 describe('a day is cut', () => {
-  it('at the side that most of its neighbours have', () => {
+  it('at the end that most of its neighbours do not lack', () => {
     expect(cuts([WHOLE, [0, 7], WHOLE])).toEqual(['1 end']);
     expect(cuts([WHOLE, [17, 24], WHOLE])).toEqual(['1 begin']);
     expect(cuts([WHOLE, [9, 15], WHOLE])).toEqual(['1 begin', '1 end']);
@@ -52,13 +52,13 @@ describe('a day is cut', () => {
     expect(cuts([WHOLE, WHOLE, ...week.slice(2), [0, 7]])).toEqual(['7 end']);
   });
 
-  it('only where ten rows are missing at its rate', () => {
+  it('only where at least ten rows are missing at its rate', () => {
     expect(cuts([WHOLE, [0, 12, 11], WHOLE])).toEqual(['1 end']);
     expect(cuts([WHOLE, [0, 12, 10], WHOLE])).toEqual([]);
     expect(cuts([WHOLE, [7, 7, 1], WHOLE])).toEqual([]);
   });
 
-  it('not where its neighbours pause as well', () => {
+  it('not where its neighbours have the same pause', () => {
     expect(
       cuts([
         [0, 21],
@@ -68,7 +68,7 @@ describe('a day is cut', () => {
     ).toEqual([]);
   });
 
-  it('not while its rows were asked for before it was over', () => {
+  it('not when it was fetched before it was over', () => {
     const days = [WHOLE, WHOLE, [0, 7] as Hours].map((hours, index) => line(FIRST + index, hours));
     const open = days.map((day, index) => (index === 2 ? { ...day, open: true as const } : day));
     expect(cutStretches(days, false)).toHaveLength(1);
@@ -80,7 +80,7 @@ describe('a day is cut', () => {
     expect(cuts([WHOLE, WHOLE, [9, 15]], true)).toEqual(['2 begin']);
   });
 
-  it('never where all days have rows every hour, and always where hours of one of them are left out', () => {
+  it('never where all days have rows in each hour, and always where one of them lacks hours', () => {
     const hoursOf = fc.tuple(
       fc.double({ min: 0, max: 0.1, noNaN: true }),
       fc.double({ min: 23.9, max: 24, noNaN: true }),
@@ -112,7 +112,7 @@ interface Doubts {
   readonly doubt: (index: number, dataset?: string, object?: Partial<ArchiveObject>) => Promise<boolean>;
 }
 
-/** Days that end at seven in a lake that holds nothing. */
+/** Days whose rows end at seven, in an empty lake. */
 function doubts(): Doubts {
   const told: string[] = [];
   const days = new CutDays(
@@ -141,7 +141,7 @@ function doubts(): Doubts {
   return { days, told, doubt };
 }
 
-it('a thousand days in doubt are told, so that no more of them are kept', async () => {
+it('reports a thousand doubtful days at once, to keep no more in memory', async () => {
   const { days, told, doubt } = doubts();
   for (let index = 0; index < 999; index += 1) expect(await doubt(index)).toBe(true);
   expect(told).toEqual([]);
@@ -151,7 +151,7 @@ it('a thousand days in doubt are told, so that no more of them are kept', async 
   expect(told).toHaveLength(1000);
 });
 
-it('days of ticks are in doubt, and neither bars nor a day that is not over', async () => {
+it('only days of ticks that are over are doubtful, not bars', async () => {
   const { doubt } = doubts();
   for (const dataset of ['aggTrades', 'trades', 'bookTicker']) expect(await doubt(0, dataset)).toBe(true);
   expect(await doubt(0, 'klines')).toBe(false);

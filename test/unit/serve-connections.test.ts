@@ -1,4 +1,4 @@
-/** More connections than a server holds at a time. */
+/** The server's limit of open connections. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';

@@ -18,7 +18,7 @@ vi.mock('node:fs/promises', async (importOriginal) => {
 
 afterAll(removeFolders);
 
-it('reads only the folders a page lies in', async () => {
+it('reads only the folders of the requested page', async () => {
   const symbols = Array.from({ length: 20 }, (_, i) => `SYM${10 + i}USDT`);
   const keys = symbols.flatMap((symbol) =>
     [1, 2, 3].map((day) => `data/spot/daily/trades/${symbol}/${day}.zip`),

@@ -41,7 +41,7 @@ const keySets = fc
   )
   .map((keys) => withoutClashes(keys.flat()));
 
-/** A name cannot be a file and a folder. */
+/** A name cannot be both a file and a folder. */
 function withoutClashes(keys: readonly string[]): string[] {
   const kept: string[] = [];
   for (const key of new Set(keys)) {
@@ -55,7 +55,7 @@ function withSidecars(keys: readonly string[]): string[] {
   return [...new Set([...keys, ...sidecars])].sort(byBytes);
 }
 
-/** What S3 promises, said in the simplest way. */
+/** A simple model of S3's listing. */
 function oracle(keys: readonly string[], prefix: string, delimiter: string, after: string): string[] {
   const entries = keys
     .filter((key) => key.startsWith(prefix))
@@ -66,7 +66,7 @@ function oracle(keys: readonly string[], prefix: string, delimiter: string, afte
   return [...new Set(entries)].filter((entry) => byBytes(entry, after) > 0).sort(byBytes);
 }
 
-/** A beginning of one of the keys, or something near it. */
+/** A prefix of one of the keys, or a similar text. */
 const cut = fc.tuple(fc.nat(), fc.nat(), fc.constantFrom('', '', '', '/', '!', '~', '币'));
 
 function cutOf(keys: readonly string[], [which, length, end]: readonly [number, number, string]): string {
@@ -86,7 +86,7 @@ const request = fc.record({
 
 type Asked = typeof request extends fc.Arbitrary<infer T> ? T : never;
 
-/** The entries of all pages of one request, following what each page says about the next. */
+/** The entries of all pages, fetched with the marker or token of each page. */
 async function pagesOf(
   url: string,
   { version, urlEncoded, ...asked }: Asked,
@@ -124,7 +124,7 @@ function inPages(entries: readonly string[], size: number): string[][] {
 }
 
 describe('the listing', () => {
-  it('pages through exactly what a sorted list of all keys holds, in both versions', async () => {
+  it('returns over all pages the same keys as a sorted list, in both versions', async () => {
     const property = fc.asyncProperty(
       keySets,
       fc.array(request, { minLength: 1, maxLength: 5 }),
@@ -142,7 +142,7 @@ describe('the listing', () => {
     await fc.assert(property, { numRuns: 100 });
   });
 
-  it('shows size, quoted MD5 and time of an object and of a sidecar that is not on disk', async () => {
+  it('has size, quoted MD5 and time of an object and of a generated sidecar', async () => {
     const server = await serve(folderWith({ [KEY]: CONTENT }));
     const page = await list(server.url, { prefix: `${SERIES}/` });
     const bodies = [CONTENT, Buffer.from(`${digest('sha256', CONTENT)}  BTCUSDT-1m-2024-01-01.zip\n`)];
@@ -159,7 +159,7 @@ describe('the listing', () => {
     await server.close();
   });
 
-  it('never gives more than 1000 entries, and none for max-keys=0', async () => {
+  it('has at most 1000 entries per page, and none for max-keys=0', async () => {
     const keys = Array.from({ length: 600 }, (_, i) => `${SERIES}/${1000 + i}.zip`);
     const server = await serve(folderWith(Object.fromEntries(keys.map((key) => [key, '']))));
     const page = await list(server.url, { prefix: '', 'max-keys': '5000' });
@@ -169,7 +169,7 @@ describe('the listing', () => {
     await server.close();
   });
 
-  it('answers an unknown prefix with an empty page, and wrong parameters with 400', async () => {
+  it('is an empty page for an unknown prefix, and 400 for wrong parameters', async () => {
     const server = await serve(folderWith({ [KEY]: CONTENT }));
     for (const prefix of ['data/nowhere/', `${KEY}/x`, 'other/', '/', 'data/../data/', '..']) {
       const page = await list(server.url, { prefix, delimiter: '/' });
@@ -206,7 +206,7 @@ describe('the listing', () => {
     await server.close();
   });
 
-  it('lists nothing when data itself is a link to somewhere else', async () => {
+  it('is empty when data is a symbolic link', async () => {
     const elsewhere = folderWith({ [KEY]: CONTENT });
     const folder = folderWith({});
     symlinkSync(join(elsewhere, 'data'), join(folder, 'data'));

@@ -1,4 +1,4 @@
-/** Readers that take nothing of what they asked for. */
+/** Clients that do not read their response. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ const KEY = 'data/spot/daily/trades/A/1.zip';
 
 afterAll(removeFolders);
 
-it('drops a reader that takes nothing, and keeps one that goes on', async () => {
+it('closes the connection of a client that reads nothing, and keeps one that reads', async () => {
   const directory = folderWith({ [KEY]: 'x'.repeat(BYTES) });
   const server = await serveArchive({ directory, host: '127.0.0.1', port: 0, stalledMs: 300 });
   const { port } = new URL(server.url);

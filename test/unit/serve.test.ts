@@ -37,7 +37,7 @@ describe('an object', () => {
     return fetch(`${server.url}/${KEY}`, { method, headers });
   }
 
-  it('comes whole with its validators, in both URL styles', async () => {
+  it('is sent whole with its validators, in both URL styles', async () => {
     for (const base of [server.url, `${server.url}/data.binance.vision`]) {
       const response = await fetch(`${base}/${KEY}`);
       expect(response.status).toBe(200);
@@ -49,7 +49,7 @@ describe('an object', () => {
     }
   });
 
-  it('has headers but no body for HEAD, which ignores a range', async () => {
+  it('is sent without a body for HEAD, which ignores a range', async () => {
     const response = await get({ range: 'bytes=0-1' }, 'HEAD');
     expect([response.status, response.headers.get('content-length')]).toEqual([200, String(CONTENT.length)]);
     expect(await response.text()).toBe('');
@@ -84,13 +84,13 @@ describe('an object', () => {
     },
   );
 
-  it('gives a part under If-Range only when the ETag is still the same', async () => {
+  it('is sent in part with If-Range only when the ETag is the same', async () => {
     expect((await get({ range: 'bytes=4-', 'if-range': etag })).status).toBe(206);
     const changed = await get({ range: 'bytes=4-', 'if-range': '"0123"' });
     expect([changed.status, (await changed.arrayBuffer()).byteLength]).toEqual([200, CONTENT.length]);
   });
 
-  it('answers 304 to a client that has it', async () => {
+  it('gives 304 to a client that has the revision', async () => {
     const { headers } = await get({}, 'HEAD');
     const lastModified = headers.get('last-modified') ?? '';
     for (const held of [
@@ -124,7 +124,7 @@ describe('an object', () => {
     ]);
   });
 
-  it('has a sidecar made on the fly, which a file on disk overrides', async () => {
+  it('has a generated sidecar unless a sidecar file exists', async () => {
     const url = `${server.url}/${KEY}.CHECKSUM`;
     const line = `${digest('sha256', CONTENT)}  BTCUSDT-1m-2024-01-01.zip\n`;
     const response = await fetch(url);
@@ -150,7 +150,7 @@ describe('an object', () => {
     }
   });
 
-  it('streams a large file under the ETag of a multipart upload, and outlives clients that leave', async () => {
+  it('is streamed with the ETag of a multipart upload when large, and the server survives aborted requests', async () => {
     const size = 40 * 1024 * 1024;
     writeFileSync(join(folder, 'data/large.zip'), '');
     truncateSync(join(folder, 'data/large.zip'), size);
@@ -177,7 +177,7 @@ describe('an object', () => {
     '/data',
     '/secret.txt',
     '/other/secret.zip',
-  ])('is missing at %s: 404 with the error document', async (target) => {
+  ])('does not exist at %s: 404 with the error document', async (target) => {
     const { status, body } = await raw(server.url, target);
     expect(status).toBe(404);
     expect(errorOf(body)).toMatchObject({ Code: 'NoSuchKey', Key: target.slice(1) });
@@ -202,7 +202,7 @@ describe('an object', () => {
     ['/data/%ff.zip', 400],
     ['/data/%c0%ae%c0%ae/secret.txt', 400],
     ['http://elsewhere/data/x.zip', 400],
-  ])('never lies outside the folder: %s is %i', async (target, expected) => {
+  ])('is never read from outside the folder: %s gives %i', async (target, expected) => {
     const { status, body } = await raw(server.url, target);
     expect(status).toBe(expected);
     expect(body).toContain(expected === 400 ? '<Code>InvalidURI</Code>' : '<Code>NoSuchKey</Code>');
@@ -216,7 +216,7 @@ describe('an object', () => {
 });
 
 describe('starting the server', () => {
-  it('names what is wrong with the folder or the port, as usage errors', async () => {
+  it('gives usage errors for a wrong folder or port', async () => {
     await expect(serve('/does/not/exist')).rejects.toMatchObject({ code: 'usage' });
     const folder = folderWith({});
     const first = await serve(folder);
@@ -230,11 +230,11 @@ describe('starting the server', () => {
   });
 });
 
-describe('a name that is a file at one moment and a link out of the folder at the next', () => {
+describe('a file that is repeatedly replaced by a symbolic link out of the folder', () => {
   const secret = Buffer.from('PK\u0003\u0004 this is not in the folder');
   const content = Buffer.alloc(secret.length, 'x');
 
-  it.each(['the file', 'its folder'])('never gives what it leads to: %s', async (what) => {
+  it.each(['the file', 'its folder'])('never exposes the target of the link: %s', async (what) => {
     const folder = folderWith({ [KEY]: content });
     const outside = folderWith({ 'BTCUSDT-1m-2024-01-01.zip': secret });
     const place = what === 'the file' ? KEY : SERIES;
@@ -257,7 +257,7 @@ describe('a name that is a file at one moment and a link out of the folder at th
   });
 });
 
-/** Puts a link in the place of a file or folder and takes it away again, without an end. */
+/** Replaces a file or folder by a link and restores it, in an endless loop. */
 function flip(folder: string, place: string, target: string): Worker {
   symlinkSync(target, join(folder, 'link'));
   const names = { path: join(folder, place), link: join(folder, 'link'), aside: join(folder, 'aside') };
