@@ -22,6 +22,7 @@ import { findingText } from './audit-finding.js';
 import { rebuildsOf, selectRebuilds } from './rebuild-months.js';
 import { selectAudit } from './select-audit.js';
 
+/** Resolves with 4 for findings and permanent failures, 3 for failures that may succeed later, 0 for none. */
 export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
   const tally = new AuditTally();

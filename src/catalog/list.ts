@@ -33,6 +33,7 @@ interface Item {
   readonly fields: object;
 }
 
+/** `what` is the operand: markets, datasets, symbols or periods. Throws usage errors. */
 export async function list(what: string | undefined, run: LookUp): Promise<ExitCode> {
   const name = LISTS.find((candidate) => candidate === what);
   if (name === undefined) throw refuseName(what);

@@ -11,6 +11,7 @@ import type { DatasetSpec, Venue } from '../source/venue.js';
 import { MARKETS } from '../source/names.js';
 import { writeData } from '../cli/write-data.js';
 
+/** `word` is the operand, the name of a dataset. Throws usage errors. */
 export async function schema(word: string | undefined, resolved: Resolved, io: Io): Promise<ExitCode> {
   const venue = loadVenue();
   const { market, spec } = choose(venue, word, resolved);

@@ -23,6 +23,7 @@ const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'dataset-ended',
 ]);
 
+/** False for reasons with which no data can exist. */
 export function isMissing(reason: GapReason): boolean {
   return !NOT_EXPECTED.has(reason);
 }

@@ -57,6 +57,7 @@ function rounded(percent: number | undefined): number | null {
   return percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
 }
 
+/** ISO 8601 text of seconds since 1970. */
 export function instant(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }

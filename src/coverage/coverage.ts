@@ -58,6 +58,7 @@ interface CoverageCounts {
 const MOST_DAYS = 60;
 const MOST_NAMED = 5;
 
+/** Resolves with 4 when a series is below `--min`, with 1 when a manifest cannot be read. */
 export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { io, resolved } = run;
   const { options, origins } = resolved;

@@ -16,6 +16,7 @@ const SHORTER = 10;
 /** Datasets with rows at irregular times, at all hours of the day. */
 const TICKS: ReadonlySet<string> = new Set(['aggTrades', 'trades', 'bookTicker']);
 
+/** True for datasets whose rows come at irregular times. */
 export function hasTicks({ dataset }: Series): boolean {
   return TICKS.has(dataset);
 }
@@ -33,6 +34,7 @@ export interface EmptyStretch {
   readonly to: number;
 }
 
+/** Whether a pause at midnight is longer than usual. */
 export function isLongStretch(ms: number): boolean {
   return ms > LONG_MS;
 }

@@ -141,6 +141,7 @@ export function percentOf({ expected, missing }: Amounts): number | undefined {
   return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
 }
 
+/** Expected and missing rows (or days) of the whole range. */
 export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amounts {
   const { from, to, rowSeconds = DAY_SECONDS } = coverage;
   let expected = ((to - from) * DAY_SECONDS) / rowSeconds;

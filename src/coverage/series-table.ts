@@ -111,6 +111,7 @@ function gapLines({ coverage, shown, missingGaps, notExpected }: TableRow): stri
   ];
 }
 
+/** Coverage counts rows where the number of rows of a day is known, else days. */
 export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'rows' | 'days' {
   return rowSeconds === undefined ? 'days' : 'rows';
 }
@@ -122,6 +123,7 @@ function gapText(gap: Gap, rowSeconds: number | undefined): string {
   return `${spanText(gap.from, gap.to, grain)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
 }
 
+/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. */
 export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS): string {
   const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
   const last = isDays ? to - DAY_SECONDS : Math.max(from, to - rowSeconds);

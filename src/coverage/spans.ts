@@ -58,6 +58,7 @@ export function overlap(from: number, to: number, start: number, end: number): n
   return Math.max(0, Math.min(to, end) - Math.max(from, start));
 }
 
+/** The number at this index; 0 beyond the end. */
 export function at(spans: Spans, index: number): number {
   return spans[index] ?? 0;
 }

@@ -23,6 +23,7 @@ export interface CertificateInput {
 
 const SOON_DAYS = 7;
 
+/** Fails when the handshake fails or the certificate is not trusted; warns when it expires within 7 days. */
 export async function checkCertificate(input: CertificateInput): Promise<CheckResult> {
   const of = new URL(input.address).host;
   let socket: TLSSocket;

@@ -19,6 +19,7 @@ const FAIL_MS = 60_000;
 const WHY =
   'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
 
+/** Warns when the clock differs by more than a second from every host; fails from a minute on. */
 export function checkClock(dates: readonly ServerDate[]): CheckResult {
   const differences = [...new Set(dates.map(({ host }) => host))].map((host) => ({
     host,

@@ -108,6 +108,7 @@ export interface RestAddress extends HostAddress {
   readonly bucket: string;
 }
 
+/** Fails when the host does not return its server time. */
 export async function checkRest(fetchTimed: TimedFetch, host: RestAddress): Promise<EndpointResult> {
   const of = new URL(host.address).host;
   try {

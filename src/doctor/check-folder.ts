@@ -28,6 +28,7 @@ export const PROBE_PREFIX = '.cryptodl-doctor-';
 const LITTLE_ROOM_BYTES = 1e9;
 const SLOW_BYTES_PER_SECOND = 2e6;
 
+/** Resolves with `unwritable` when the folder cannot be written; warns when it is slow or has less than 1 GB free. */
 export async function checkFolder(input: FolderInput): Promise<CheckResult> {
   const { check, path, shown, unwritable, flag } = input;
   try {

@@ -64,6 +64,7 @@ export function checkProxies({ proxies, hosts, options, clock }: CheckContext): 
   return checkProxy({ rules: proxies, addresses, timeoutMs, clock });
 }
 
+/** One result for each distinct host name. */
 export function checkNames({ hosts, proxies, options, clock, signal }: CheckContext): Promise<CheckResult>[] {
   const named = oncePer(hosts, ({ address }) => new URL(address).hostname);
   return named
@@ -80,6 +81,7 @@ export function checkNames({ hosts, proxies, options, clock, signal }: CheckCont
     );
 }
 
+/** One result for each distinct https origin. */
 export function checkCertificates({
   hosts,
   proxies,
@@ -118,6 +120,7 @@ export function checkListingHost(context: CheckContext): ReturnType<typeof check
   );
 }
 
+/** Fetches a sidecar that the listing names, or one that should always exist. */
 export async function checkArchiveHost(
   context: CheckContext,
   listing: ReturnType<typeof checkListing>,
@@ -130,6 +133,7 @@ export async function checkArchiveHost(
 /** Requests of weight 1. */
 const TIME_PATHS = { fapi: '/fapi/v1/time', dapi: '/dapi/v1/time', spot: '/api/v3/time' } as const;
 
+/** Checks the public spot host too, when the spot host refuses the location. */
 export async function checkRestHost(
   context: CheckContext,
   role: keyof typeof TIME_PATHS,

@@ -10,6 +10,7 @@ import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 import { PROBE_PREFIX } from './check-folder.js';
 
+/** Warns while another run holds the lock. */
 export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
   const lock = await readLock(own);
   if (lock === undefined) return checkResult('lock', 'ok', 'no run writes this lake');
@@ -57,6 +58,7 @@ export interface LeftoverInput {
   readonly isLocked: boolean;
 }
 
+/** Counts the temporary files of killed runs. */
 export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverInput): Promise<CheckResult> {
   if (isLocked)
     return checkResult('leftovers', 'ok', 'not checked: temporary files belong to the run that writes');

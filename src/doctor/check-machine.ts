@@ -9,6 +9,7 @@ import type { CheckResult } from './check-result.js';
 /** Received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
 const MEMORY_BYTES = 1e9;
 
+/** Warns when less than 1 GB is available. */
 export function checkMemory({ availableBytes, limitBytes }: ProcessLimits): CheckResult {
   const of = limitBytes === undefined ? '' : ` of the ${bytesText(limitBytes)} that this process may use`;
   const found = `${bytesText(availableBytes)} available${of}`;
@@ -69,6 +70,7 @@ export function checkThreads(given: string | undefined): CheckResult {
 /** The same as `engines` in package.json. */
 const LEAST_NODE = [20, 18, 1] as const;
 
+/** Fails when Node is too old or DuckDB cannot be loaded. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
   const system = `${platform()} ${arch()}`;
   const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;

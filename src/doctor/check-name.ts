@@ -25,6 +25,7 @@ export function hasName(hostname: string): boolean {
 
 const SLOW_MS = 2000;
 
+/** Fails when the name has no address; warns when DNS takes longer than 2 s. */
 export async function checkName(input: NameInput): Promise<CheckResult> {
   const { hostname, flag, proxy, timeoutMs, clock, signal } = input;
   if (proxy !== undefined) return checkResult('dns', 'ok', 'resolved by the proxy', { of: hostname });

@@ -42,6 +42,7 @@ export interface ProxyInput {
   readonly clock: Clock;
 }
 
+/** Fails when a proxy of the run accepts no connection. */
 export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
   const { rules, addresses } = input;
   const used = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];

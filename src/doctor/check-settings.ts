@@ -8,6 +8,7 @@ import type { CheckResult, Issue } from './check-result.js';
 import { settingsResult } from './check-result.js';
 import { checkFiles, checkMemory, checkThreads } from './check-machine.js';
 
+/** One result for each group of settings, without any request. */
 export function checkSettings({ options, limits, hosts }: CheckContext): CheckResult[] {
   const { concurrency: choice } = options;
   const most = mostInFlight(options);

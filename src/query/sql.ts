@@ -25,6 +25,7 @@ export interface SqlRun {
   readonly typed: Typed;
 }
 
+/** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 export async function sql(operand: string | undefined, run: SqlRun): Promise<ExitCode> {
   const { io, typed, resolved } = run;
   const { options } = resolved;

@@ -14,6 +14,7 @@ export interface ScheduledCommand {
 /** Debian's cron refuses longer lines. */
 export const LONGEST_CRON_LINE = 998;
 
+/** One crontab line, which changes to the folder and runs the command. */
 export function cronLine({ words, folder, when, environmentFile }: ScheduledCommand): string {
   const environment =
     environmentFile === undefined ? '' : `set -a && . ${cronWord(environmentFile)} && set +a && `;
@@ -21,6 +22,7 @@ export function cronLine({ words, folder, when, environmentFile }: ScheduledComm
   return `${cronFields(when)} ${command}`;
 }
 
+/** The crontab line with CRON_TZ and comments. */
 export function crontab(command: ScheduledCommand): string {
   return `# Paste at the end of crontab -e: CRON_TZ applies to all lines below it.
 # Cron of Debian and Ubuntu ignores CRON_TZ and uses the time zone of the machine (timedatectl shows it).

@@ -10,6 +10,7 @@ export interface Units {
 /** Exit code after SIGTERM. It is no failure of the unit: the lake stays whole, and the next start continues. */
 const STOPPED = 143;
 
+/** `delay` is the RandomizedDelaySec of the timer. */
 export function units(
   { words, folder, when, environmentFile }: ScheduledCommand,
   { title, delay }: { readonly title: string; readonly delay: string },

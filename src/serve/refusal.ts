@@ -12,10 +12,12 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** A 400 response for a wrong parameter. */
 export function invalidArgument(message: string): Refusal {
   return { status: 400, refusal: 'InvalidArgument', message };
 }
 
+/** The 404 response of S3 for an unknown key. */
 export function noSuchKey(key: string): Refusal {
   return { status: 404, refusal: 'NoSuchKey', message: 'The specified key does not exist.', key };
 }

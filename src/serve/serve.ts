@@ -7,6 +7,7 @@ import type { Options } from '../options/flags.js';
 import { printLines } from '../text/printable.js';
 import { serveArchive } from './archive.js';
 
+/** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder or port. */
 export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
   const facts = await stat(directory).catch(() => undefined);
   if (facts?.isDirectory() !== true) {

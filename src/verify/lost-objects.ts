@@ -83,6 +83,7 @@ export function droppedLines(
   });
 }
 
+/** Whether the held objects cover each day of the period. */
 export function isHeld(held: Held, period: Period): boolean {
   if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
   for (let day = period.from; day < period.to; day += 1) if (held.ofDay(day) === undefined) return false;

@@ -14,6 +14,7 @@ import type { LakeFinding } from './lake-finding.js';
 import { verifyLake } from './verify-lake.js';
 import type { Progress, VerifySummary, VerifyOutput } from './verify-lake.js';
 
+/** Resolves with 0 for a sound or fixed lake, 4 for findings, 1 for unreadable files, 6 while a run writes. */
 export async function verify(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
