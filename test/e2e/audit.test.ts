@@ -460,7 +460,7 @@ describe('a lake whose months have days that neither cadence has', () => {
       expect(stderr).toMatch(/findings?; 1 now fixed in the lake/);
       const again = await run('audit', out, '--prefer', 'daily', '--json');
       expect(again.events.at(-1)).toMatchObject({ rebuilt: 0, mended: 0, exitCode: left });
-      expect(again.stderr).toMatch(/findings?; 1 right in the lake before\n$/);
+      expect(again.stderr).toMatch(/findings?; 1 fixed in the lake earlier\n$/);
 
       const fresh = join(scratch, `fresh-${symbol}`);
       const daily = ['--cadence', 'daily', ...month];
