@@ -150,7 +150,7 @@ describe('the views of a lake', () => {
     rmSync(january);
     const none = await cryptodl(['sql', count, '--out', lake]);
     expect(none.code).toBe(2);
-    expect(none.stderr).toContain('no Parquet and no CSV file of it that can be read');
+    expect(none.stderr).toContain('no readable Parquet or CSV file of this table');
   });
 
   it('give NULL for a column that older files lack', async () => {
