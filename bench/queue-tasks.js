@@ -10,7 +10,7 @@ import PQueue from 'p-queue';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
 /** @import { Fetch } from '../src/http/fetch.js' */
-/** @import { ListedObject } from '../src/source/listing-xml.js' */
+/** @import { ListedObject } from '../src/source/listing-format.js' */
 /** @import { SeriesRequest } from '../src/plan/plan-series.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
@@ -96,11 +96,11 @@ async function planner(root, spoolPath) {
   const { makePlan } = await built('plan/plan.js');
   /** @type {typeof import('../src/lake/manifests.js')} */
   const { Manifests } = await built('lake/manifests.js');
-  /** @type {typeof import('../src/source/venue.js')} */
-  const { loadVenue } = await built('source/venue.js');
+  /** @type {typeof import('../src/source/binance/binance.js')} */
+  const { loadBinance } = await built('source/binance/binance.js');
   const today = FIRST_DAY + DAYS + 1;
   const options = /** @type {const} */ ({
-    venue: loadVenue(),
+    venue: loadBinance(),
     root,
     manifests: new Manifests(),
     today,
@@ -179,7 +179,12 @@ async function downloader(signal) {
   const { keyPath } = await built('source/keys.js');
   // The venue's own rates would make this a wait.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
-  const throttle = new Throttle({ clock: systemClock, buckets: { archive: rate }, maxWaitMs: 1000 });
+  const throttle = new Throttle({
+    clock: systemClock,
+    buckets: { archive: rate },
+    usedPermits: () => 0,
+    maxWaitMs: 1000,
+  });
   const fetch = throttle.layer(answer);
   return async (/** @type {Task} */ task) => {
     const url = `http://archive.test/${keyPath(task.object.key)}`;

@@ -10,12 +10,12 @@ const at = (path) => new URL(`../${path}`, import.meta.url);
 /** @param {string} path */
 const built = (path) => import(at(`dist/${path}`).href);
 
-const { loadVenue } = await built('source/venue.js');
+const { loadBinance } = await built('source/binance/binance.js');
 const { MARKETS } = await built('source/names.js');
 const { describeDataset } = await built('source/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
 
-const venue = loadVenue();
+const venue = loadBinance();
 const descriptions = MARKETS.flatMap((/** @type {string} */ market) =>
   Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
 );

@@ -16,6 +16,7 @@ import { summaryOf } from './download/conclude-run.js';
 import type { RunSummary } from './download/conclude-run.js';
 import { readSymbolFile } from './select/read-lists.js';
 import { startRun } from './download/run.js';
+import { loadBinance } from './source/binance/binance.js';
 
 export { CryptodlError };
 export type { Announcement, RunSummary, TaskOutcome };
@@ -84,6 +85,7 @@ export interface VisionRun extends AsyncIterable<TaskOutcome> {
 export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
   const run = startRun({
+    source: loadBinance(),
     verb: 'vision',
     resolved: resolveOptions('vision', [layer]),
     surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },

@@ -7,12 +7,25 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
 import type { Verb } from './options/flags.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
+import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
 
-export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
+/** Reads what is known of an exchange. Only verbs that need it do, because it takes longer than all else that `--help` does. */
+export type LoadSource = () => Promise<Source>;
+
+const loadDefault: LoadSource = async () => {
+  const { loadBinance } = await import('./source/binance/binance.js');
+  return loadBinance();
+};
+
+export async function run(
+  argv: readonly string[],
+  io: Io,
+  loadSource: LoadSource = loadDefault,
+): Promise<ExitCode> {
   try {
     const invocation = parseCommandLine(argv, io);
-    return invocation === undefined ? 0 : await dispatch(invocation, argv, io);
+    return invocation === undefined ? 0 : await dispatch(invocation, { argv, io }, loadSource);
   } catch (error) {
     const { complain } = await import('./cli/print-error.js');
     return complain(toCryptodlError(error), { argv, io });
@@ -20,16 +33,16 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 }
 
 /** Runs a verb. Each verb loads only its own modules. Help and version do not get here. */
-async function dispatch(invocation: Invocation, argv: readonly string[], io: Io): Promise<ExitCode> {
+async function dispatch(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
   const { verb, operand } = invocation;
-  let typed: Typed = { argv, io };
-  if (verb === 'run') return runFile(invocation, typed);
+  const { io } = given;
+  if (verb === 'run') return runFile(invocation, given, await loadSource());
   const { layersOf } = await import('./cli/option-layers.js');
   const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return retry(operand, layers, typed);
+  if (verb === 'retry') return retry(operand, layers, given, await loadSource());
   const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers);
-  typed = { ...typed, nameOf: resolved.nameOf };
+  const typed = { ...given, nameOf: resolved.nameOf };
   if (resolved.options.printOptions) {
     printLines(io.stdout, await optionsLines(verb, resolved));
     return 0;
@@ -39,31 +52,31 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
     case 'metrics':
     case 'repair': {
       const { download } = await import('./download/download.js');
-      return download({ resolved, io, typed, verb });
+      return download({ source: await loadSource(), resolved, io, typed, verb });
     }
     case 'verify': {
       const { verify } = await import('./verify/verify.js');
-      return verify({ resolved, io, typed });
+      return verify({ source: await loadSource(), resolved, io, typed });
     }
     case 'list': {
       const { list } = await import('./catalog/list.js');
-      return list(operand, { resolved, io, typed });
+      return list(operand, { source: await loadSource(), resolved, io, typed });
     }
     case 'schema': {
       const { schema } = await import('./catalog/schema.js');
-      return schema(operand, resolved, io);
+      return schema(operand, { source: await loadSource(), resolved, io });
     }
     case 'audit': {
       const { audit } = await import('./audit/audit.js');
-      return audit({ resolved, io, typed });
+      return audit({ source: await loadSource(), resolved, io, typed });
     }
     case 'sql': {
       const { sql } = await import('./query/sql.js');
-      return sql(operand, { resolved, io, typed });
+      return sql(operand, { source: await loadSource(), resolved, io, typed });
     }
     case 'coverage': {
       const { coverage } = await import('./coverage/coverage.js');
-      return coverage({ resolved, io });
+      return coverage({ source: await loadSource(), resolved, io });
     }
     case 'serve': {
       const { serve } = await import('./serve/serve.js');
@@ -71,11 +84,11 @@ async function dispatch(invocation: Invocation, argv: readonly string[], io: Io)
     }
     case 'doctor': {
       const { doctor } = await import('./doctor/doctor.js');
-      return doctor({ resolved, io, typed });
+      return doctor({ source: await loadSource(), resolved, io, typed });
     }
     case 'schedule': {
       const { schedule } = await import('./schedule/schedule.js');
-      return schedule(invocation.behind, resolved.options, typed);
+      return schedule(invocation.behind, resolved.options, typed, await loadSource());
     }
     case 'completion': {
       const { completion } = await import('./cli/completion.js');
@@ -89,22 +102,23 @@ async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
   return printOptions(verb, resolved);
 }
 
-async function runFile(invocation: Invocation, typed: Typed): Promise<ExitCode> {
+async function runFile(invocation: Invocation, typed: Typed, source: Source): Promise<ExitCode> {
   const { readJobs } = await import('./download/jobs.js');
-  const { resolved, jobs } = await readJobs(invocation, typed.io);
+  const { resolved, jobs } = await readJobs(invocation, typed.io, source);
   if (resolved.options.printOptions) {
     for (const job of jobs)
       printLines(typed.io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
     return 0;
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  return runJobs({ jobs, resolved, io: typed.io, typed });
+  return runJobs({ source, jobs, resolved, io: typed.io, typed });
 }
 
 async function retry(
   operand: string | undefined,
   layers: readonly RawLayer[],
   typed: Typed,
+  source: Source,
 ): Promise<ExitCode> {
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   const path = operand ?? '';
@@ -117,8 +131,9 @@ async function retry(
   const { io } = typed;
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
-    return download({ resolved, io, typed, verb, failures, blame });
+    return download({ source, resolved, io, typed, verb, failures, blame });
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  return runJobs({ jobs: pastJobs(path, report, layers), resolved, earlier: { path, ...report }, io, typed });
+  const jobs = pastJobs(path, report, layers);
+  return runJobs({ source, jobs, resolved, earlier: { path, ...report }, io, typed });
 }

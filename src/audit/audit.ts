@@ -155,7 +155,7 @@ async function printMonth(
 
 /** Runs the rebuild as an ordinary run with plan, outcomes and summary. */
 async function rebuild(
-  { io, resolved, typed }: LookUp,
+  { source, io, resolved, typed }: LookUp,
   signals: Signals,
   requests: readonly SeriesRequest[],
 ): Promise<ExitCode> {
@@ -163,6 +163,7 @@ async function rebuild(
   try {
     const told = await tellRun(
       {
+        source,
         resolved,
         surroundings: surroundingsOf(io.environment),
         read: readLists(io),

@@ -17,7 +17,7 @@ import type { Market } from '../model/task.js';
 import { bytesText, numberText } from '../model/units.js';
 import { endedText } from '../source/dataset-ended.js';
 import { reachText } from '../source/describe.js';
-import { intervalsOf, isArchived, loadVenue } from '../source/venue.js';
+import { intervalsOf, isArchived } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { MARKETS } from '../source/names.js';
 import { endLookUp, openLookUp, withoutListing } from '../cli/look-up.js';
@@ -38,9 +38,9 @@ export async function list(what: string | undefined, run: LookUp): Promise<ExitC
   const name = LISTS.find((candidate) => candidate === what);
   if (name === undefined) throw refuseName(what);
   const { options } = run.resolved;
-  if (name === 'markets') return print(run, [...markets()], 'markets');
+  if (name === 'markets') return print(run, [...markets(run.source)], 'markets');
   if (name === 'datasets') return print(run, await datasets(run), 'datasets');
-  const chosen = chooseDatasets(loadVenue(), options);
+  const chosen = chooseDatasets(run.source, options);
   if (name === 'periods' && options.symbols === undefined) {
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
       flags: { symbols: 'BTCUSDT' },
@@ -61,8 +61,7 @@ function refuseName(what: string | undefined): Error {
   });
 }
 
-function* markets(): Generator<Item> {
-  const venue = loadVenue();
+function* markets(venue: Venue): Generator<Item> {
   for (const market of MARKETS) {
     const { title, datasets: has } = venue.markets[market];
     const names = Object.keys(has);
@@ -71,23 +70,22 @@ function* markets(): Generator<Item> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-async function datasets({ resolved: { options, origins }, io }: LookUp): Promise<Item[]> {
-  const venue = loadVenue();
+async function datasets({ source, resolved: { options, origins }, io }: LookUp): Promise<Item[]> {
   const items: Item[] = [];
   const hoursOf = publicationHours({
     options,
     surroundings: surroundingsOf(io.environment),
-    venue,
+    source,
     clock: systemClock,
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);
     },
   });
   for (const market of origins.market === 'default' ? MARKETS : marketsOf(options)) {
-    for (const spec of Object.values(venue.markets[market].datasets)) {
+    for (const spec of Object.values(source.markets[market].datasets)) {
       const intervals = intervalsOf(spec) ?? ['-'];
       const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
-      const span = spanText(venue, market, spec);
+      const span = spanText(source, market, spec);
       const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
       const published = await hoursOf(market, spec);
       if (published !== undefined) cells.push(publicationText(published));

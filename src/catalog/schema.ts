@@ -1,19 +1,21 @@
 /** `cryptodl schema DATASET`: prints the columns of a dataset with type, unit and meaning, and notes about its files. */
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
+import type { LookUp } from '../cli/look-up.js';
 import type { Resolved } from '../options/resolve.js';
 import { describeDataset } from '../source/describe.js';
 import { datasetLike, oneMarket } from '../select/select-datasets.js';
 import type { Market } from '../model/task.js';
-import { findDataset, loadVenue } from '../source/venue.js';
+import { findDataset } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { MARKETS } from '../source/names.js';
 import { writeData } from '../cli/write-data.js';
 
 /** `word` is the operand, the name of a dataset. Throws usage errors. */
-export async function schema(word: string | undefined, resolved: Resolved, io: Io): Promise<ExitCode> {
-  const venue = loadVenue();
+export async function schema(
+  word: string | undefined,
+  { source: venue, resolved, io }: Pick<LookUp, 'source' | 'resolved' | 'io'>,
+): Promise<ExitCode> {
   const { market, spec } = choose(venue, word, resolved);
   const description = describeDataset(venue, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description));

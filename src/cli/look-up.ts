@@ -14,8 +14,10 @@ import { printLines } from '../text/printable.js';
 import { complain } from './print-error.js';
 import type { Typed } from './print-error.js';
 import type { watchSignals } from './watch-signals.js';
+import type { Source } from '../source/source.js';
 
 export interface LookUp {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
@@ -24,9 +26,10 @@ export interface LookUp {
 export type Signals = ReturnType<typeof watchSignals>;
 
 /** Opens a session that prints only warnings, to stderr. Stops listening to signals if no session is opened. */
-export function openLookUp({ resolved, io }: LookUp, signals: Signals): Session {
+export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): Session {
   try {
     return openSession({
+      source,
       resolved,
       surroundings: surroundingsOf(io.environment),
       observer: {

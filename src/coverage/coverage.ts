@@ -20,7 +20,7 @@ import { heldSeries, narrowHeld } from '../select/held-series.js';
 import { readLists } from '../select/read-lists.js';
 import { readPatterns } from '../select/symbol-patterns.js';
 import { readHalts } from '../source/facts.js';
-import { findDataset, isArchived, loadVenue } from '../source/venue.js';
+import { findDataset, isArchived } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/paths.js';
 import { printLines } from '../text/printable.js';
@@ -31,8 +31,10 @@ import { percentOf } from './gaps.js';
 import type { Grain } from './gaps.js';
 import { CSV_HEAD, csvLines, instant, seriesRecord } from './coverage-records.js';
 import { percentText } from './series-table.js';
+import type { Source } from '../source/source.js';
 
 export interface CoverageRun {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
 }
@@ -60,11 +62,10 @@ const MOST_NAMED = 5;
 
 /** Resolves with 4 when a series is below `--min`, with 1 when a manifest cannot be read. */
 export async function coverage(run: CoverageRun): Promise<ExitCode> {
-  const { io, resolved } = run;
+  const { source: venue, io, resolved } = run;
   const { options, origins } = resolved;
   if (options.json && options.csv)
     throw usage('--json and --csv exclude each other', 'keep one', { flags: { csv: null } });
-  const venue = loadVenue();
   const nowMs = options.nowMs ?? systemClock.now();
   const range = isRangeGiven(options)
     ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)

@@ -71,11 +71,11 @@ export async function checkArchive(
 export async function checkListing(
   fetchTimed: TimedFetch,
   host: HostAddress,
-  keysOf: (page: Buffer) => readonly string[],
+  { address, keysOf }: { readonly address: string; readonly keysOf: (page: Buffer) => readonly string[] },
 ): Promise<EndpointResult & { readonly keys: readonly string[] }> {
   const of = new URL(host.address).host;
   try {
-    const answer = await fetchTimed(`${host.address}/?prefix=data%2F&max-keys=${FIRST_KEYS}`, 'listing');
+    const answer = await fetchTimed(host.address + address, 'listing');
     const dates = datesOf(of, [answer]);
     if (answer.response.status === 404) {
       const next = `check ${host.flag}`;
@@ -97,9 +97,6 @@ export async function checkListing(
     return { dates: [], keys: [], result: errorResult('listing', host, toCryptodlError(error)) };
   }
 }
-
-/** Enough keys to find a sidecar among them. */
-const FIRST_KEYS = 10;
 
 /** A REST host, and a path of weight 1 on it. */
 export interface RestAddress extends HostAddress {

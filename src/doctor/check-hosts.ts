@@ -11,13 +11,13 @@ import type { Io } from '../model/io.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
 import type { Proxies, Surroundings } from '../options/environment.js';
-import { parseListing } from '../source/listing-xml.js';
 import type { Bans } from '../http/bans.js';
-import { keyPath, SIDECAR } from '../source/keys.js';
-import type { Venue } from '../source/venue.js';
-import { listingUrl } from '../source/listing-session.js';
+import { listingUrl } from '../source/hosts.js';
+import { keyPath } from '../source/keys.js';
+import type { Source } from '../source/source.js';
 
 export interface DoctorRequest {
+  readonly source: Source;
   readonly options: Options;
   readonly surroundings: Surroundings;
   readonly clock: Clock;
@@ -28,7 +28,6 @@ export interface DoctorRequest {
 }
 
 export interface CheckContext extends DoctorRequest {
-  readonly venue: Venue;
   readonly paths: LakePaths;
   readonly proxies: Proxies;
   readonly authorities: string | undefined;
@@ -45,18 +44,15 @@ export interface Host {
 }
 
 /** All hosts of a run. */
-export function hostsOf(options: Options, venue: Venue): Host[] {
+export function hostsOf({ options, source }: DoctorRequest): Host[] {
   return [
     { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
-    { role: 'listing', address: listingUrl(options, venue), flag: '--listing-url' },
+    { role: 'listing', address: listingUrl(options, source), flag: '--listing-url' },
     { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
     { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
     { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
   ];
 }
-
-/** A small object that every copy of the archive should have. Used when the listing names no sidecar. */
-const KNOWN_KEY = 'data/spot/daily/klines/BTCUSDT/1d/BTCUSDT-1d-2021-01-01.zip';
 
 export function checkProxies({ proxies, hosts, options, clock }: CheckContext): Promise<CheckResult> {
   const addresses = hosts.map(({ address }) => address);
@@ -115,9 +111,11 @@ function hostFor({ hosts }: CheckContext, role: Host['role']): Host {
 }
 
 export function checkListingHost(context: CheckContext): ReturnType<typeof checkListing> {
-  return checkListing(context.fetchTimed, hostFor(context, 'listing'), (page) =>
-    parseListing(page).objects.map(({ key }) => key),
-  );
+  const { listing, known } = context.source.archive;
+  return checkListing(context.fetchTimed, hostFor(context, 'listing'), {
+    address: known.listing,
+    keysOf: (page) => listing.parse(page, known.listing).objects.map(({ key }) => key),
+  });
 }
 
 /** Fetches a sidecar that the listing names, or one that should always exist. */
@@ -126,7 +124,9 @@ export async function checkArchiveHost(
   listing: ReturnType<typeof checkListing>,
 ): Promise<EndpointResult> {
   const { keys } = await listing;
-  const key = keys.find((listed) => listed.endsWith(SIDECAR)) ?? `${KNOWN_KEY}${SIDECAR}`;
+  const { sidecar, known } = context.source.archive;
+  const suffix = sidecar?.suffix ?? '';
+  const key = keys.find((listed) => listed.endsWith(suffix)) ?? known.key + suffix;
   return checkArchive(context.fetchTimed, hostFor(context, 'archive'), keyPath(key));
 }
 
@@ -142,7 +142,7 @@ export async function checkRestHost(
   const bucket = role === 'spot' ? 'spot' : 'futures';
   const path = TIME_PATHS[role];
   const endpoint = await checkRest(context.fetchTimed, { address, flag, path, bucket });
-  const { spot, spotPublic } = context.venue.hosts;
+  const { spot, spotPublic } = context.source.hosts;
   const isRestricted = endpoint.result.figures['code'] === 'location-restricted';
   if (role !== 'spot' || !isRestricted || address !== spot) return endpoint;
   // Runs use the public host in the same case.

@@ -13,21 +13,24 @@ import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { watchSignals } from '../cli/watch-signals.js';
 import { writeData } from '../cli/write-data.js';
+import type { Source } from '../source/source.js';
 
 export interface DoctorRun {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
 }
 
 /** Resolves with 1 when a check failed. */
-export async function doctor({ resolved, io, typed }: DoctorRun): Promise<ExitCode> {
+export async function doctor({ source, resolved, io, typed }: DoctorRun): Promise<ExitCode> {
   const { options } = resolved;
   const signals = watchSignals(io);
   const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
   let isRead = true;
   try {
     const request: DoctorRequest = {
+      source,
       options,
       surroundings: surroundingsOf(io.environment),
       clock: systemClock,

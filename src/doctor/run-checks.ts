@@ -16,7 +16,7 @@ import { SILENT } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import { absolutePath, shownPath } from '../text/paths.js';
 import { Bans, placeOf } from '../http/bans.js';
-import { loadVenue } from '../source/venue.js';
+import { exchangeHosts } from '../source/hosts.js';
 import { MARKETS } from '../source/names.js';
 import { duckdbVersion } from '../convert/duckdb.js';
 import {
@@ -31,7 +31,6 @@ import {
 import type { CheckContext, DoctorRequest } from './check-hosts.js';
 import { checkSettings } from './check-settings.js';
 import { runFolder } from '../download/run-paths.js';
-import { listingUrl } from '../source/listing-session.js';
 import { publicationHours, publicationText } from '../source/publication-hours.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
 import { createAttempt } from '../http/stack.js';
@@ -61,7 +60,7 @@ export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckRe
 async function* publicationResults(context: CheckContext): AsyncGenerator<CheckResult> {
   const hoursOf = publicationHours(context);
   for (const market of MARKETS)
-    for (const spec of Object.values(context.venue.markets[market].datasets)) {
+    for (const spec of Object.values(context.source.markets[market].datasets)) {
       const hour = await hoursOf(market, spec);
       if (hour === undefined) continue;
       const { afterMs, by, objects, symbols } = hour;
@@ -96,7 +95,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
 
 function openContext(request: DoctorRequest): { context: CheckContext; close: () => Promise<void> } {
   const { options, surroundings, clock, signal, warn } = request;
-  const venue = loadVenue();
+  const hosts = exchangeHosts(options, request.source);
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const bans = new Bans({ folder, clock, warn });
@@ -111,12 +110,11 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
         poolLimitPerHost: undefined,
       },
       clock,
-      venue,
+      hosts,
       bans,
       proxies,
       signal,
       stateFolder: folder,
-      listingUrl: listingUrl(options, venue),
       observer: { ...SILENT, warn },
     },
     {
@@ -126,12 +124,11 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
   );
   const context: CheckContext = {
     ...request,
-    venue,
     paths: lakePaths(absolutePath(options.out, surroundings.home)),
     proxies,
     authorities: authoritiesOf(options.caFile),
     bans,
-    hosts: hostsOf(options, venue),
+    hosts: hostsOf(request),
     fetchTimed: createTimedFetch({ ...request, bans, fetch: stack.fetch, ended }),
   };
   return { context, close: () => stack.close() };

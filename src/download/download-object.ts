@@ -9,10 +9,10 @@ import type { Body, Expectation, Fetch, FetchRequest, FetchResponse, Priority } 
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Download } from '../queue/deferrals.js';
 import { md5OfEtag } from '../http/transport/verify-body.js';
-import { unzip } from '../convert/unzip/unzip.js';
-import { keyPath, memberName, SIDECAR } from '../source/keys.js';
+import { publishedDigest } from '../source/archive-client.js';
+import { keyPath } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { sampleRows } from '../convert/sample-rows.js';
@@ -20,7 +20,7 @@ import type { Session } from './session.js';
 
 export interface DownloadContext {
   readonly fetch: Fetch;
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly archiveUrl: string;
   readonly verify: 'sha256' | 'etag' | 'none';
   readonly staleChecksum: 'warn' | 'fail';
@@ -60,7 +60,6 @@ const ZIP_MAX_BYTES = 8 * 2 ** 30;
 /** A revision may be larger than what was listed; one that is much larger is taken when it is listed. */
 const [LISTED_GROWTH, LISTED_MARGIN_BYTES] = [2, 1024 * 1024];
 const NEWLINE = 0x0a;
-const SIDECAR_MAX_BYTES = 64 * 1024;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 
 /** A hole when the archive has no such object. Rejects with a typed error that carries the refused bytes. */
@@ -95,8 +94,8 @@ async function receive(
   object: ArchiveObject,
   spool: string,
 ): Promise<ReceivedObject | undefined> {
-  const sidecar = sidecarOf(context, object);
-  const expect = expectation(context, object, sidecar.ask);
+  const sidecar = publishedOf(context, object);
+  const expect = expectation(context, object, sidecar?.ask);
   const url = `${context.archiveUrl}/${keyPath(object.key)}`;
   const request = {
     url,
@@ -109,7 +108,7 @@ async function receive(
   };
   const { response, isStale } = await fetchObject(context, request);
   if (response.status === 404) return undefined;
-  const published = await sidecar.last();
+  const published = await sidecar?.last();
   const isByEtag =
     isStale || expect.md5 !== undefined || (published === undefined && expect.listedMd5 !== undefined);
   const verified = isByEtag ? 'etag' : published === undefined ? 'crc' : 'sidecar';
@@ -119,7 +118,7 @@ async function receive(
     object,
     zip: response.body,
     csv,
-    name: memberName(object.key),
+    name: context.venue.archive.packing.rowsName(object.key),
     zipBytes: bodySize(response.body),
     sha256: response.sha256,
     verified,
@@ -151,7 +150,8 @@ async function unpack(
   spoolPath: string,
 ): Promise<Body> {
   const { market, dataset, symbol } = plan.series;
-  const name = memberName(object.key);
+  const { packing } = context.venue.archive;
+  const name = packing.rowsName(object.key);
   const spec = findDataset(context.venue, market, dataset);
   const options = {
     spoolPath,
@@ -162,7 +162,7 @@ async function unpack(
     ...(spec === undefined ? {} : { look: sampleRows({ spec, symbol, name }) }),
   };
   try {
-    return await context.timed('check', () => unzip(response.body, name, options));
+    return await context.timed('check', () => packing.unpack(response.body, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     throw new CryptodlError(error.code, error.message, { cause: error, evidence: response });
@@ -173,12 +173,13 @@ async function unpack(
 export async function rowsOfZip(
   zip: Body,
   key: string,
-  { tempFolder, signal }: Pick<DownloadContext, 'tempFolder' | 'signal'>,
+  { venue, tempFolder, signal }: Pick<DownloadContext, 'venue' | 'tempFolder' | 'signal'>,
 ): Promise<number | CryptodlError> {
   const spoolPath = join(tempFolder, `${randomUUID()}.csv`);
+  const { packing } = venue.archive;
   const limits = { spoolPath, memoryBytes: BODY_MEMORY_BYTES, maxBytes: CSV_MAX_BYTES, signal };
   try {
-    const csv = await unzip(zip, memberName(key), limits);
+    const csv = await packing.unpack(zip, packing.rowsName(key), limits);
     const chunks = csv.kind === 'file' ? createReadStream(csv.path) : [csv.bytes];
     let rows = 0;
     let last: number | undefined;
@@ -200,38 +201,32 @@ export async function rowsOfZip(
 function expectation(
   context: DownloadContext,
   object: ArchiveObject,
-  sha256: (bypassCache: boolean) => Promise<string | undefined>,
+  ask: ((bypassCache: boolean) => Promise<string | undefined>) | undefined,
 ): Expectation {
-  const bytes = object.bytes === undefined ? {} : { bytes: object.bytes };
-  if (context.verify === 'none') return { zip: true, ...bytes };
+  const format = context.venue.archive.packing;
+  const listed = { format, ...(object.bytes === undefined ? {} : { bytes: object.bytes }) };
+  if (context.verify === 'none') return listed;
+  const sha256 = ask === undefined ? {} : { sha256: ask };
   // An ETag of a multipart upload is no MD5: the sidecar decides.
   const md5 = md5OfEtag(object.etag);
-  if (md5 === undefined) return { zip: true, ...bytes, sha256 };
-  return context.verify === 'etag'
-    ? { zip: true, ...bytes, md5 }
-    : { zip: true, ...bytes, listedMd5: md5, sha256 };
+  if (md5 === undefined) return { ...listed, ...sha256 };
+  return context.verify === 'etag' ? { ...listed, md5 } : { ...listed, listedMd5: md5, ...sha256 };
 }
 
-interface Sidecar {
+interface Published {
   readonly ask: (bypassCache: boolean) => Promise<string | undefined>;
   /** The last answer. */
   readonly last: () => Promise<string | undefined>;
 }
 
 /** The published digest: asked once, and anew only past caches. A malformed sidecar counts as none. */
-function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
-  const url = `${context.archiveUrl}/${keyPath(object.key)}${SIDECAR}`;
-  const name = object.key.slice(object.key.lastIndexOf('/') + 1);
+function publishedOf(context: DownloadContext, { key }: ArchiveObject): Published | undefined {
+  const { sidecar } = context.venue.archive;
+  if (sidecar === undefined) return undefined;
+  const request = { ...context, sidecar };
   const get = async (bypassCache: boolean): Promise<string | undefined> => {
-    const { priority } = context;
-    const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
-    const response = await context.fetch(request, {
-      signal: context.signal,
-      traceId: randomUUID(),
-    });
-    if (response.status === 404 || response.body.kind === 'file') return undefined;
-    const digest = parseSidecar(response.body.bytes.toString('utf8'), name);
-    return digest === undefined && !bypassCache ? get(true) : digest;
+    const digest = await publishedDigest(request, key, bypassCache);
+    return digest === undefined && !bypassCache ? publishedDigest(request, key, true) : digest;
   };
   let last: Promise<string | undefined> | undefined;
   return {
@@ -248,13 +243,6 @@ function sidecarOf(context: DownloadContext, object: ArchiveObject): Sidecar {
     },
     last: () => last ?? Promise.resolve(undefined),
   };
-}
-
-/** `<64 hex>  <file name>`, with or without a final newline (facts, section 2). */
-export function parseSidecar(text: string, name: string): string | undefined {
-  // Trimmed first: one expression for both ends would take seconds over 64 KiB of spaces.
-  const match = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(text.trimEnd());
-  return match?.[2] === name ? match[1]?.toLowerCase() : undefined;
 }
 
 /**

@@ -7,14 +7,13 @@ import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
 import type { Download } from '../queue/deferrals.js';
-import type { RestClient } from '../source/rest-client.js';
-import type { Row, Span } from '../source/rest-page.js';
+import type { Rest } from '../source/rest.js';
 import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
-import type { PeriodRows } from '../source/rest-rows.js';
+import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
 import { routesOf } from '../source/routes.js';
-import { seriesPages } from '../source/series-pages.js';
 import { findDataset, intervalMs } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
+import type { DatasetSpec } from '../source/venue.js';
 
 interface Taker {
   take(span: Span): Promise<PeriodRows>;
@@ -43,22 +42,22 @@ const TRADES_BYTES = 256 * 1024 * 1024;
 const ROWS_BYTES = 256 * 1024;
 
 /** Memory that a period may take until it is written. */
-export function memoryOfRest(venue: Venue, series: Series, { cadence, from, to }: Period): number {
+export function memoryOfRest(venue: Source, series: Series, { cadence, from, to }: Period): number {
   if (routesOf(venue, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
   return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
 }
 
 export class RestDownloads {
-  readonly #venue: Venue;
-  readonly #client: RestClient;
+  readonly #venue: Source;
+  readonly #rest: Pick<Rest, 'pages'>;
   readonly #warn: (message: string) => void;
   /** By series. */
   readonly #running = new Map<string, Running>();
   #hasWarned = false;
 
-  constructor(venue: Venue, client: RestClient, warn: (message: string) => void) {
+  constructor(venue: Source, rest: Pick<Rest, 'pages'>, warn: (message: string) => void) {
     this.#venue = venue;
-    this.#client = client;
+    this.#rest = rest;
     this.#warn = warn;
   }
 
@@ -104,7 +103,7 @@ export class RestDownloads {
   #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
     const asked = spanOf(spec, span);
     const parts = routesOf(this.#venue, series).map(
-      ({ route, series: part }) => [part.dataset, seriesPages(this.#client, route, part, asked)] as const,
+      ({ route, series: part }) => [part.dataset, this.#rest.pages(route, part, asked)] as const,
     );
     const [first] = parts;
     if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);

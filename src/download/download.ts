@@ -29,8 +29,10 @@ import { readLists } from '../select/read-lists.js';
 import type { Job } from './jobs.js';
 import { watchSignals } from '../cli/watch-signals.js';
 import type { Signalled } from '../cli/watch-signals.js';
+import type { Source } from '../source/source.js';
 
 export interface Download {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
@@ -40,13 +42,22 @@ export interface Download {
   readonly blame?: Job['blame'];
 }
 
-export async function download({ resolved, io, typed, verb, failures, blame }: Download): Promise<ExitCode> {
+export async function download({
+  source,
+  resolved,
+  io,
+  typed,
+  verb,
+  failures,
+  blame,
+}: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
   const log = openLogOf(options, io);
   const reporter = openReporter(options, { io, log });
   const signals = watchSignals(io);
   const request: RunRequest = {
+    source,
     resolved,
     surroundings,
     read: readLists(io),

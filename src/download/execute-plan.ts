@@ -86,7 +86,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     venue: session.venue.name,
     nowMs: session.nowMs,
   });
-  const fromRest = new RestDownloads(session.venue, session.rest.client, (message) => {
+  const fromRest = new RestDownloads(session.venue, session.rest, (message) => {
     session.observer.warn(message);
   });
   const months = new MonthsFromDays(session, (plan, object, error) =>
@@ -212,7 +212,8 @@ function createWriters(
     ...(lock === undefined ? {} : { lock }),
     timed: session.times.timed,
     takesShorter: session.options.revisions === 'take',
-    rowsOf: (zip, key) => rowsOfZip(zip, key, { tempFolder, signal: session.stop.signal }),
+    rowsOf: (zip, key) =>
+      rowsOfZip(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);

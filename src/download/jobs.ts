@@ -17,8 +17,8 @@ import { askMetrics } from '../select/select-metrics.js';
 import { askSeries } from '../select/select-series.js';
 import { readPatterns } from '../select/symbol-patterns.js';
 import type { ReadList } from '../select/symbol-patterns.js';
-import { loadVenue } from '../source/venue.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
+import type { Source } from '../source/source.js';
 
 export interface Jobs {
   /** Of the run as a whole. */
@@ -27,7 +27,7 @@ export interface Jobs {
 }
 
 /** Throws usage errors for the file, and for every job that could not be understood when its turn comes. */
-export async function readJobs(invocation: Invocation, io: Io): Promise<Jobs> {
+export async function readJobs(invocation: Invocation, io: Io, source: Source): Promise<Jobs> {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', 'cryptodl run config/jobs.example.yaml');
   const { jobs: entries, defaults } = jobsFile(
@@ -39,15 +39,19 @@ export async function readJobs(invocation: Invocation, io: Io): Promise<Jobs> {
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved.options.only, path)) {
     const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
-    jobs.push({ ...entry, resolved: await checked(entry, layers) });
+    jobs.push({ ...entry, resolved: await checked(entry, layers, source) });
   }
   return { resolved, jobs };
 }
 
-async function checked({ verb, blame }: JobEntry, layers: readonly RawLayer[]): Promise<Resolved> {
+async function checked(
+  { verb, blame }: JobEntry,
+  layers: readonly RawLayer[],
+  source: Source,
+): Promise<Resolved> {
   try {
     const resolved = resolveOptions(verb, layers);
-    await checkRequest(verb, resolved, { clock: systemClock, read: readSymbolFile });
+    await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
     return resolved;
   } catch (error) {
     throw blame(toCryptodlError(error));
@@ -88,9 +92,9 @@ export interface Job {
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved,
-  { clock, read }: { readonly clock: Clock; readonly read: ReadList },
+  { source, clock, read }: { readonly source: Source; readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
-  const asking = { options, venue: loadVenue(), nowMs: options.nowMs ?? clock.now() };
+  const asking = { options, venue: source, nowMs: options.nowMs ?? clock.now() };
   if (verb === 'metrics') askMetrics(asking);
   else askSeries(asking);
   if (options.symbols !== undefined) await readPatterns(options.symbols, read);

@@ -28,8 +28,10 @@ import { openLogOf, openReporter, tellRun } from './download.js';
 import type { Told } from './download.js';
 import type { Job } from './jobs.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
+import type { Source } from '../source/source.js';
 
 export interface JobsRun {
+  readonly source: Source;
   readonly jobs: readonly Job[];
   /** Of the run as a whole. */
   readonly resolved: Resolved;
@@ -46,6 +48,7 @@ interface Ended {
 }
 
 interface Shared {
+  readonly source: Source;
   readonly io: Io;
   readonly typed: Typed;
   readonly log: Log;
@@ -57,7 +60,7 @@ interface Shared {
 
 /** A job that ends early does not keep the others from their turn; a signal does. */
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
-  const { jobs, earlier, io, typed } = request;
+  const { source, jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
   const home = homeOf(io.environment);
   const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
@@ -77,7 +80,9 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const job = jobs[index];
       if (job === undefined) return;
       const isOver = signals.signal.aborted;
-      const told = isOver ? undefined : await runJob(job, { io, typed, log, report, signals, common });
+      const told = isOver
+        ? undefined
+        : await runJob(job, { source, io, typed, log, report, signals, common });
       ended[index] = { job, told };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
@@ -148,12 +153,13 @@ async function sideBySide(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-async function runJob(job: Job, { io, typed, log, report, signals, common }: Shared): Promise<Told> {
+async function runJob(job: Job, { source, io, typed, log, report, signals, common }: Shared): Promise<Told> {
   const { name, verb, resolved, failures, blame } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
   const isBeside = common !== undefined;
   const reporter = openReporter(resolved.options, { io, log: ofJob, job: name, isBeside });
   const request = {
+    source,
     resolved,
     surroundings: surroundingsOf(io.environment),
     read: endedBySignals(io, readSymbolFile),

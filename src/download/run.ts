@@ -27,8 +27,10 @@ import type { openSession, Session } from './session.js';
 import { wantFailures } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb, Wanted } from '../select/selection.js';
+import type { Source } from '../source/source.js';
 
 export interface RunRequest {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly surroundings: Surroundings;
   readonly read: ReadList;

@@ -18,6 +18,7 @@ import { taskOutcome } from '../model/outcome.js';
 import { absolutePath } from '../text/paths.js';
 import type { Listing } from '../source/listing.js';
 import type { Probe } from '../plan/probe.js';
+import { marketsOf } from '../select/select-datasets.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { Settled } from '../queue/concurrency.js';
 import { Failover } from '../http/retry/fallback-host.js';
@@ -34,26 +35,25 @@ import { Copies } from '../http/response-cache.js';
 import type { Throttle, ThrottleFigures } from '../http/throttle/throttle.js';
 import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
-import { openRest, refuseBanned } from '../source/rest-session.js';
-import type { Rest } from '../source/rest-session.js';
+import { exchangeHosts, listingUrl, refuseBanned } from '../source/hosts.js';
+import type { Rest } from '../source/rest.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
 import { Deadline } from './deadline.js';
-import { listingUrl, openListing } from '../source/listing-session.js';
+import { openListing } from '../source/listing-session.js';
 import { warnOfMany } from '../http/limits.js';
 import { runFolder } from './run-paths.js';
 import { socketUse } from '../http/transport/sockets.js';
 import type { Common } from '../model/shared-resources.js';
 import { createStack } from '../http/stack.js';
 import type { StackOptions } from '../http/stack.js';
-import { loadVenue } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 
 export interface Session {
   readonly options: Options;
   readonly clock: Clock;
   /** Wall clock, or what --now says. */
   readonly nowMs: number;
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly paths: LakePaths;
   readonly manifests: Manifests;
   /** Spool of the run: one name per lake, so that the next run finds what a killed one left; another one when it belongs to another user. */
@@ -103,6 +103,7 @@ export interface NetworkFigures extends WireFigures {
 }
 
 export interface SessionRequest {
+  readonly source: Source;
   readonly resolved: Pick<Resolved, 'options'>;
   readonly surroundings: Surroundings;
   readonly observer: Observer;
@@ -122,11 +123,10 @@ export function openSession(request: SessionRequest): Session {
   const { clock, observer, times = new StageTimes(clock) } = request;
   const { options } = request.resolved;
   const { home } = request.surroundings;
-  const venue = loadVenue();
+  const { source } = request;
   const paths = lakePaths(absolutePath(options.out, home));
   const stop = stopWith(request.signal);
   const tally = new Tally();
-  const listing = listingUrl(options, venue);
   const deadline = new Deadline({
     clock,
     maxDurationMs: options.maxDurationMs,
@@ -136,21 +136,25 @@ export function openSession(request: SessionRequest): Session {
     },
   });
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
-  const wire = openWire({ ...request, times }, venue, listing, {
-    signal: stop.signal,
-    waitSignal: deadline.waitSignal,
-    failover,
-  });
+  const wire = openWire(
+    { ...request, times },
+    {
+      signal: stop.signal,
+      waitSignal: deadline.waitSignal,
+      failover,
+    },
+  );
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const copies = openCopies(request, nowMs);
-  const asks = { fetch: wire.fetch, options, failover, signal: stop.signal };
+  const { archive } = source;
+  const asks = { fetch: wire.fetch, options, archive, failover, signal: stop.signal };
   const session: Session = {
     options,
     clock,
     nowMs,
     currentMs: () => nowMs + clock.monotonic() - openedAt,
-    venue,
+    venue: source,
     paths,
     manifests: new Manifests(),
     runFolder: runFolder(options, paths, home),
@@ -163,12 +167,11 @@ export function openSession(request: SessionRequest): Session {
       return request.tell(taskOutcome(plan.series, object, outcome));
     },
     fetch: wire.fetch,
-    listing: openListing({ asks, url: listing, copies, nowMs, clock, observer }),
+    listing: openListing({ asks, url: listingUrl(options, source), copies, nowMs, clock, observer }),
     probe: (key) => probeSidecar(asks, key),
     archiveAnswers: (key) => archiveAnswers(asks, key),
-    rest: openRest({
+    rest: source.rest.open({
       options,
-      venue,
       fetch: wire.fetch,
       throttle: wire.throttle,
       copies,
@@ -176,7 +179,7 @@ export function openSession(request: SessionRequest): Session {
       observer,
       signal: stop.signal,
     }),
-    refuseBanned: (verb) => refuseBanned(wire.bans, options, listing, verb),
+    refuseBanned: (verb) => refuseBanned(wire.bans, source, options, { verb, markets: marketsOf(options) }),
     concurrency: wire.concurrency,
     failover,
     stop,
@@ -216,8 +219,6 @@ interface Wire {
 
 function openWire(
   request: SessionRequest & Pick<StackOptions, 'times'>,
-  venue: Venue,
-  listing: string,
   signals: Pick<StackOptions, 'signal' | 'waitSignal' | 'failover'>,
 ): Wire {
   const { clock, observer, surroundings } = request;
@@ -238,7 +239,7 @@ function openWire(
   const stack = createStack({
     options,
     clock,
-    venue,
+    hosts: exchangeHosts(options, request.source),
     observer,
     figures,
     costs,
@@ -246,7 +247,6 @@ function openWire(
     concurrency,
     bans,
     ...signals,
-    listingUrl: listing,
     proxies: proxiesOf(options.proxy, surroundings),
     wire: request.wire,
     common: request.common,

@@ -32,9 +32,19 @@ export interface PartialBody {
   readonly etag: string;
 }
 
+/** How a packed body is told from a page of text, and from a part of itself, before it is unpacked. */
+export interface BodyFormat {
+  /** For messages: `zip`. */
+  readonly name: string;
+  isStart(head: Buffer): boolean;
+  /** Whether the last `tailBytes` of a body have the end of the format. */
+  hasEnd(tail: Buffer): boolean;
+  readonly tailBytes: number;
+}
+
 export interface Expectation {
-  /** The body must start like a zip. */
-  readonly zip: boolean;
+  /** What the body must be packed in. */
+  readonly format?: BodyFormat;
   /** Throws an error for a wrong answer; called for 304 and 404 too. */
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing; it decides if no digest is known. */

@@ -1,18 +1,17 @@
-/** The limits of a run: of each bucket the limit of the venue, or a lower one of the user, and the concurrency. */
+/** The limits of a run: of each bucket the limit of the exchange, or a lower one of the user, and the concurrency. */
 import type { Observer } from '../model/observer.js';
 import type { Options, Verb } from '../options/flags.js';
 import type { Pace } from './throttle/paced-meter.js';
 import type { Quota } from './throttle/throttle.js';
-import type { Venue } from '../source/venue.js';
 
 const MINUTE_MS = 60_000;
 
-type Buckets = Venue['buckets'];
+type Buckets = Readonly<Record<string, Quota>>;
 
 export function limitedBuckets(
-  { buckets }: Venue,
+  { buckets }: { readonly buckets: Buckets },
   options: Pick<Options, 'limits' | 'requestIntervalMs' | 'requestsPerMinute'>,
-): Readonly<Record<keyof Buckets, Quota>> {
+): Buckets {
   const interval = options.requestIntervalMs ?? 0;
   const perMinute = options.requestsPerMinute;
   const paces: readonly Pace[] = [
@@ -30,7 +29,7 @@ export function limitedBuckets(
         : { ...quota, paces: [...paces, { requests: permits, spanMs: windowMs }] },
     ];
   });
-  return Object.fromEntries(limited) as Record<keyof Buckets, Quota>;
+  return Object.fromEntries(limited);
 }
 
 /** The maximum of `auto` by default. */

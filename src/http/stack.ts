@@ -9,10 +9,9 @@ import type { Costs } from '../report/costs.js';
 import type { Figures } from '../report/figures.js';
 import type { StageTimes } from '../report/stage-times.js';
 import { loadRetryPresets } from '../source/facts.js';
-import { bannedWith } from '../source/rest-session.js';
-import type { Venue } from '../source/venue.js';
 import { placeOf } from './bans.js';
 import type { Bans } from './bans.js';
+import type { ExchangeHosts } from './exchange-hosts.js';
 import type { Fetch, FetchRequest, Layer } from './fetch.js';
 import { limitedBuckets } from './limits.js';
 import { isBadContent, loadSignOf } from './load-sign.js';
@@ -34,12 +33,13 @@ import { redirect } from './transport/redirect.js';
 import { poolOptions, withSockets } from './transport/sockets.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
+import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
 
 export interface StackOptions {
   readonly options: Options;
   readonly clock: Clock;
-  readonly venue: Venue;
+  readonly hosts: ExchangeHosts;
   readonly observer: Observer;
   readonly figures: Figures;
   readonly costs: Costs;
@@ -50,7 +50,6 @@ export interface StackOptions {
   readonly proxies: Proxies;
   /** Folder that the runs of this machine share. */
   readonly stateFolder: string;
-  readonly listingUrl: string;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
@@ -75,7 +74,7 @@ const LEAST_RETRIES_AT_ONCE = 5;
 /** Outermost first: endWaits (with a deadline), retry, verify, retryBudget, fallback host, breaker, throttle, sockets (if limited), timeout, measure, redirect, transport. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
-  const wire = stack.wire ?? createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  const wire = stack.wire ?? createTransport({ ...wireOptions(stack), pools });
   return stackOf(pools, layersOver(wire, stack));
 }
 
@@ -90,6 +89,11 @@ function stackOf(pools: Pools, layers: Pick<Stack, 'fetch' | 'throttle'>): Stack
   };
 }
 
+function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
+  const { clock, hosts } = stack;
+  return { clock, bandwidth: bandwidthOf(stack), readRefusal: hosts.readRefusal };
+}
+
 type AttemptOptions = Omit<
   StackOptions,
   'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
@@ -98,7 +102,7 @@ type AttemptOptions = Omit<
 /** A stack without retries: each request is one attempt with its deadlines. */
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
   const pools = createPools(poolOptions(stack));
-  const wire = createTransport({ pools, clock: stack.clock, bandwidth: bandwidthOf(stack) });
+  const wire = createTransport({ ...wireOptions(stack), pools });
   return stackOf(pools, attemptOver(wire, stack, observer));
 }
 
@@ -116,7 +120,7 @@ function attemptOver(
     totalMs: options.totalTimeoutMs,
   });
   const measured = measure(clock, observer);
-  const sent = timed(measured(redirect(knownHosts(stack))(wire)));
+  const sent = timed(measured(redirect(knownHosts(stack.hosts))(wire)));
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
@@ -132,7 +136,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,
-    hintOf: (host) => hintOf(options, host),
+    hintOf: (host) => hintOf(stack.hosts, host),
   });
   const { throttle, fetch: once } = attemptOver(costs.wire(wire), stack, {
     begun: (request) => {
@@ -155,7 +159,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
     },
   });
   const fetch = times.layer(
-    costs.layer(retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack))(broken(once)))))),
+    costs.layer(retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(broken(once)))))),
   );
   return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
 }
@@ -190,12 +194,7 @@ export function backoffOf(options: Options): BackoffOptions & { retries: number 
   };
 }
 
-function bandwidthOf({
-  options,
-  clock,
-  signal,
-  common,
-}: AttemptOptions): Parameters<typeof createTransport>[0]['bandwidth'] {
+function bandwidthOf({ options, clock, signal, common }: AttemptOptions): TransportOptions['bandwidth'] {
   const { bwlimitBytesPerSecond } = options;
   if (bwlimitBytesPerSecond === undefined) return UNLIMITED;
   if (common === undefined) return limitBandwidth(bwlimitBytesPerSecond, clock, signal);
@@ -205,13 +204,14 @@ function bandwidthOf({
 }
 
 function createThrottle(stack: AttemptOptions): Throttle {
-  const { options, clock, venue, bans, observer, stateFolder, failover } = stack;
+  const { options, clock, hosts, bans, observer, stateFolder, failover } = stack;
   const warn = (text: string): void => {
     observer.warn(text);
   };
   return new Throttle({
     clock,
-    buckets: limitedBuckets(venue, options),
+    buckets: limitedBuckets(hosts, options),
+    usedPermits: hosts.usedPermits,
     maxWaitMs: options.maxWaitMs,
     shared: sharedBuckets(stack),
     // Buckets of REST are budgets, so waiting for them is usual.
@@ -221,49 +221,38 @@ function createThrottle(stack: AttemptOptions): Throttle {
     banLeftMs: ({ bucket, url }) => bans.leftMs(placeOf(bucket, url)),
     onBan: ({ bucket, url }, error, delayMs) => {
       const until = clock.now() + delayMs;
-      for (const kin of bannedWith(options, url))
+      for (const kin of hosts.bannedWith(url))
         bans.remember(placeOf(bucket, kin), { until, why: error.message });
     },
   });
 }
 
 /** Buckets that the jobs of one process share, if they ask the same hosts. */
-function sharedBuckets({
-  common,
-  options,
-  listingUrl,
-  stateFolder,
-}: AttemptOptions): SharedBuckets | undefined {
-  const hosts = [options.archiveUrl, listingUrl, ...REST_URLS.map((name) => options[name])];
-  const name = `buckets ${JSON.stringify([stateFolder, ...hosts])}`;
+function sharedBuckets({ common, hosts, stateFolder }: AttemptOptions): SharedBuckets | undefined {
+  const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
+  const name = `buckets ${JSON.stringify([stateFolder, ...urls])}`;
   return common?.once(name, () => new SharedBuckets());
 }
 
-/** A moved archive has no fallback host, unless the user names one. */
-function fallbackOf({ options, venue }: AttemptOptions): FallbackHost | undefined {
-  const first = options.archiveUrl;
-  const other = options.fallbackUrl ?? (first === venue.hosts.archive ? venue.hosts.origin : undefined);
+function fallbackOf({ archiveUrl: first, fallbackUrl: other }: ExchangeHosts): FallbackHost | undefined {
   return other === undefined || other === first ? undefined : { first, other };
 }
 
-function hintOf(options: StackOptions['options'], host: string): string {
-  const ofRest = REST_URLS.filter((name) => new URL(options[name]).host === host);
+function hintOf({ restUrls }: ExchangeHosts, host: string): string {
+  const ofRest = Object.entries(restUrls).filter(([, url]) => new URL(url).host === host);
   if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
-  return `check the network and ${ofRest.map((name) => `--${name.replace('Url', '-url')}`).join(', ')}`;
+  return `check the network and ${ofRest.map(([name]) => `--${name}`).join(', ')}`;
 }
 
-const REST_URLS = ['fapiUrl', 'dapiUrl', 'spotUrl'] as const;
-
-function knownHosts(stack: AttemptOptions): ReadonlySet<string> {
-  const { options, venue, listingUrl } = stack;
-  const fallback = fallbackOf(stack);
-  const urls = [
-    options.archiveUrl,
-    listingUrl,
-    ...Object.values(venue.hosts),
-    ...REST_URLS.map((name) => options[name]),
-    ...(fallback === undefined ? [] : [fallback.other]),
-  ];
+function knownHosts({
+  archiveUrl,
+  listingUrl,
+  fallbackUrl,
+  restUrls,
+  knownUrls,
+}: ExchangeHosts): ReadonlySet<string> {
+  const fallback = fallbackUrl === undefined ? [] : [fallbackUrl];
+  const urls = [archiveUrl, listingUrl, ...fallback, ...Object.values(restUrls), ...knownUrls];
   return new Set(urls.map((url) => new URL(url).host));
 }
 

@@ -1,4 +1,5 @@
 /** Command line values with units → numbers whose unit is in their name. */
+import { DAY_MS } from './calendar.js';
 
 const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -67,4 +68,12 @@ export function countText(number: number, what: string): string {
 /** `1,234,567`, of a whole number. By hand: the first use of Intl loads its tables, at the start of every run. */
 export function numberText(number: number): string {
   return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** `3h 0m ago (2026-11-21 05:00 UTC)`; both in epoch milliseconds. */
+export function agoText(at: number, nowMs: number): string {
+  const ageMs = Math.max(0, nowMs - at);
+  const days = Math.floor(ageMs / DAY_MS);
+  const age = days < 2 ? durationText(ageMs) : `${days} days`;
+  return `${age} ago (${new Date(at).toISOString().replace('T', ' ').slice(0, 16)} UTC)`;
 }

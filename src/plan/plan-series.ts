@@ -10,9 +10,8 @@ import { Held, isFromRest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
 import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
-import { objectKey } from '../source/keys.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { chooseObjects } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
@@ -56,7 +55,7 @@ export interface ShortMonth {
 }
 
 export interface PlanContext {
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly root: string;
   readonly manifests: Pick<Manifests, 'of'>;
   readonly today: number;
@@ -105,7 +104,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     ...(request.exact === true || request.retried === true ? {} : { refusals: manifest.absences }),
     takenAnyway: context.takenAnyway,
     ...(request.broken === undefined ? {} : { broken: request.broken }),
-    keyOf: (period: Parameters<typeof objectKey>[2]) => objectKey(context.venue, series, period),
+    keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
   };
   const whole = isRewritten ? splitMonths(partitions, held, settings) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
@@ -206,7 +205,7 @@ function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<strin
 }
 
 /** Bars longer than a day: most days have no object, so days between the first and the last object are not missing. */
-function opensOnSomeDays(venue: Venue, { market, dataset, interval }: Series): boolean {
+function opensOnSomeDays(venue: Source, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
 }

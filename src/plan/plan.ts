@@ -2,7 +2,7 @@
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
 import { seriesName } from '../model/task.js';
 import { requestsFor, routesOf } from '../source/routes.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { PlanSpool } from './plan-spool.js';
 import type { PlanContext, SeriesRequest } from './plan-series.js';
@@ -106,7 +106,7 @@ async function withNewestProbed(
   return probed;
 }
 
-async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promise<void> {
+async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
   if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
@@ -135,7 +135,7 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Venue): Promis
 /** The weight of requests, counted once per span of periods that one request covers. */
 function countRequests(
   { requests }: { requests: Record<string, number> },
-  venue: Venue,
+  venue: Source,
   series: Series,
   { rest, period }: ArchiveObject,
 ): void {

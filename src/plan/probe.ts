@@ -2,8 +2,7 @@
 import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Task } from '../model/task.js';
-import { objectKey } from '../source/keys.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { SeriesListing, Want } from './series-listing.js';
 
@@ -17,7 +16,7 @@ export const LAG_DAYS = 3;
 /** Returns the same as `listSeries`, by probing each selected period. Throws `unreachable` for an open start. */
 export async function probeSeries(
   probe: Probe,
-  venue: Venue,
+  venue: Source,
   series: Series,
   cadence: Cadence,
   want: Want,
@@ -35,7 +34,7 @@ export async function probeSeries(
   let first: Period | undefined;
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, want.from, want.to), PROBES_AT_ONCE, async (period) => {
-    const key = objectKey(venue, series, period);
+    const key = venue.archive.objectKey(series, period);
     // A month is published after its end. Without an answer, the object counts as existing.
     return period.to <= want.today && (await probe(key)) ? { key, period } : undefined;
   });
@@ -62,7 +61,7 @@ const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: LAG_DAYS, monthly
 /** If a copy replaced the listing, probes the periods that may have been published since then. */
 export async function withNewerProbed(
   probe: Probe,
-  venue: Venue,
+  venue: Source,
   series: Series,
   { cadence, listed, want }: { cadence: Cadence; listed: SeriesListing; want: Want },
 ): Promise<SeriesListing> {

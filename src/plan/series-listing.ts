@@ -1,9 +1,9 @@
 /** The listing of one series in one cadence, near the selected days. */
 import { dayPeriod, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Period, Series } from '../model/task.js';
-import { objectKey, periodOfKey, seriesPrefix, SIDECAR } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
-import type { Span, Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
+import type { Span } from '../source/venue.js';
 import type { Listing } from '../source/listing.js';
 
 export interface SeriesListing {
@@ -47,12 +47,15 @@ const PAGE_DAYS = 400;
  */
 export async function listSeries(
   listing: Listing,
-  venue: Venue,
+  venue: Source,
   series: Series,
   cadence: Cadence,
   want: Want,
 ): Promise<SeriesListing> {
-  const prefix = seriesPrefix(venue, series, cadence);
+  const { archive } = venue;
+  const prefix = archive.seriesPrefix(series, cadence);
+  const periodOf = archive.periodOf(series, cadence);
+  const suffix = archive.sidecar?.suffix;
   const { heldTo = want.today } = want;
   const isNear = heldTo > want.today - PAGE_DAYS;
   const start =
@@ -63,10 +66,7 @@ export async function listSeries(
           want.today - LATE_DAYS[cadence] - 1,
           ...(isNear ? [heldTo - 1] : []),
         );
-  const marker =
-    start === undefined
-      ? undefined
-      : objectKey(venue, series, periodAt(cadence, start)).slice(0, -'.zip'.length);
+  const marker = start === undefined ? undefined : archive.markerBefore(series, periodAt(cadence, start));
   const objects = new Map<number, ArchiveObject>();
   const sidecars = new Map<number, string>();
   let last: Period | undefined;
@@ -75,8 +75,8 @@ export async function listSeries(
   for await (const page of listing.objects(prefix, marker)) {
     for (const listed of page) {
       const { key, bytes, etag, lastModified, sidecarEtag } = listed;
-      const isSidecar = key.endsWith(SIDECAR);
-      const period = periodOfKey(prefix, series, cadence, isSidecar ? key.slice(0, -SIDECAR.length) : key);
+      const isSidecar = suffix !== undefined && key.endsWith(suffix);
+      const period = periodOf(isSidecar ? key.slice(0, -suffix.length) : key);
       if (period === undefined) continue;
       const sidecar = isSidecar ? etag : sidecarEtag;
       if (sidecar !== undefined) sidecars.set(period.from, sidecar);
@@ -90,9 +90,16 @@ export async function listSeries(
     if (more) break;
   }
   const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
-  const first = startsBefore ? ((await firstPeriod(listing, prefix, series, cadence)) ?? earliest) : earliest;
+  const first = startsBefore ? ((await firstPeriod(listing, prefix, periodOf)) ?? earliest) : earliest;
   const copiedAt = listing.copiedAt?.(prefix);
-  const listed = { objects, sidecars, first, last, more, ...(copiedAt === undefined ? {} : { copiedAt }) };
+  const listed = {
+    objects,
+    ...(suffix === undefined ? {} : { sidecars }),
+    first,
+    last,
+    more,
+    ...(copiedAt === undefined ? {} : { copiedAt }),
+  };
   const object = last === undefined || more || cadence === 'monthly' ? undefined : objects.get(last.from);
   if (object !== undefined) {
     const span = findDataset(venue, series.market, series.dataset)?.spans.daily;
@@ -110,13 +117,12 @@ function periodAt(cadence: Cadence, day: number): Period {
 async function firstPeriod(
   listing: Listing,
   prefix: string,
-  series: Series,
-  cadence: Cadence,
+  periodOf: (key: string) => Period | undefined,
 ): Promise<Period | undefined> {
   let seen = 0;
   for await (const page of listing.objects(prefix, undefined, FIRST_ENTRIES)) {
     for (const listed of page) {
-      const period = periodOfKey(prefix, series, cadence, listed.key);
+      const period = periodOf(listed.key);
       if (period !== undefined) return period;
       seen += 1;
     }

@@ -7,16 +7,17 @@ import type { Answer, Session } from '../convert/duckdb.js';
 import type { Series } from '../model/task.js';
 import { heldSeries } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { shownPath } from '../text/paths.js';
 import { runQuery, parseStatement } from './run-query.js';
 import { noViews } from './explain-errors.js';
 import { readTables, tableName } from './lake-tables.js';
 import type { LakeTable, LeftOut } from './lake-tables.js';
 import { viewOf } from './views.js';
+import type { Source } from '../source/source.js';
 
 export interface QueriedLake {
-  readonly venue: Venue;
+  readonly venue: Source;
   /** Absolute. */
   readonly root: string;
   readonly warn: (message: string) => void;
@@ -84,7 +85,7 @@ async function tablesOf(lake: QueriedLake, series: readonly Series[]): Promise<L
   return tables;
 }
 
-function specIn(venue: Venue, { market, dataset }: LakeTable): DatasetSpec | undefined {
+function specIn(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
   return findDataset(venue, market, dataset);
 }
 

@@ -12,14 +12,15 @@ import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { homeOf } from '../options/environment.js';
 import type { Resolved } from '../options/resolve.js';
-import { loadVenue } from '../source/venue.js';
 import { absolutePath } from '../text/paths.js';
 import { linesText, printLines } from '../text/printable.js';
 import { csvLine, jsonLine, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 import type { QueriedLake } from './query-lake.js';
+import type { Source } from '../source/source.js';
 
 export interface SqlRun {
+  readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
@@ -27,13 +28,13 @@ export interface SqlRun {
 
 /** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 export async function sql(operand: string | undefined, run: SqlRun): Promise<ExitCode> {
-  const { io, typed, resolved } = run;
+  const { source, io, typed, resolved } = run;
   const { options } = resolved;
   if (options.csv && options.json)
     throw usage('--csv and --json exclude each other', 'keep one', { flags: { csv: null } });
   const home = homeOf(io.environment);
   const lake: QueriedLake = {
-    venue: loadVenue(),
+    venue: source,
     root: absolutePath(options.out, home),
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);

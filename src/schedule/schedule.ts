@@ -25,6 +25,7 @@ import { cronLine, crontab, LONGEST_CRON_LINE } from './crontab.js';
 import type { ScheduledCommand } from './crontab.js';
 import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
 import { units } from './systemd.js';
+import type { Source } from '../source/source.js';
 
 /** A random delay, so that the users of a time zone do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
@@ -36,6 +37,7 @@ export async function schedule(
   command: readonly string[],
   options: Options,
   { argv, io }: Typed,
+  source: Source,
 ): Promise<ExitCode> {
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const line = command[0] === 'cryptodl' ? command.slice(1) : command;
@@ -48,7 +50,7 @@ export async function schedule(
     const invocation = parseCommandLine(line, io);
     if (invocation === undefined) return 0;
     refuseUnschedulable(invocation);
-    const resolved = await resolveCommand(invocation, typed);
+    const resolved = await resolveCommand(invocation, typed, source);
     warn(invocation, resolved, typed);
     await writeText(io, texts(invocation, resolved, options, typed));
     return 0;
@@ -65,14 +67,14 @@ function refuseUnschedulable({ verb }: Invocation): void {
 }
 
 /** Throws the usage errors that the command itself would give before its first request. */
-async function resolveCommand(invocation: Invocation, { io }: Typed): Promise<Resolved> {
+async function resolveCommand(invocation: Invocation, { io }: Typed, source: Source): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
-  if (verb === 'run') return (await readJobs(invocation, io)).resolved;
+  if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
   const layers = await layersOf(invocation, io);
   if (verb === 'retry') return pastRun(operand, await readReport(operand), layers).resolved;
   const resolved = resolveOptions(verb, layers);
   if (verb === 'vision' || verb === 'metrics')
-    await checkRequest(verb, resolved, { clock: systemClock, read: readSymbolFile });
+    await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
   return resolved;
 }
 

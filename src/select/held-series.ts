@@ -9,8 +9,7 @@ import { seriesName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { seriesPrefix } from '../source/keys.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { shownPath } from '../text/paths.js';
 import { givenFlags } from './describe-selection.js';
@@ -112,7 +111,7 @@ function whatOf(series: readonly Series[]): string {
 /** In path order; an absent lake holds nothing. `warn` is told of what is left out although it looks like a series. */
 export async function* heldSeries(
   root: string,
-  venue: Venue,
+  venue: Source,
   warn: (message: string) => void,
 ): AsyncGenerator<Series> {
   for await (const found of walkLake(root, venue)) {
@@ -129,10 +128,10 @@ export async function* heldSeries(
 }
 
 /** In its folder, or below the keys of its zips. */
-async function hasFiles(root: string, venue: Venue, { series, files }: SeriesFolder): Promise<boolean> {
+async function hasFiles(root: string, venue: Source, { series, files }: SeriesFolder): Promise<boolean> {
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {
-    const place = keyFile(seriesPrefix(venue, series, cadence).slice(0, -1));
+    const place = keyFile(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
     if ((await linkOnTheWay(root, place)) !== undefined) continue;
     if ((await entriesOf(join(root, place))).files.length > 0) return true;
   }

@@ -5,11 +5,11 @@ import type { RestOffer } from '../plan/rest-periods.js';
 import type { Period, Series } from '../model/task.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
 import { findDataset, isArchived, rowSeconds } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import type { Asking } from './selection.js';
 
 export interface OfferOptions {
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly nowMs: number;
   readonly mode: RestOffer['mode'];
   readonly includeToday: boolean;
@@ -23,7 +23,7 @@ export interface OfferOptions {
 export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
   const { venue, nowMs, mode, includeToday } = options;
   const spec = findDataset(venue, series.market, series.dataset);
-  if (spec?.rest === undefined || !takesSymbol(spec, series.market, series.symbol)) return undefined;
+  if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
   // Bars longer than a day have no days to fill.
   if (series.interval !== undefined && rowSeconds(spec, series.interval) === undefined) return undefined;
   const today = dayOf(nowMs);

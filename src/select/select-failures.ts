@@ -6,7 +6,7 @@ import type { RawValues } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Series } from '../model/task.js';
 import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
-import { cadencesOf, objectKey, restKey } from '../source/keys.js';
+import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
 import type { LakeSelection, Wanted } from './selection.js';
@@ -57,7 +57,7 @@ function requestsOf(context: LakeSelection, { path, entries }: PastFailures): Se
     if (
       period === undefined ||
       spec === undefined ||
-      (!rest && objectKey(context.venue, series, period) !== entry.key)
+      (!rest && context.venue.archive.objectKey(series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(

@@ -7,7 +7,7 @@ import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { readPatterns } from './symbol-patterns.js';
 import type { ReadList } from './symbol-patterns.js';
-import { pairOf, takesSymbol } from '../source/routes.js';
+import { takesSymbol } from '../source/routes.js';
 import { chooseDatasets, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
@@ -34,7 +34,7 @@ export async function wantMetrics(
   }
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(context, patterns);
-  refuseDated(chosen.symbols, datasets);
+  refuseDated(context, chosen.symbols, datasets);
   // Symbol by symbol: datasets that count in different budgets are asked for at the same time.
   const requests = chosen.symbols.flatMap((symbol) =>
     datasets.flatMap((dataset) => requestOf(context, dataset, symbol, range)),
@@ -49,7 +49,7 @@ export async function wantMetrics(
       ...excludedNotes(chosen.excluded),
       ...delistedNotes(chosen),
       ...restingNotes(chosen),
-      ...datedNotes(chosen.symbols, datasets),
+      ...datedNotes(context, chosen.symbols, datasets),
       ...wallNotes(context, requests),
     ],
     ended: [],
@@ -98,11 +98,15 @@ function requestOf(
   return rest === undefined ? [] : [{ ...request, rest }];
 }
 
-function refuseDated(symbols: readonly string[], datasets: readonly ChosenDataset[]): void {
-  if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(spec, market, symbol))))
+function refuseDated(
+  { venue }: Asking,
+  symbols: readonly string[],
+  datasets: readonly ChosenDataset[],
+): void {
+  if (datasets.some(({ market, spec }) => symbols.some((symbol) => takesSymbol(venue, spec, market, symbol))))
     return;
   const [symbol = ''] = symbols;
-  const perpetual = `${pairOf(symbol)}_PERP`;
+  const perpetual = venue.rest.perpetualOf(venue.rest.pairOf(symbol));
   throw usage(
     `--symbols ${symbol}: these are statistics of a pair, for which its perpetual contract stands`,
     `--symbols ${perpetual}`,
@@ -126,9 +130,13 @@ function countBeyondFew(names: readonly string[]): string {
   return few(names).endsWith('…') ? ` (${names.length})` : '';
 }
 
-function datedNotes(symbols: readonly string[], datasets: readonly ChosenDataset[]): string[] {
+function datedNotes(
+  { venue }: Asking,
+  symbols: readonly string[],
+  datasets: readonly ChosenDataset[],
+): string[] {
   return datasets.flatMap(({ market, spec }) => {
-    const dated = symbols.filter((symbol) => !takesSymbol(spec, market, symbol));
+    const dated = symbols.filter((symbol) => !takesSymbol(venue, spec, market, symbol));
     if (dated.length === 0) return [];
     return [`lacking    ${market} ${spec.name} has no ${few(dated)}: only perpetual contracts`];
   });

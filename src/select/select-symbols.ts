@@ -1,11 +1,10 @@
 /** `--symbols` and `--quote` against what the archive has. */
 import { CryptodlError, usage } from '../model/errors.js';
 import type { Market } from '../model/task.js';
-import { byKey, datasetPrefix } from '../source/keys.js';
+import { byKey } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
-import { mayDoWithout } from '../source/rest-session.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { findDataset, isArchived } from '../source/venue.js';
+import { isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
@@ -89,7 +88,7 @@ export async function listedSymbols(
       .flatMap((dataset) => dataset.cadences);
     const symbols = new Set<string>();
     for (const cadence of new Set(cadences)) {
-      const prefix = datasetPrefix(context.venue, market, cadence, spec.name);
+      const prefix = context.venue.archive.datasetPrefix(market, cadence, spec.name);
       for await (const symbol of context.listing.folders(prefix))
         (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
     }
@@ -186,6 +185,11 @@ async function tradedSymbols(context: SymbolSelection, market: Market): Promise<
   }
 }
 
+/** Whether another host may know: this one does not answer, or refuses. */
+function mayDoWithout(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
+}
+
 /** What the archive has can be taken before REST may be asked again. */
 function isBannedBesideArchive({ options }: SymbolSelection, error: unknown): error is CryptodlError {
   return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
@@ -193,10 +197,9 @@ function isBannedBesideArchive({ options }: SymbolSelection, error: unknown): er
 
 /** Of the datasets that the archive and REST both have; without a listing there are none. */
 async function archivedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlySet<string>> {
-  const datasets = ['metrics', 'fundingRate'].flatMap((name) => {
-    const spec = findDataset(context.venue, market, name);
-    return spec === undefined || !isArchived(spec) ? [] : [{ market, spec, cadences: spec.cadences }];
-  });
+  const datasets = Object.values(context.venue.markets[market].datasets)
+    .filter((spec) => isArchived(spec) && isMetric(spec))
+    .map((spec) => ({ market, spec, cadences: spec.cadences }));
   try {
     const listed = await listedSymbols(context, datasets);
     return new Set([...listed.values()].flatMap((symbols) => [...symbols]));

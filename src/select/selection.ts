@@ -6,8 +6,9 @@ import type { Options } from '../options/flags.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Listing } from '../source/listing.js';
-import type { Rest } from '../source/rest-session.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { Rest } from '../source/rest.js';
+import type { Source } from '../source/source.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { defaultPartition } from '../source/venue.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
@@ -15,7 +16,7 @@ import type { ChosenDataset } from './select-datasets.js';
 /** What it takes to understand flags: no archive, no lake. */
 export interface Asking {
   readonly options: Options;
-  readonly venue: Venue;
+  readonly venue: Source;
   /** Wall clock, or what --now says. */
   readonly nowMs: number;
 }

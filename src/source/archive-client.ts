@@ -1,16 +1,17 @@
 /** What the archive is asked besides its objects: pages of its listing, and whether a sidecar is there. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../model/errors.js';
-import type { Expectation, Fetch, FetchResponse } from '../http/fetch.js';
+import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
 import type { Options } from '../options/flags.js';
 import type { GotPage } from './listing.js';
-import { parseListing } from './listing-xml.js';
 import type { Failover } from '../http/retry/fallback-host.js';
-import { keyPath, SIDECAR } from './keys.js';
+import { keyPath } from './keys.js';
+import type { Archive, Sidecar } from './source.js';
 
 export interface Asks {
   readonly fetch: Fetch;
   readonly options: Options;
+  readonly archive: Pick<Archive, 'listing' | 'sidecar'>;
   readonly failover: Failover;
   readonly signal: AbortSignal;
 }
@@ -19,14 +20,13 @@ const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 
 /** `heldEtag`: of a page that is held, which may be unchanged. A page that cannot be read is asked for again like any other failure. */
 export async function getListing(
-  { fetch, options, signal }: Asks,
+  { fetch, options, archive, signal }: Asks,
   base: string,
-  query: string,
+  address: string,
   heldEtag: string | undefined,
 ): Promise<GotPage | 'unchanged'> {
   let page: GotPage | 'unchanged' | undefined;
   const expect: Expectation = {
-    zip: false,
     check: ({ status, headers, body }) => {
       if (status === 404 || body.kind === 'file')
         throw new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`);
@@ -34,11 +34,14 @@ export async function getListing(
       page =
         status === 304
           ? 'unchanged'
-          : { ...parseListing(body.bytes), ...(pageEtag === undefined ? {} : { pageEtag }) };
+          : {
+              ...archive.listing.parse(body.bytes, address),
+              ...(pageEtag === undefined ? {} : { pageEtag }),
+            };
     },
   };
   const request = {
-    url: `${base}/?${query}`,
+    url: base + address,
     bucket: 'listing',
     maxBytes: LISTING_MAX_BYTES,
     spoolAboveBytes: LISTING_MAX_BYTES,
@@ -51,6 +54,9 @@ export async function getListing(
   return page;
 }
 
+/** A sidecar has about a hundred bytes. */
+const SIDECAR_MAX_BYTES = 64 * 1024;
+
 const NO_CONNECTION: ReadonlySet<string> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -59,8 +65,12 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
   'connect-timeout',
 ]);
 
-/** Resolves with true when nobody can say: the download then gives the object a named outcome. */
+/**
+ * Whether an object is published, by its sidecar. Resolves with true when that cannot be told, as for every object of an
+ * archive without sidecars: the download then gives the object a named outcome.
+ */
 export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
+  if (asks.archive.sidecar === undefined) return true;
   const answer = await askSidecar(asks, key);
   if (!(answer instanceof CryptodlError)) return answer.status === 200;
   if (!NO_CONNECTION.has(answer.code) || asks.failover.isAhead) return true;
@@ -78,17 +88,38 @@ export async function archiveAnswers(asks: Asks, key: string): Promise<boolean> 
 }
 
 async function askSidecar(
-  { fetch, options, signal }: Asks,
+  { fetch, options, archive, signal }: Asks,
   key: string,
 ): Promise<FetchResponse | CryptodlError> {
-  const url = `${options.archiveUrl}/${keyPath(key)}${SIDECAR}`;
+  const url = `${options.archiveUrl}/${keyPath(key)}${archive.sidecar?.suffix ?? ''}`;
   try {
     return await fetch(
-      { url, bucket: 'archive', maxBytes: 65_536, priority: options.priority },
+      { url, bucket: 'archive', maxBytes: SIDECAR_MAX_BYTES, priority: options.priority },
       { signal, traceId: randomUUID() },
     );
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.fatal) throw error;
     return error;
   }
+}
+
+export interface DigestRequest {
+  readonly fetch: Fetch;
+  readonly sidecar: Sidecar;
+  readonly archiveUrl: string;
+  readonly priority: Priority;
+  readonly signal: AbortSignal;
+}
+
+/** The published SHA-256 of an object; undefined when there is none, or what is there is no sidecar. */
+export async function publishedDigest(
+  { fetch, sidecar, archiveUrl, priority, signal }: DigestRequest,
+  key: string,
+  bypassCache = false,
+): Promise<string | undefined> {
+  const url = `${archiveUrl}/${keyPath(key)}${sidecar.suffix}`;
+  const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
+  const { status, body } = await fetch(request, { signal, traceId: randomUUID() });
+  if (status === 404 || body.kind === 'file') return undefined;
+  return sidecar.digestIn(body.bytes.toString('utf8'), key);
 }

@@ -2,8 +2,8 @@
  * What walks of the listing have seen of one prefix: stretches of names, each with what lies in it. A walk begins at a marker
  * that moves from day to day, so a copy is of names, not of requests.
  */
-import { byKey, SIDECAR } from './keys.js';
-import type { ListedObject } from './listing-xml.js';
+import { byKey } from './keys.js';
+import type { ListedObject } from './listing-format.js';
 
 /** All names after `after` (null: from the first) up to and with `upTo` (null: to the last). */
 export interface Stretch {
@@ -11,7 +11,7 @@ export interface Stretch {
   readonly upTo: string | null;
   /** Epoch milliseconds: its newest end was listed then. */
   readonly at: number;
-  /** A sidecar is a field of its zip. */
+  /** A sidecar is a field of its object. */
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
 }
@@ -25,7 +25,7 @@ interface KnownPage {
 
 export interface ListingCopy {
   readonly stretches: readonly Stretch[];
-  /** By query. */
+  /** By address. */
   readonly pages: Readonly<Record<string, KnownPage>>;
 }
 
@@ -39,27 +39,32 @@ export function withStretch(
   copy: ListingCopy,
   walked: Stretch,
   pages: Readonly<Record<string, KnownPage>>,
+  sidecarSuffix: string | undefined,
 ): ListingCopy {
-  let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects) };
+  let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects, sidecarSuffix) };
   const apart: Stretch[] = [];
   for (const other of copy.stretches) {
     if (endsBefore(other, joined) || endsBefore(joined, other)) apart.push(other);
     else joined = join(joined, other);
   }
   const known = [
-    ...Object.entries(copy.pages).filter(([query]) => !(query in pages)),
+    ...Object.entries(copy.pages).filter(([address]) => !(address in pages)),
     ...Object.entries(pages),
   ];
   return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
 }
 
-/** In key order a sidecar follows its zip. */
-function withoutSidecars(objects: readonly ListedObject[]): ListedObject[] {
+/** In key order a sidecar follows its object. */
+function withoutSidecars(
+  objects: readonly ListedObject[],
+  suffix: string | undefined,
+): readonly ListedObject[] {
+  if (suffix === undefined) return objects;
   const zips: ListedObject[] = [];
   for (const object of objects) {
     const last = zips.at(-1);
-    if (!object.key.endsWith(SIDECAR)) zips.push(object);
-    else if (last !== undefined && object.key === last.key + SIDECAR)
+    if (!object.key.endsWith(suffix)) zips.push(object);
+    else if (last !== undefined && object.key === last.key + suffix)
       zips[zips.length - 1] = { ...last, sidecarEtag: object.etag };
   }
   return zips;

@@ -3,15 +3,13 @@ import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import { isNoAnswer } from '../model/errors.js';
 import type { Observer } from '../model/observer.js';
-import type { Options } from '../options/flags.js';
 import { createListing } from './listing.js';
 import type { Listing, ListingCopies } from './listing.js';
 import { parseListingCopy } from './listing-copy.js';
 import type { Copies } from '../http/response-cache.js';
-import { agoText } from './rest-session.js';
+import { agoText } from '../model/units.js';
 import { getListing } from './archive-client.js';
 import type { Asks } from './archive-client.js';
-import type { Venue } from './venue.js';
 
 export interface ListingSession {
   readonly asks: Asks;
@@ -26,8 +24,10 @@ export interface ListingSession {
 
 export function openListing(session: ListingSession): Listing {
   const { asks, url, clock } = session;
-  return createListing((query, heldEtag) => getListing(asks, url, query, heldEtag), {
+  const { listing, sidecar } = asks.archive;
+  return createListing((address, heldEtag) => getListing(asks, url, address, heldEtag), listing, {
     copies: copiesOf(session),
+    sidecarSuffix: sidecar?.suffix,
     monotonic: () => clock.monotonic(),
   });
 }
@@ -60,12 +60,4 @@ function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopi
       return true;
     },
   };
-}
-
-/** The listing of a moved archive is at the same place. */
-export function listingUrl(
-  options: Pick<Options, 'listingUrl' | 'archiveUrl'>,
-  { hosts }: Pick<Venue, 'hosts'>,
-): string {
-  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
 }

@@ -1,18 +1,15 @@
-/** Walks of the archive's bucket listing, page by page. Source: facts, section 3. */
+/** Walks of the archive's listing, page by page. */
 import { CryptodlError } from '../model/errors.js';
 import { byKey } from './keys.js';
 import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
-import type { ListedObject, ListingPage } from './listing-xml.js';
+import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './listing-format.js';
 
 /** A page, and the ETag that the server gave it. */
 export type GotPage = ListingPage & { readonly pageEtag?: string };
 
-/**
- * Fetches one page; the query is without the leading `?`. `unchanged` when the server says that the page is still the one
- * with that ETag.
- */
-export type GetListing = (query: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
+/** Fetches one page; `unchanged` when the server says that the page is still the one with that ETag. */
+export type GetListing = (address: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */
@@ -39,16 +36,24 @@ export function isListingFault(error: unknown): error is CryptodlError {
 
 export interface ListingOptions {
   readonly copies?: ListingCopies;
+  /** What a sidecar has behind the key of its object; undefined where there are none. */
+  readonly sidecarSuffix?: string | undefined;
   /** Milliseconds that never jump: for how long a listing is left alone. */
   readonly monotonic?: () => number;
 }
 
-export function createListing(get: GetListing, options: ListingOptions = {}): Listing {
-  const { copies, monotonic = () => 0 } = options;
+export function createListing(
+  get: GetListing,
+  format: Pick<ListingFormat, 'address' | 'startsAnywhere'>,
+  options: ListingOptions = {},
+): Listing {
+  const { copies, sidecarSuffix, monotonic = () => 0 } = options;
   const copied = new Map<string, number>();
   const walk: Walk = {
     get: leftAlone(get, monotonic),
+    format,
     copies,
+    sidecarSuffix,
     onCopied: (prefix, at) => {
       copied.set(prefix, Math.min(at, copied.get(prefix) ?? at));
     },
@@ -83,11 +88,11 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 function leftAlone(get: GetListing, monotonic: () => number): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;
-  return async (query, heldEtag) => {
+  return async (address, heldEtag) => {
     if (last !== undefined && failures >= FAILURES_TO_STOP && monotonic() - last.at < LEFT_ALONE_MS)
       throw last.error;
     try {
-      const page = await get(query, heldEtag);
+      const page = await get(address, heldEtag);
       failures = 0;
       return page;
     } catch (error) {
@@ -102,7 +107,9 @@ function leftAlone(get: GetListing, monotonic: () => number): GetListing {
 
 interface Walk {
   readonly get: GetListing;
+  readonly format: Pick<ListingFormat, 'address' | 'startsAnywhere'>;
   readonly copies: ListingCopies | undefined;
+  readonly sidecarSuffix: string | undefined;
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
@@ -132,47 +139,49 @@ class Seen {
   /** Null: nothing was seen yet, or all to the end. */
   upTo: string | null = null;
   #isEmpty = true;
+  readonly #sidecarSuffix: string | undefined;
 
-  constructor(after: string | null) {
+  constructor(after: string | null, sidecarSuffix: string | undefined) {
     this.after = after;
+    this.#sidecarSuffix = sidecarSuffix;
   }
 
-  add(query: string, page: GotPage, after: string | null): void {
+  add(address: string, page: GotPage, after: string | null): void {
     this.#isEmpty = false;
     for (const object of page.objects) this.#objects.push(object);
     for (const prefix of page.prefixes) this.#prefixes.push(prefix);
     this.upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? after) : null;
     const etag = page.pageEtag;
-    if (etag !== undefined) this.#pages[query] = { etag, after, upTo: this.upTo };
+    if (etag !== undefined) this.#pages[address] = { etag, after, upTo: this.upTo };
   }
 
   async keepIn(copies: ListingCopies, prefix: string, known: ListingCopy): Promise<void> {
     if (this.#isEmpty) return;
     const { after, upTo } = this;
     const stretch = { after, upTo, at: copies.nowMs, objects: this.#objects, prefixes: this.#prefixes };
-    await copies.keep(prefix, withStretch(known, stretch, this.#pages));
+    await copies.keep(prefix, withStretch(known, stretch, this.#pages, this.#sidecarSuffix));
   }
 }
 
 async function* pages(
-  { get, copies, onCopied }: Walk,
+  { get, format, copies, sidecarSuffix, onCopied }: Walk,
   prefix: string,
-  marker?: string,
+  start?: string,
   pageSize?: number,
 ): AsyncGenerator<ListingPage> {
-  const base = `delimiter=%2F&prefix=${encodeURIComponent(prefix)}${pageSize === undefined ? '' : `&max-keys=${pageSize}`}`;
+  const marker = format.startsAnywhere ? start : undefined;
   const known = (await copies?.read(prefix)) ?? NO_COPY;
-  const seen = new Seen(marker ?? null);
+  const seen = new Seen(marker ?? null, sidecarSuffix);
   let position = marker;
   let lastSeen: string | undefined;
   const guard = endlessGuard(prefix);
-  let query = position === undefined ? base : `${base}&marker=${encodeURIComponent(position)}`;
+  let address = format.address({ prefix, marker, pageSize });
   try {
     for (;;) {
       const after = lastSeen ?? marker ?? null;
       let page: GotPage;
       try {
-        page = await getPage(get, query, known);
+        page = await getPage(get, address, known);
         assertOrder(page, prefix);
         guard(page);
       } catch (error) {
@@ -184,13 +193,13 @@ async function* pages(
         if (rest.upTo !== null) throw error;
         return;
       }
-      seen.add(query, page, after);
+      seen.add(address, page, after);
       yield page;
       if (!page.truncated) return;
       const next = nextPage(page, prefix, { position, lastSeen });
       position = next.position;
       lastSeen = next.lastSeen;
-      query = `${base}&${next.query}`;
+      address = format.address({ prefix, pageSize, ...next.request });
     }
   } finally {
     if (copies !== undefined) await seen.keepIn(copies, prefix, known);
@@ -198,11 +207,11 @@ async function* pages(
 }
 
 /** Where the server knows its pages by ETags, one that has not changed is taken from the copy. */
-async function getPage(get: GetListing, query: string, known: ListingCopy): Promise<GotPage> {
-  const held = known.pages[query];
+async function getPage(get: GetListing, address: string, known: ListingCopy): Promise<GotPage> {
+  const held = known.pages[address];
   const stretch = held === undefined ? undefined : knownPage(known, held);
-  if (held === undefined || stretch === undefined) return asked(await get(query));
-  const got = await get(query, held.etag);
+  if (held === undefined || stretch === undefined) return asked(await get(address));
+  const got = await get(address, held.etag);
   return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag } : got;
 }
 
@@ -228,7 +237,7 @@ function nextPage(
   page: ListingPage,
   prefix: string,
   { position, lastSeen }: Position,
-): Position & { query: string } {
+): Position & { request: Pick<PageRequest, 'marker' | 'token'> } {
   // A store that speaks only v2 pages by token; the others by marker.
   const last = lastName(page);
   const next = page.continuationToken ?? page.nextMarker ?? last;
@@ -242,11 +251,8 @@ function nextPage(
       `the listing of ${prefix} does not advance past ${position ?? 'its start'}`,
     );
   }
-  const query =
-    page.continuationToken === undefined
-      ? `marker=${encodeURIComponent(next)}`
-      : `list-type=2&continuation-token=${encodeURIComponent(next)}`;
-  return { position: next, lastSeen: last ?? lastSeen, query };
+  const request = page.continuationToken === undefined ? { marker: next } : { token: next };
+  return { position: next, lastSeen: last ?? lastSeen, request };
 }
 
 /** Names come in byte order, each once and below the prefix: a page that does not keep to it is damaged. */

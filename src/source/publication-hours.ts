@@ -8,10 +8,12 @@ import type { Surroundings } from '../options/environment.js';
 import { parseListingCopy } from './listing-copy.js';
 import { Copies } from '../http/response-cache.js';
 import type { Market, Series } from '../model/task.js';
-import { cadencesOf, periodOfKey, seriesPrefix } from './keys.js';
+import { cadencesOf } from './keys.js';
 import { intervalsOf } from './venue.js';
-import type { DatasetSpec, Venue } from './venue.js';
-import { listingCopyName, listingUrl } from './listing-session.js';
+import type { DatasetSpec } from './venue.js';
+import { listingCopyName } from './listing-session.js';
+import { listingUrl } from './hosts.js';
+import type { Source } from './source.js';
 
 export interface PublicationHour {
   /** Time from the end of a day until 95 % of its objects were there. */
@@ -23,13 +25,6 @@ export interface PublicationHour {
   readonly symbols: readonly string[];
 }
 
-/** Symbols with objects of every day, as the datasets of a market name them. */
-const SAMPLE: Readonly<Record<Market, readonly string[]>> = {
-  spot: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
-  um: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
-  cm: ['BTCUSD_PERP', 'ETHUSD_PERP', 'BTCUSD', 'ETHUSD'],
-  option: ['BTCBVOLUSDT', 'ETHBVOLUSDT', 'BTCUSDT', 'ETHUSDT'],
-};
 const DAYS = 30;
 const SHARE = 0.95;
 /** Fewer say nothing about 95 %. */
@@ -38,7 +33,7 @@ const LEAST_OBJECTS = 20;
 export interface PublicationRequest {
   readonly options: Options;
   readonly surroundings: Surroundings;
-  readonly venue: Venue;
+  readonly source: Source;
   readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
@@ -47,19 +42,20 @@ export interface PublicationRequest {
 export function publicationHours(
   request: PublicationRequest,
 ): (market: Market, spec: DatasetSpec) => Promise<PublicationHour | undefined> {
-  const { options, surroundings, venue, clock, warn } = request;
+  const { options, surroundings, source, clock, warn } = request;
   const nowMs = options.nowMs ?? clock.now();
   const folder = join(stateFolder(options, surroundings), 'cache');
   const copies = new Copies({ folder, nowMs, isReadOnly: true, clock, warn });
-  const url = listingUrl(options, venue);
+  const url = listingUrl(options, source);
   const today = dayOf(nowMs);
 
   const delaysOf = async (series: Series): Promise<number[]> => {
-    const prefix = seriesPrefix(venue, series, 'daily');
+    const prefix = source.archive.seriesPrefix(series, 'daily');
+    const periodOf = source.archive.periodOf(series, 'daily');
     const copy = await copies.read(listingCopyName(url, prefix), parseListingCopy);
     const objects = copy?.value.stretches.flatMap((stretch) => stretch.objects) ?? [];
     return objects.flatMap(({ key, lastModified }) => {
-      const period = periodOfKey(prefix, series, 'daily', key);
+      const period = periodOf(key);
       const at = Date.parse(lastModified);
       const isMeant = period !== undefined && period.from >= today - DAYS && Number.isFinite(at);
       return isMeant ? [at - period.to * DAY_MS] : [];
@@ -70,7 +66,7 @@ export function publicationHours(
     const intervals = intervalsOf(spec)?.map((interval) => ({ interval })) ?? [{}];
     const delays: number[] = [];
     const symbols: string[] = [];
-    for (const symbol of SAMPLE[market]) {
+    for (const symbol of source.archive.steadySymbols(market)) {
       const before = delays.length;
       for (const layer of intervals) {
         const series: Series = { market, dataset: spec.name, ...layer, symbol };

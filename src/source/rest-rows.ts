@@ -1,9 +1,27 @@
 /** Pages of a longer span, given out by periods: a page may hold rows of many, and a period may need many pages. */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from './facts.js';
-import type { Page, Row, Span } from './rest-page.js';
-import { shownValue } from './rest-page.js';
 import type { DatasetSpec } from './venue.js';
+
+/** Epoch milliseconds `[from, to)`. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** `cells` by name, or by position as text. */
+export interface Row {
+  readonly at: number;
+  /** Of a trade; 0 where rows have none. */
+  readonly id: number;
+  readonly cells: Readonly<Record<string, unknown>>;
+}
+
+/** `known`: everything before this instant has been seen. Pages come in order of time. */
+export interface Page {
+  readonly rows: readonly Row[];
+  readonly known: number;
+}
 
 export interface PeriodRows {
   readonly rows: readonly Row[];
@@ -110,4 +128,9 @@ function plainText(value: unknown): string | undefined {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value.trim();
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+/** What a cell holds, for messages. */
+export function shownValue(value: unknown): string {
+  return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
 }

@@ -2,6 +2,7 @@
 import { DAY_MS } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
+import type { Source } from './source.js';
 import { findDataset, intervalMs } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
@@ -38,17 +39,12 @@ export function requestsFor(
   return Math.ceil(rows / route.limit) + (route.pager === 'end' ? 0 : 1);
 }
 
-/** `BTCUSD_PERP` and `BTCUSD_261225` are contracts of BTCUSD. */
-export function pairOf(symbol: string): string {
-  return symbol.split('_')[0] ?? symbol;
-}
-
-/** Whether a symbol is the perpetual contract of its pair. */
-function isPerpetual(market: Market, symbol: string): boolean {
-  return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
-}
-
 /** Where REST knows only pairs, the perpetual contract stands for its pair, and no other one does. */
-export function takesSymbol({ rest }: DatasetSpec, market: Market, symbol: string): boolean {
-  return rest === undefined || 'joins' in rest || !rest.perpetualOnly || isPerpetual(market, symbol);
+export function takesSymbol(
+  { rest: api }: Pick<Source, 'rest'>,
+  { rest }: DatasetSpec,
+  market: Market,
+  symbol: string,
+): boolean {
+  return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
 }

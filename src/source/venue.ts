@@ -1,7 +1,6 @@
-/** What the venue's archive has: markets, datasets, columns. Made from the facts of config/. */
+/** What an exchange has: markets, datasets, columns. Made from the facts of config/. */
 import { parsePeriod } from '../model/calendar.js';
 import type { Cadence, Grain, Market, Period } from '../model/task.js';
-import { readDatasetFacts, readVenueFacts } from './facts.js';
 import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
 /** Periods from the first to the last known one; undefined: not known, or published to this day. */
@@ -43,10 +42,11 @@ export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'hosts' | 
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-/** Throws when config/ contradicts itself: a bug of the package, not of the user. */
-export function loadVenue(): Venue {
-  const { intervals, markets, ...venue } = readVenueFacts();
-  const datasets = readDatasetFacts();
+/** Throws when the facts contradict themselves. */
+export function venueOf(
+  { intervals, markets, ...venue }: VenueFacts,
+  datasets: Readonly<Record<string, DatasetFacts>>,
+): Venue {
   const marketOf = (market: Market): MarketSpec => {
     const { path, title } = markets[market];
     const specs = Object.entries(markets[market].datasets).map(([name, offer]) => {

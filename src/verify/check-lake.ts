@@ -131,7 +131,7 @@ async function checkOneSeries(
   const upstream = request.upstream
     ? await upstreamFindings(session, folder.series, check.inspected.manifest)
     : [];
-  const how = { paths, reader, nowMs: session.clock.now() };
+  const how = { venue: session.venue, paths, reader, nowMs: session.clock.now() };
   const lost = lostContext(session, folder);
   if (isFixed) {
     await session.lock?.confirm();

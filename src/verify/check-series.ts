@@ -10,8 +10,7 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
-import { SIDECAR, seriesPrefix, sidecarText } from '../source/keys.js';
-import type { Venue } from '../source/venue.js';
+import type { Sidecar, Source } from '../source/source.js';
 import { checkFile, UNREADABLE } from './check-file.js';
 import type { FileReader } from './check-file.js';
 import { linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
@@ -34,7 +33,7 @@ export interface SeriesCheck {
 
 export interface CheckContext {
   readonly root: string;
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly reader: FileReader;
   /** Undefined: every format. */
   readonly format: Format | undefined;
@@ -169,9 +168,9 @@ function fileFindings(
   return findings;
 }
 
-function zipFolders(venue: Venue, series: Series): string[] {
+function zipFolders(venue: Source, series: Series): string[] {
   return (['daily', 'monthly'] as const).map((cadence) =>
-    keyFile(seriesPrefix(venue, series, cadence).slice(0, -1)),
+    keyFile(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
   );
 }
 
@@ -198,8 +197,10 @@ async function zipFindings(
   { exists, manifest: { zip } }: InspectedManifest,
 ): Promise<LakeFinding[]> {
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
-  const named = new Set(zip.lines().flatMap(({ file }) => [file, `${file}${SIDECAR}`]));
-  const findings = await sidecarFindings(root, series, zip);
+  const { sidecar } = venue.archive;
+  const suffix = sidecar?.suffix ?? '';
+  const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
+  const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
   for (const relativePath of zipFolders(venue, series)) {
     const { files, links } = await entriesOf(join(root, relativePath));
     const strange = links.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
@@ -207,7 +208,7 @@ async function zipFindings(
     for (const name of files) {
       const path = `${relativePath}/${name}`;
       if (named.has(path)) continue;
-      const isOurs = name.endsWith('.zip') || name.endsWith(SIDECAR);
+      const isOurs = name.endsWith('.zip') || (suffix !== '' && name.endsWith(suffix));
       findings.push({
         kind: isOurs ? 'unlisted' : 'stranger',
         path,
@@ -221,14 +222,19 @@ async function zipFindings(
 }
 
 /** Checks the sidecar beside each zip that was verified with one. */
-async function sidecarFindings(root: string, series: Series, zip: Held): Promise<LakeFinding[]> {
+async function sidecarFindings(
+  root: string,
+  series: Series,
+  zip: Held,
+  sidecar: Sidecar,
+): Promise<LakeFinding[]> {
   const findings: LakeFinding[] = [];
   for (const { file, key, sha256, verified, period } of zip.lines()) {
     if (verified !== 'sidecar') continue;
-    const path = `${file}${SIDECAR}`;
+    const path = file + sidecar.suffix;
     const isThere = (await fileSize(join(root, path))) !== undefined;
     const text = isThere ? await readInside(join(root, path)) : undefined;
-    if (text === sidecarText(key, sha256)) continue;
+    if (text === sidecar.textOf(key, sha256)) continue;
     const wrong =
       text === undefined ? 'the sidecar does not exist' : 'the sidecar does not name the digest of its zip';
     findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });

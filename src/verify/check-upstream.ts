@@ -1,5 +1,4 @@
 /** `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars. */
-import { randomUUID } from 'node:crypto';
 import { DAY_MS, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
@@ -10,12 +9,10 @@ import { listSeries } from '../plan/series-listing.js';
 import { FORMATS } from '../model/task.js';
 import type { ArchiveObject, Cadence, Series } from '../model/task.js';
 import type { LakeFinding } from './lake-finding.js';
-import { keyPath, SIDECAR } from '../source/keys.js';
-import { parseSidecar } from '../download/download-object.js';
+import { publishedDigest } from '../source/archive-client.js';
 import type { Session } from '../download/session.js';
 
 const SIDECARS_AT_ONCE = 16;
-const SIDECAR_MAX_BYTES = 64 * 1024;
 
 /** Leaves out rows from REST, which the archive does not have. Rejects when the listing or a sidecar is unavailable. */
 export async function upstreamFindings(
@@ -73,7 +70,12 @@ async function findingOf(
   const revised = isKnown ? undefined : revisionText(line, listed);
   if (revised !== undefined) return { kind: 'revised', ...about, text: revised };
   if (isKnown) return undefined;
-  const digest = await sidecarDigest(session, line.key);
+  const { fetch, options, stop, venue } = session;
+  const { sidecar } = venue.archive;
+  if (sidecar === undefined) return undefined;
+  const archiveUrl = options.archiveUrl;
+  const request = { fetch, sidecar, archiveUrl, priority: options.priority, signal: stop.signal };
+  const digest = await publishedDigest(request, line.key);
   if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
   return {
     kind: 'stale-digest',
@@ -89,18 +91,4 @@ function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveO
   if (listed.bytes !== undefined && listed.bytes !== line.bytes)
     return `the archive has ${listed.bytes} bytes, the lake has ${line.bytes}`;
   return undefined;
-}
-
-async function sidecarDigest({ fetch, options, stop }: Session, key: string): Promise<string | undefined> {
-  const response = await fetch(
-    {
-      url: `${options.archiveUrl}/${keyPath(key)}${SIDECAR}`,
-      bucket: 'archive',
-      priority: options.priority,
-      maxBytes: SIDECAR_MAX_BYTES,
-    },
-    { signal: stop.signal, traceId: randomUUID() },
-  );
-  if (response.status === 404 || response.body.kind === 'file') return undefined;
-  return parseSidecar(response.body.bytes.toString('utf8'), key.slice(key.lastIndexOf('/') + 1));
 }

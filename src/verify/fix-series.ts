@@ -13,14 +13,15 @@ import { publishAll } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Settings } from '../model/task.js';
 import { shownPath } from '../text/paths.js';
-import { SIDECAR, sidecarText } from '../source/keys.js';
 import type { FileReader, Footer } from './check-file.js';
 import type { SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';
 import { droppedLines, keyInText, keysIn, periodTextsOf, settingsOfFile } from './lost-objects.js';
 import type { SeriesContext } from './lost-objects.js';
+import type { Source } from '../source/source.js';
 
 export interface FixContext {
+  readonly venue: Pick<Source, 'archive'>;
   readonly paths: LakePaths;
   readonly reader: FileReader;
   readonly nowMs: number;
@@ -148,19 +149,20 @@ async function fixFile(
 
 /** Writes the sidecar again from the digest in the manifest. */
 async function fixSidecar(
-  { paths, nowMs }: FixContext,
+  { venue, paths, nowMs }: FixContext,
   { inspected }: SeriesCheck,
   finding: LakeFinding,
 ): Promise<LakeFinding> {
   const { path, text } = finding;
-  const line = inspected.manifest.zip.lines().find(({ file }) => `${file}${SIDECAR}` === path);
-  if (line === undefined) return { ...finding, left: 'nothing-known' };
+  const { sidecar } = venue.archive;
+  const line = inspected.manifest.zip.lines().find(({ file }) => file + (sidecar?.suffix ?? '') === path);
+  if (line === undefined || sidecar === undefined) return { ...finding, left: 'nothing-known' };
   const target = join(paths.root, path);
   const kept = await setAside(paths, target, `sidecar: ${text}`, nowMs);
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   await mkdir(paths.staging, { recursive: true });
   await mkdir(dirname(target), { recursive: true });
-  await writeFile(staged, sidecarText(line.key, line.sha256));
+  await writeFile(staged, sidecar.textOf(line.key, line.sha256));
   await publishAll([{ staged, target }]);
   const evidence = kept === undefined ? '' : `; the old one is kept in ${shownPath(kept)}`;
   return { ...finding, done: `written again${evidence}` };

@@ -5,9 +5,10 @@ import type { DroppedLine } from '../lake/manifest-line.js';
 import type { Held } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
-import { cadencesOf, objectKey, periodOfKey, restKey, seriesPrefix } from '../source/keys.js';
+import { cadencesOf, restKey } from '../source/keys.js';
 import { defaultPartition } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
+import type { DatasetSpec } from '../source/venue.js';
 
 /** The origin of the rows, from the key-value metadata of a Parquet file. */
 export interface Provenance {
@@ -16,7 +17,7 @@ export interface Provenance {
 }
 
 export interface SeriesContext {
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly series: Series;
   readonly spec: DatasetSpec | undefined;
   /** Today as a day number. Days that are not over cannot be lost. */
@@ -29,7 +30,7 @@ export function periodOf(
   key: string,
 ): Period | undefined {
   for (const cadence of ['daily', 'monthly'] as const) {
-    const period = periodOfKey(seriesPrefix(venue, series, cadence), series, cadence, key);
+    const period = venue.archive.periodOf(series, cadence)(key);
     if (period !== undefined) return period;
     const ofRest = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
     if (ofRest !== undefined && restKey(series, ofRest) === key) return ofRest;
@@ -44,7 +45,7 @@ export function keysIn(context: SeriesContext, file: string, provenance: Provena
   const name = originalName(basename(file));
   if (name.endsWith('.zip')) {
     const keys = (['daily', 'monthly'] as const).map(
-      (cadence) => `${seriesPrefix(context.venue, context.series, cadence)}${name}`,
+      (cadence) => `${context.venue.archive.seriesPrefix(context.series, cadence)}${name}`,
     );
     return keys.filter((key) => file === key && periodOf(context, key) !== undefined);
   }
@@ -57,7 +58,7 @@ function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: strin
   if (period === undefined) return [];
   const cadences: readonly Cadence[] = spec === undefined ? [] : cadencesOf(spec, series.interval);
   const keyOf = (part: Period): string =>
-    cadences.length === 0 ? restKey(series, part) : objectKey(venue, series, part);
+    cadences.length === 0 ? restKey(series, part) : venue.archive.objectKey(series, part);
   if (cadences.length > 0 && !cadences.includes('daily')) return [keyOf(monthPeriod(monthOf(period.from)))];
   const days = Math.max(0, Math.min(period.to, today) - period.from);
   return Array.from({ length: days }, (_, index) => keyOf(dayPeriod(period.from + index)));

@@ -7,7 +7,7 @@ import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 import type { ObjectFacts } from '../convert/convert.js';
 import type { Shorter } from './shorter.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -18,7 +18,7 @@ import type { Overlap } from '../convert/overlap.js';
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 
 export interface WriterContext {
-  readonly venue: Venue;
+  readonly venue: Source;
   readonly paths: LakePaths;
   readonly manifests: Manifests;
   /** Spool of the run. */

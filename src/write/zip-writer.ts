@@ -14,7 +14,6 @@ import { fileFacts, fileSize } from '../lake/publish.js';
 import { FileWriter } from '../lake/write-files.js';
 import type { FileToWrite } from '../lake/write-files.js';
 import type { PartitionPlan } from '../model/task.js';
-import { SIDECAR, sidecarText } from '../source/keys.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { droppedLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './partition-guards.js';
@@ -62,7 +61,11 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
 }
 
 /** Of zips that the archive has no more, sound ones stay; damaged ones are put aside, and their loss is told. */
-async function lostZips({ paths, clock }: WriterContext, held: Held, missing: Missing): Promise<LostZips> {
+async function lostZips(
+  { venue, paths, clock }: WriterContext,
+  held: Held,
+  missing: Missing,
+): Promise<LostZips> {
   const lost = { stillHeld: new Set<string>(), failed: new Map<string, CryptodlError>() };
   const lines: ObjectLine[] = [];
   let quarantined = 0;
@@ -76,7 +79,8 @@ async function lostZips({ paths, clock }: WriterContext, held: Held, missing: Mi
     }
     const cause = 'it is not what its manifest says, and the archive has it no more';
     const aside = await setAside(paths, path, cause, clock.now());
-    await setAside(paths, `${path}${SIDECAR}`, cause, clock.now());
+    const { sidecar } = venue.archive;
+    if (sidecar !== undefined) await setAside(paths, path + sidecar.suffix, cause, clock.now());
     quarantined += aside === undefined ? 0 : 1;
     lost.failed.set(line.key, lostError(line.file, line.key, aside));
     lines.push(line);
@@ -138,13 +142,15 @@ async function filesOf(
     staged: stagedPath(context),
     target: join(await folderOf(dirname(place)), basename(place)),
   };
-  const target = `${file.target}${SIDECAR}`;
+  const { sidecar } = context.venue.archive;
+  if (sidecar === undefined) return [file];
+  const target = file.target + sidecar.suffix;
   if (received.verified !== 'sidecar') {
     // The sidecar of an earlier revision does not vouch for this one.
     await rm(target, { force: true });
     return [file];
   }
-  const content = Buffer.from(sidecarText(key, received.sha256));
+  const content = Buffer.from(sidecar.textOf(key, received.sha256));
   return [{ content, staged: stagedPath(context), target }, file];
 }
 

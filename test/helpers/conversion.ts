@@ -6,7 +6,8 @@ import { dayOf, parsePeriod } from '../../src/model/calendar.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Cadence, Market, Period, Series, Settings } from '../../src/model/task.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
-import { findDataset, loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { findDataset } from '../../src/source/venue.js';
 import { convert } from '../../src/convert/convert.js';
 import type { ConversionResult } from '../../src/convert/convert.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
@@ -22,7 +23,7 @@ export const SETTINGS: Settings = {
   asPublished: false,
 };
 
-const venue = loadVenue();
+const venue = loadBinance();
 
 export function specOf(market: Market, dataset: string): DatasetSpec {
   const spec = findDataset(venue, market, dataset);

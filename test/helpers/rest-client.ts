@@ -1,8 +1,9 @@
 /** A REST client whose host answers in process. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
-import { RestClient } from '../../src/source/rest-client.js';
-import type { RestOptions } from '../../src/source/rest-client.js';
+import { RestClient } from '../../src/source/binance/rest-client.js';
+import type { RestOptions } from '../../src/source/binance/rest-client.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import { answer } from './requests.js';
 import type { Host } from './rest-venue-types.js';
@@ -23,7 +24,11 @@ function fetchFrom(say: (url: URL) => Said, asked: FetchRequest[] = []): Fetch {
     await new Promise((resolve) => setImmediate(resolve));
     const { status, body, headers = {} } = say(new URL(request.url));
     const head = Buffer.from(body).subarray(0, 4096).toString('utf8');
-    const error = statusError({ status, headers, head, receivedAt: 0 }, request.url);
+    const error = statusError(
+      { status, headers, head, receivedAt: 0 },
+      request.url,
+      BINANCE_ANSWERS.readRefusal,
+    );
     if (error !== undefined) throw error;
     const response: FetchResponse = { ...answer(Buffer.from(body), status === 404 ? 404 : 200), headers };
     request.expect?.check?.(response);

@@ -1,4 +1,5 @@
 /** A REST venue in the place of the sockets: one attempt on the wire, in whatever time the clock has. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -43,7 +44,11 @@ function hostOf(name: string): Host {
 
 function received({ status, headers, body, cut }: VenueAnswer, url: string, now: number): FetchResponse {
   if (cut !== undefined) throw new CryptodlError('connection-lost', `${url}: other side closed`);
-  const error = statusError({ status, headers, head: body, receivedAt: now }, url);
+  const error = statusError(
+    { status, headers, head: body, receivedAt: now },
+    url,
+    BINANCE_ANSWERS.readRefusal,
+  );
   if (error !== undefined) throw error;
   const bytes = Buffer.from(body);
   return {

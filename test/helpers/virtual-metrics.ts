@@ -1,4 +1,5 @@
 /** `cryptodl metrics` within this process, the venue and the program on one virtual clock. */
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { join } from 'node:path';
 import { SILENT } from '../../src/model/observer.js';
 import type { RawValues } from '../../src/options/resolve.js';
@@ -54,6 +55,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       told += 1;
     };
     const started = startRun({
+      source: loadBinance(),
       verb: 'metrics',
       resolved: resolveOptions('metrics', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
       surroundings: { home: folder, stateHome: undefined, proxies: NO_PROXIES },

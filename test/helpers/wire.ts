@@ -1,4 +1,5 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import type { Fetch } from '../../src/http/fetch.js';
@@ -25,5 +26,11 @@ export function wirePools(options: Partial<PoolOptions> = {}): Pools {
 }
 
 export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fetch {
-  return createTransport({ pools: wirePools(options), clock: systemClock, bandwidth: UNLIMITED, ...options });
+  return createTransport({
+    pools: wirePools(options),
+    clock: systemClock,
+    bandwidth: UNLIMITED,
+    ...BINANCE_ANSWERS,
+    ...options,
+  });
 }

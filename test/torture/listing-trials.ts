@@ -1,8 +1,8 @@
 /** What the planner makes of damaged listings. */
 import { strict as assert } from 'node:assert';
 import { createListing } from '../../src/source/listing.js';
-import { parseListing } from '../../src/source/listing-xml.js';
-import type { ListingPage } from '../../src/source/listing-xml.js';
+import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
+import type { ListingPage } from '../../src/source/listing-format.js';
 import { FOLDER, LISTINGS } from './bodies.js';
 import { mutate } from './mutations.js';
 import type { Random } from './mutations.js';
@@ -34,7 +34,7 @@ async function walk(first: ListingPage): Promise<void> {
   for (const way of ['objects', 'folders'] as const) {
     const pages = [first];
     const end = { objects: [], prefixes: [], truncated: false };
-    const listing = createListing(() => Promise.resolve(pages.shift() ?? end));
+    const listing = createListing(() => Promise.resolve(pages.shift() ?? end), S3_LISTING);
     for await (const name of listing[way](FOLDER)) void name;
   }
 }

@@ -8,7 +8,7 @@ import type { PartitionPlan } from '../../src/model/task.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { unzip } from '../../src/convert/unzip/unzip.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { answer } from '../helpers/requests.js';
 import { CSV_NAME, digest, FOLDER, sidecarOf, ZIP_NAME, ZIPS } from './bodies.js';
@@ -23,7 +23,7 @@ const WIRE_REFUSALS = ['not-a-zip', 'length-mismatch', 'body-damaged', 'checksum
 const REFUSALS = [...ZIP_REFUSALS, ...WIRE_REFUSALS];
 export const ZIP_BYTES = ZIPS.map(({ bytes }) => bytes);
 
-const VENUE = loadVenue();
+const VENUE = loadBinance();
 const PLAN: PartitionPlan = {
   series: { market: 'spot', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' },
   settings: SETTINGS,

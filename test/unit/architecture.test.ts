@@ -26,8 +26,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // one request
   http: [...list('files options queue report source'), ...BASE],
 
-  // an exchange
-  source: [...list('http options select'), ...BASE],
+  // an exchange; how it packs its objects is told by convert/unzip
+  source: [...list('convert http options'), ...BASE],
   options: ['source', ...BASE],
 
   // the store, and bytes on their way into it
@@ -52,15 +52,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coverage: [...list('cli lake options select source'), ...BASE],
   doctor: [...list('cli convert download http lake options source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
-  schedule: [...list('cli download options select'), ...BASE],
+  schedule: [...list('cli download options select source'), ...BASE],
   // The other end of the wire: what it shared with the client would hide a mistake of both.
   serve: ['options', ...BASE],
   verify: [...list('cli convert download lake options plan queue select source write'), ...BASE],
 
   // from arguments to a capability
   cli: [...list('download main options source'), ...BASE],
-  library: [...list('download options select'), ...BASE],
-  main: [...list('audit catalog cli coverage doctor download options query schedule serve verify'), ...BASE],
+  library: [...list('download options select source'), ...BASE],
+  main: [
+    ...list('audit catalog cli coverage doctor download options query schedule serve source verify'),
+    ...BASE,
+  ],
 };
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */

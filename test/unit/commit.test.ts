@@ -26,7 +26,7 @@ import { createSerializer } from '../../src/queue/in-order.js';
 import { vision } from '../../src/library.js';
 import type { RunSummary, VisionOptions } from '../../src/library.js';
 import type { PartitionPlan, RestPeriod } from '../../src/model/task.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { commit } from '../../src/write/commit.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import type { WriterContext } from '../../src/write/writer.js';
@@ -239,7 +239,7 @@ describe('a run', () => {
 
 /** Of rows that are staged already, in a lake of one series. */
 describe('a commit', () => {
-  const venue = loadVenue();
+  const venue = loadBinance();
   const engine = createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch });
   afterAll(() => {
     engine.close();

@@ -1,4 +1,5 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -113,7 +114,13 @@ describe('the costs of waits', () => {
     const refused = new CryptodlError('rate-limited', '429', { retryAfterMs: 5000 });
     const slow = { permitsPerSecond: 0.1, burst: 2 };
     const { clock, costs, ask } = costly(
-      (virtual) => new Throttle({ clock: virtual, buckets: { archive: slow }, maxWaitMs: HOUR_MS }).layer,
+      (virtual) =>
+        new Throttle({
+          usedPermits: BINANCE_ANSWERS.usedPermits,
+          clock: virtual,
+          buckets: { archive: slow },
+          maxWaitMs: HOUR_MS,
+        }).layer,
       { takesMs: [1000, 3000, 0], errors: [refused] },
     );
     for (let request = 0; request < 3; request += 1) ask();

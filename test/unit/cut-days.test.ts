@@ -7,7 +7,7 @@ import { Manifests } from '../../src/lake/manifests.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { CutDays } from '../../src/download/cut-days.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const DAY_MS = 86_400_000;
@@ -119,7 +119,7 @@ function doubts(): Doubts {
     {
       paths: lakePaths(scratch),
       manifests: new Manifests(),
-      venue: loadVenue(),
+      venue: loadBinance(),
       nowMs: (FIRST + 5000) * DAY_MS,
       tell: (_plan, object) => {
         told.push(object.key);

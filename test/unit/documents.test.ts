@@ -16,10 +16,10 @@ import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/model/io.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/source/describe.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';
 
-const venue = loadVenue();
+const venue = loadBinance();
 const descriptions = MARKETS.flatMap((market) =>
   Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
 );

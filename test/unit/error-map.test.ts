@@ -1,4 +1,5 @@
 /** What proxies, firewalls and odd statuses are called; the rest is in transport-faults.test.ts. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../src/model/errors.js';
 import { mapWireError, statusError } from '../../src/http/transport/error-map.js';
@@ -10,7 +11,7 @@ const URL_ = 'https://archive.test/data/a.zip';
 
 /** What an answer with this status and body is called. */
 const errorOf = (status: number, head = '', headers: Record<string, string> = {}) =>
-  statusError({ status, headers, head, receivedAt: 0 }, URL_);
+  statusError({ status, headers, head, receivedAt: 0 }, URL_, BINANCE_ANSWERS.readRefusal);
 
 const S3_403 = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>';
 const PAGE = '<html>\n<head><title>403 Forbidden</title></head>';
@@ -107,7 +108,7 @@ describe('N24 N26 the wait that an answer asks for', () => {
   const banned = (ms: number): string => `{"code":-1003,"msg":"Way too much; IP banned until ${NOW + ms}."}`;
   /** `receivedAt`: by our own clock. */
   const refused = (status: number, head: string, headers: Record<string, string>, receivedAt = NOW) =>
-    statusError({ status, head, headers, receivedAt }, URL_);
+    statusError({ status, head, headers, receivedAt }, URL_, BINANCE_ANSWERS.readRefusal);
 
   it.each<[string, number, string, Record<string, string>, number | undefined]>([
     ['429 with a header', 429, '', { 'retry-after': '7' }, 7000],

@@ -9,7 +9,7 @@ import { Manifests } from '../../src/lake/manifests.js';
 import { createSerializer } from '../../src/queue/in-order.js';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { quarantine } from '../../src/lake/quarantine.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { systemClock } from '../../src/model/clock.js';
 import { commit } from '../../src/write/commit.js';
 import { heldFile } from '../../src/write/held-file.js';
@@ -18,7 +18,7 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
 const CONTEXT = {
-  venue: loadVenue(),
+  venue: loadBinance(),
   manifests: new Manifests(),
   tempFolder: scratch,
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { limitedBuckets } from '../../src/http/limits.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 
 describe('limits of buckets', () => {
   const limits = [
@@ -11,13 +11,13 @@ describe('limits of buckets', () => {
   const minute = { requests: 60, spanMs: 60_000 };
 
   it('hold together with --request-interval and --requests-per-minute', () => {
-    const buckets = limitedBuckets(loadVenue(), {
+    const buckets = limitedBuckets(loadBinance(), {
       limits,
       requestIntervalMs: 400,
       requestsPerMinute: 60,
     });
-    expect(buckets.archive.paces).toEqual([interval, minute, { requests: 3, spanMs: 60_000 }]);
-    expect(buckets.futuresData).toMatchObject({ permits: 5, isChosen: true, paces: [interval, minute] });
-    expect(buckets.listing.paces).toEqual([interval, minute]);
+    expect(buckets['archive']?.paces).toEqual([interval, minute, { requests: 3, spanMs: 60_000 }]);
+    expect(buckets['futuresData']).toMatchObject({ permits: 5, isChosen: true, paces: [interval, minute] });
+    expect(buckets['listing']?.paces).toEqual([interval, minute]);
   });
 });

@@ -31,6 +31,7 @@ it('a copy made of any walks knows, after any name, what the bucket has there wi
             known,
             { after, upTo, at, objects: between(after, upTo).map(objectOf), prefixes: between(after, upTo) },
             {},
+            '.CHECKSUM',
           ),
         NO_COPY,
       );
@@ -54,7 +55,12 @@ it('a copy made of any walks knows, after any name, what the bucket has there wi
 
 it('a sidecar is kept as a field of its zip, and what is no copy is refused', () => {
   const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
-  const copy = withStretch(NO_COPY, { after: null, upTo: null, at: 1, objects, prefixes: [] }, {});
+  const copy = withStretch(
+    NO_COPY,
+    { after: null, upTo: null, at: 1, objects, prefixes: [] },
+    {},
+    '.CHECKSUM',
+  );
   expect(knownAfter(copy, null)?.objects).toEqual([
     { ...objectOf('p/a.zip'), sidecarEtag: objectOf('p/a.zip.CHECKSUM').etag },
   ]);

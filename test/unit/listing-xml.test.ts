@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { XMLParser } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { parseListing } from '../../src/source/listing-xml.js';
+import { parseListing } from '../../src/source/s3-listing.js';
 
 const reader = new XMLParser({
   parseTagValue: false,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createListing } from '../../src/source/listing.js';
 import type { GetListing, GotPage } from '../../src/source/listing.js';
-import { parseListing } from '../../src/source/listing-xml.js';
+import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
 
 /** As the session does it: every page is parsed as it comes. */
 const parsed =
@@ -49,7 +49,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 function parameter(query: string | undefined, name: string): string | null {
-  return new URLSearchParams(query).get(name);
+  return new URLSearchParams(query?.slice('/?'.length)).get(name);
 }
 
 async function keysOf(
@@ -57,7 +57,7 @@ async function keysOf(
   marker?: string,
   pageSize?: number,
 ): Promise<string[]> {
-  const listed = await all(createListing(parsed(archive.get)).objects('d/', marker, pageSize));
+  const listed = await all(createListing(parsed(archive.get), S3_LISTING).objects('d/', marker, pageSize));
   return listed.flat().map((object) => object.key);
 }
 
@@ -77,7 +77,7 @@ describe('the next page', () => {
 
   it('follows the last folder where a page has only folders', async () => {
     const archive = answering({ prefixes: ['d/A/', 'd/B/'], truncated: true }, { prefixes: ['d/币/'] });
-    expect(await all(createListing(parsed(archive.get)).folders('d/'))).toEqual(['A', 'B', '币']);
+    expect(await all(createListing(parsed(archive.get), S3_LISTING).folders('d/'))).toEqual(['A', 'B', '币']);
     expect(parameter(archive.asked[1], 'marker')).toBe('d/B/');
   });
 
@@ -112,7 +112,7 @@ describe('the next page', () => {
 
   it('is not asked for when nobody wants it', async () => {
     const archive = answering({ keys: ['d/a', 'd/b'], truncated: true });
-    for await (const page of createListing(parsed(archive.get)).objects('d/'))
+    for await (const page of createListing(parsed(archive.get), S3_LISTING).objects('d/'))
       if (page.some((object) => object.key === 'd/b')) break;
     expect(archive.asked).toHaveLength(1);
   });
@@ -131,7 +131,7 @@ describe('a listing that would never end is refused', () => {
       if (archive.asked.length > 20) throw new Error('asked for ever');
       return archive.get(query);
     };
-    await expect(all(createListing(parsed(counted)).objects('d/'))).rejects.toMatchObject({
+    await expect(all(createListing(parsed(counted), S3_LISTING).objects('d/'))).rejects.toMatchObject({
       code: 'listing-malformed',
     });
   });
@@ -163,7 +163,9 @@ describe('a listing that would never end is refused', () => {
       }));
       return Promise.resolve({ objects, prefixes: [], truncated: true });
     };
-    await expect(all(createListing(get).objects('d/'))).rejects.toThrow('the listing of d/ does not end');
+    await expect(all(createListing(get, S3_LISTING).objects('d/'))).rejects.toThrow(
+      'the listing of d/ does not end',
+    );
     expect(pages).toBe(mostPages + 1);
   });
 
@@ -175,7 +177,7 @@ describe('a listing that would never end is refused', () => {
 
 it('prefix, marker and page size are asked for as given, encoded', async () => {
   const archive = answering({});
-  await all(createListing(parsed(archive.get)).objects('data/币安人生USDT/', 'data/币&1', 20));
+  await all(createListing(parsed(archive.get), S3_LISTING).objects('data/币安人生USDT/', 'data/币&1', 20));
   const [query = ''] = archive.asked;
   expect(query).toMatch(/^[\x21-\x7e]+$/);
   expect(parameter(query, 'prefix')).toBe('data/币安人生USDT/');
@@ -186,7 +188,7 @@ it('prefix, marker and page size are asked for as given, encoded', async () => {
 
 it('a name without a slash behind it is no folder', async () => {
   const archive = answering({ prefixes: ['d/A/', 'd/B'] });
-  expect(await all(createListing(parsed(archive.get)).folders('d/'))).toEqual(['A']);
+  expect(await all(createListing(parsed(archive.get), S3_LISTING).folders('d/'))).toEqual(['A']);
 });
 
 // A name that was damaged on its way would take its object or symbol with it.
@@ -198,7 +200,7 @@ describe('a page whose names are not in byte order, each once and below the pref
     ['folders out of order', { prefixes: ['d/B/', 'd/A/'] }],
     ['a folder elsewhere', { prefixes: ['d/A/', 'other/X/'] }],
   ])('%s', async (_, page) => {
-    const listing = createListing(parsed(answering(page).get));
+    const listing = createListing(parsed(answering(page).get), S3_LISTING);
     const walk = page.keys === undefined ? all(listing.folders('d/')) : all(listing.objects('d/'));
     await expect(walk).rejects.toMatchObject({ code: 'listing-malformed' });
   });
@@ -217,6 +219,7 @@ it('a listing that cannot be had is left alone for a minute, and then asked agai
       asked += 1;
       return Promise.reject(new CryptodlError('connect-failed', 'nobody is there'));
     },
+    S3_LISTING,
     { monotonic: () => now },
   );
   const walk = (): Promise<IteratorResult<string>> => listing.folders('data/').next();

@@ -1,4 +1,5 @@
 /** Sockets and what they trust, over real ones. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo, Socket } from 'node:net';
@@ -19,7 +20,7 @@ describe('the use of the sockets', () => {
   it('has the open ones, the busy ones, the requests that wait, and the most that there may be', async () => {
     const pools = wirePools({ connections: 2 });
     expect(pools.use()).toEqual({ sockets: 0, busy: 0, queued: 0, most: 0 });
-    const fetch = createTransport({ pools, clock: systemClock, bandwidth: UNLIMITED });
+    const fetch = createTransport({ pools, clock: systemClock, bandwidth: UNLIMITED, ...BINANCE_ANSWERS });
     const waiting: Socket[] = [];
     const busy = await wireServer((socket) => waiting.push(socket));
     const idle = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));

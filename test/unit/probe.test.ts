@@ -3,17 +3,16 @@ import { dayText } from '../../src/model/calendar.js';
 import { LAG_DAYS, probeNewest, probeSeries } from '../../src/plan/probe.js';
 import { absenceReason } from '../../src/plan/series-listing.js';
 import type { PartitionPlan, Series, Task } from '../../src/model/task.js';
-import { objectKey } from '../../src/source/keys.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { day, period, SETTINGS } from '../helpers/conversion.js';
 
-const venue = loadVenue();
+const venue = loadBinance();
 const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const TODAY = day('2024-03-15');
 
 /** Sidecars of these periods are there. */
 function sidecars(labels: readonly string[]): { probe: (key: string) => Promise<boolean>; asked: string[] } {
-  const keys = new Set(labels.map((label) => objectKey(venue, SERIES, period(label))));
+  const keys = new Set(labels.map((label) => venue.archive.objectKey(SERIES, period(label))));
   const asked: string[] = [];
   return {
     asked,
@@ -66,7 +65,7 @@ describe('a series that is probed', () => {
 
 function planOf(actions: Readonly<Record<string, Task['action']>>): PartitionPlan {
   const tasks = Object.entries(actions).map(([label, action]): Task => {
-    const object = { key: objectKey(venue, SERIES, period(label)), period: period(label) };
+    const object = { key: venue.archive.objectKey(SERIES, period(label)), period: period(label) };
     return { series: SERIES, object, action };
   });
   return { series: SERIES, settings: SETTINGS, label: '2024-03', tasks };

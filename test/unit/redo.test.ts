@@ -17,14 +17,14 @@ import type { LakePaths } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { commitWithRedo, finishCommits } from '../../src/lake/commit-journal.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
 const scratch = scratchFolder();
-const venue = loadVenue();
+const venue = loadBinance();
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zip';
 const DEAD = `${SERIES}/2024-01-01.parquet`;

@@ -1,18 +1,19 @@
 /** What the exchange really answered: recordings of several years, kept outside the repository. */
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/model/errors.js';
-import { readExchangeInfo } from '../../src/source/exchange-info.js';
-import type { ExchangeInfo } from '../../src/source/exchange-info.js';
-import { readPage } from '../../src/source/rest-page.js';
-import type { Row } from '../../src/source/rest-page.js';
+import { readExchangeInfo } from '../../src/source/binance/exchange-info.js';
+import type { ExchangeInfo } from '../../src/source/binance/exchange-info.js';
+import { readPage } from '../../src/source/binance/rest-page.js';
+import type { Row } from '../../src/source/rest-rows.js';
 import { rowsAsCsv } from '../../src/source/rest-rows.js';
-import { seriesPages } from '../../src/source/series-pages.js';
+import { seriesPages } from '../../src/source/binance/series-pages.js';
 import type { Market } from '../../src/model/task.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../src/source/facts.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { specOf } from '../helpers/conversion.js';
@@ -83,7 +84,7 @@ interface Routed {
 }
 
 const ROUTES: Routed[] = MARKETS.flatMap((market) =>
-  Object.values(loadVenue().markets[market].datasets).flatMap((spec) =>
+  Object.values(loadBinance().markets[market].datasets).flatMap((spec) =>
     spec.rest === undefined || 'joins' in spec.rest ? [] : [{ market, spec, route: spec.rest }],
   ),
 );
@@ -368,7 +369,7 @@ describe.skipIf(missing !== undefined)('every error body maps to the right typed
 
   it.each(records.map((record) => [record.name, record] as const))('%s', (name, { status, body }) => {
     const said = { status, headers: {}, head: body, receivedAt: BANNED_UNTIL - 60_000 };
-    const error = statusError(said, URL_);
+    const error = statusError(said, URL_, BINANCE_ANSWERS.readRefusal);
     expect(error?.code).toBe(ERRORS[name]);
     expect(error?.retryAfterMs).toBe(name.startsWith('banned') ? 61_000 : undefined);
     expect(error?.retryable).toBe(status === 429 || status === 418);
@@ -378,7 +379,7 @@ describe.skipIf(missing !== undefined)('every error body maps to the right typed
       null,
       1,
     );
-    expect(statusError({ ...said, head: turned }, URL_)).toMatchObject({
+    expect(statusError({ ...said, head: turned }, URL_, BINANCE_ANSWERS.readRefusal)).toMatchObject({
       code: error?.code,
       message: error?.message,
     });
@@ -391,7 +392,11 @@ describe.skipIf(missing !== undefined)('every error body maps to the right typed
         .filter((body) => !Array.isArray(body) && typeof body === 'object' && body !== null && 'msg' in body)
         .map(
           (body) =>
-            statusError({ status, headers: {}, head: JSON.stringify(body), receivedAt: 0 }, URL_)?.code,
+            statusError(
+              { status, headers: {}, head: JSON.stringify(body), receivedAt: 0 },
+              URL_,
+              BINANCE_ANSWERS.readRefusal,
+            )?.code,
         );
     expect(refused('recorded-gocryptotrader/dapi__v1__klines.json', 400)).toEqual(['http-refused']);
     expect(refused('recorded-gocryptotrader/fapi__v1__ticker__24hr.json', 400)).toEqual(['symbol-unknown']);

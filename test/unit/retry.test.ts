@@ -1,3 +1,5 @@
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/http/fetch.js';
@@ -181,7 +183,11 @@ describe('retry', () => {
       200,
     ]);
     const buckets = { archive: { permitsPerSecond: 1000, burst: 1000 } };
-    const paced = retry(options)(new Throttle({ clock, buckets, maxWaitMs: 60_000 }).layer(host));
+    const paced = retry(options)(
+      new Throttle({ usedPermits: BINANCE_ANSWERS.usedPermits, clock, buckets, maxWaitMs: 60_000 }).layer(
+        host,
+      ),
+    );
     const response = paced(REQUEST, context());
     await clock.advance(DAY_MS);
     expect((await response).status).toBe(200);
@@ -288,7 +294,7 @@ describe('retry', () => {
     const fetch = retry(options)(verify(host));
     const sidecar = { url: `${REQUEST.url}.CHECKSUM`, bucket: 'archive' };
     const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
-    const ended = refusal(fetch({ ...REQUEST, expect: { zip: true, sha256 } }, context()));
+    const ended = refusal(fetch({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context()));
     await clock.advance(DAY_MS);
     expect(await ended).toMatchObject({ code: 'http-server-error', attempts: 4 });
     expect(asked).toEqual([sidecar.url, REQUEST.url, sidecar.url, sidecar.url, sidecar.url]);
@@ -382,7 +388,7 @@ describe('A3 Z14 retries of many requests at once', () => {
       const url = `http://archive.test/${name}.zip`;
       const sidecar = { url: `${url}.CHECKSUM`, bucket: 'archive' };
       const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
-      return fetch({ url, bucket: 'archive', expect: { zip: true, sha256 } }, context());
+      return fetch({ url, bucket: 'archive', expect: { format: ZIP_FORMAT, sha256 } }, context());
     };
     const ended = Promise.all(Array.from({ length: 8 }, (_, index) => zip(String(index))));
     await clock.advance(60_000);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Row } from '../../src/source/rest-page.js';
+import type { Row } from '../../src/source/rest-rows.js';
 import { rowsAsCsv } from '../../src/source/rest-rows.js';
 import type { CsvOptions } from '../../src/source/rest-rows.js';
 import type { Market } from '../../src/model/task.js';

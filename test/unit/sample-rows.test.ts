@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { LONGEST_LINE } from '../../src/convert/check-rows.js';
 import { sampleRows } from '../../src/convert/sample-rows.js';
-import { findDataset, loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { findDataset } from '../../src/source/venue.js';
 
 const HEADER =
   'create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio';
@@ -10,7 +11,7 @@ const ROW = '2024-01-15 00:05:00,BTCUSDT,1,2,3,4,5,6';
 
 /** The error of the first chunk that is refused; undefined when none is. */
 function refusalOf(...chunks: readonly string[]): unknown {
-  const spec = findDataset(loadVenue(), 'um', 'metrics');
+  const spec = findDataset(loadBinance(), 'um', 'metrics');
   if (spec === undefined) throw new Error('metrics is not declared');
   const look = sampleRows({ spec, symbol: 'BTCUSDT', name: 'x.csv' });
   try {

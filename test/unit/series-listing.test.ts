@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import type { ListedObject } from '../../src/source/listing-xml.js';
+import type { ListedObject } from '../../src/source/listing-format.js';
 import type { Listing } from '../../src/source/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
 import type { AbsenceReason, Cadence, Series } from '../../src/model/task.js';
-import { objectKey, seriesPrefix } from '../../src/source/keys.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { day, period } from '../helpers/conversion.js';
 
-const venue = loadVenue();
+const venue = loadBinance();
 const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const TODAY = '2024-06-01';
 
@@ -29,8 +28,8 @@ function bucketOf(
   labels: readonly string[],
   strays: readonly string[] = [],
 ): { listing: Listing; walks: Walk[] } {
-  const prefix = seriesPrefix(venue, SERIES, cadence);
-  const zips = labels.map((label) => objectKey(venue, SERIES, period(label)));
+  const prefix = venue.archive.seriesPrefix(SERIES, cadence);
+  const zips = labels.map((label) => venue.archive.objectKey(SERIES, period(label)));
   const keys = [
     ...zips,
     ...zips.map((key) => `${key}.CHECKSUM`),

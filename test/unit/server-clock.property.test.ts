@@ -1,3 +1,4 @@
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
@@ -158,7 +159,12 @@ describe('a budget in windows of a clock that is only known by its dates', () =>
             return { ...answer(), headers };
           };
           const buckets = { weight: { permits: PERMITS, windowSeconds: 60 } };
-          const fetch = new Throttle({ clock, buckets, maxWaitMs: 1e9 }).layer(host);
+          const fetch = new Throttle({
+            usedPermits: BINANCE_ANSWERS.usedPermits,
+            clock,
+            buckets,
+            maxWaitMs: 1e9,
+          }).layer(host);
           // The first answer tells what time it is there.
           const first = fetch({ ...REQUEST, url: 'http://x.test/#-1', bucket: 'weight' }, context());
           await clock.advance(2 * WINDOW_MS);

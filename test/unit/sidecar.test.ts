@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
 import { downloadObject } from '../../src/download/download-object.js';
 import { verify } from '../../src/http/transport/verify-body.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -19,7 +19,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
   const arrived = await downloadObject(
     {
       fetch: verify(wire),
-      venue: loadVenue(),
+      venue: loadBinance(),
       archiveUrl: 'http://archive.test',
       staleChecksum: 'fail' as const,
       verify: 'sha256',

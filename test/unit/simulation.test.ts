@@ -1,4 +1,5 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
+import { exchangeHosts } from '../../src/source/hosts.js';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -13,7 +14,7 @@ import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
 import { layersOver } from '../../src/http/stack.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { randoms } from '../helpers/randoms.js';
 import { answer } from '../helpers/requests.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
@@ -111,7 +112,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
   const { fetch, throttle } = layersOver(server, {
     options,
     clock,
-    venue: loadVenue(),
+    hosts: exchangeHosts(options, loadBinance()),
     observer: {
       ...SILENT,
       event: (name, fields) => {
@@ -126,14 +127,13 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
     proxies: NO_PROXIES,
     stateFolder: '/nowhere',
     isLate: () => false,
-    listingUrl: 'http://listing.test',
     signal: new AbortController().signal,
   });
   const { signal } = new AbortController();
   // Every request in flight listens.
   setMaxListeners(0, signal);
   const download = async (_plan: unknown, { object }: { object: { key: string } }): Promise<string> => {
-    const zip = { url: `${options.archiveUrl}/${object.key}`, bucket: 'archive', expect: { zip: false } };
+    const zip = { url: `${options.archiveUrl}/${object.key}`, bucket: 'archive', expect: {} };
     const sidecar = { url: `${zip.url}.CHECKSUM`, bucket: 'archive' };
     await Promise.all([zip, sidecar].map((request) => fetch(request, { signal, traceId: request.url })));
     return object.key;

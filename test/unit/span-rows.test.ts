@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Page, Row } from '../../src/source/rest-page.js';
+import type { Page, Row } from '../../src/source/rest-rows.js';
 import { JoinedRows, SpanRows } from '../../src/source/rest-rows.js';
 import { refusal } from '../helpers/requests.js';
 

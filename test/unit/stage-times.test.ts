@@ -1,3 +1,4 @@
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { StageTimes, timeText } from '../../src/report/stage-times.js';
@@ -5,7 +6,11 @@ import type { TimeFigures } from '../../src/report/stage-times.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const CONTEXT: FetchContext = { signal: new AbortController().signal, traceId: 'trace' };
-const ZIP: FetchRequest = { url: 'http://archive.test/a.zip', bucket: 'archive', expect: { zip: true } };
+const ZIP: FetchRequest = {
+  url: 'http://archive.test/a.zip',
+  bucket: 'archive',
+  expect: { format: ZIP_FORMAT },
+};
 
 /** A request that waits for `waitMs` and is on the wire for `wireMs`. */
 async function ask(

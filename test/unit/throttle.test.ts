@@ -1,3 +1,4 @@
+import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -21,7 +22,12 @@ function throttled(refusals: CryptodlError[], maxWaitMs = 3_600_000) {
     sent.push(request.bucket);
     return Promise.resolve(answer());
   };
-  const throttle = new Throttle({ clock, buckets: { archive: PLENTY, listing: PLENTY }, maxWaitMs });
+  const throttle = new Throttle({
+    usedPermits: BINANCE_ANSWERS.usedPermits,
+    clock,
+    buckets: { archive: PLENTY, listing: PLENTY },
+    maxWaitMs,
+  });
   return { clock, sent, throttle, fetch: throttle.layer(host) };
 }
 
@@ -108,7 +114,12 @@ describe('throttle', () => {
     ],
   ])('tells whether the user chose the limit that requests wait for: %s', async (_, quota, isChosen) => {
     const clock = new VirtualClock();
-    const throttle = new Throttle({ clock, buckets: { archive: quota }, maxWaitMs: 3_600_000 });
+    const throttle = new Throttle({
+      usedPermits: BINANCE_ANSWERS.usedPermits,
+      clock,
+      buckets: { archive: quota },
+      maxWaitMs: 3_600_000,
+    });
     const fetch = throttle.layer(() => Promise.resolve(answer()));
     for (let request = 0; request < 5; request += 1) void fetch(REQUEST, context());
     await clock.advance(600_000);
@@ -157,7 +168,12 @@ describe('throttle', () => {
       return Promise.resolve(answer());
     };
     const buckets = { archive: { permitsPerSecond: 1, burst: 1 } };
-    const fetch = new Throttle({ clock, buckets, maxWaitMs: 60_000 }).layer(host);
+    const fetch = new Throttle({
+      usedPermits: BINANCE_ANSWERS.usedPermits,
+      clock,
+      buckets,
+      maxWaitMs: 60_000,
+    }).layer(host);
     const urls = Array.from({ length: 6 }, (_, index) => `http://host.test/${index}`);
     for (const url of urls) {
       void fetch({ ...REQUEST, url }, context());
@@ -179,7 +195,12 @@ describe('throttle', () => {
       sent += 1;
       return Promise.resolve(answer());
     };
-    const throttle = new Throttle({ clock, buckets: { spot: quota }, maxWaitMs: 600_000 });
+    const throttle = new Throttle({
+      usedPermits: BINANCE_ANSWERS.usedPermits,
+      clock,
+      buckets: { spot: quota },
+      maxWaitMs: 600_000,
+    });
     throttle.setBudget('spot', { permits: 50, windowMs });
     await clock.advance(windowMs - (clock.now() % windowMs));
     for (let request = 0; request < 200; request += 1)
@@ -196,7 +217,12 @@ describe('throttle', () => {
       return Promise.reject(new CryptodlError('http-server-error', 'host answered 500'));
     };
     const buckets = { archive: { permitsPerSecond: 1, burst: 2 } };
-    const fetch = new Throttle({ clock, buckets, maxWaitMs: 60_000 }).layer(failing);
+    const fetch = new Throttle({
+      usedPermits: BINANCE_ANSWERS.usedPermits,
+      clock,
+      buckets,
+      maxWaitMs: 60_000,
+    }).layer(failing);
     for (let request = 0; request < 4; request += 1) fetch(REQUEST, context()).catch(() => undefined);
     await clock.advance(999);
     expect(sent).toBe(2);
@@ -225,7 +251,13 @@ function windowed(says: Says = () => answer(), changes: Partial<ThrottleOptions>
     if (said instanceof CryptodlError) throw said;
     return said;
   };
-  const throttle = new Throttle({ clock, buckets: WINDOWS, maxWaitMs: 3_600_000, ...changes });
+  const throttle = new Throttle({
+    usedPermits: BINANCE_ANSWERS.usedPermits,
+    clock,
+    buckets: WINDOWS,
+    maxWaitMs: 3_600_000,
+    ...changes,
+  });
   const fetch = throttle.layer(host);
   const ask = (bucket: string, times = 1, more: Partial<FetchRequest> = {}): void => {
     for (let time = 0; time < times; time += 1)
@@ -449,7 +481,12 @@ describe('B4 A5 permits of requests that were aborted', () => {
       return Promise.resolve(answer());
     };
     const buckets = { archive: { permitsPerSecond: 0.001, burst: 1 } };
-    const fetch = new Throttle({ clock, buckets, maxWaitMs: 1e9 }).layer(host);
+    const fetch = new Throttle({
+      usedPermits: BINANCE_ANSWERS.usedPermits,
+      clock,
+      buckets,
+      maxWaitMs: 1e9,
+    }).layer(host);
     for (let ticks = 0; ticks < 12; ticks += 1) {
       const stop = new AbortController();
       const ended = fetch(REQUEST, context(stop.signal)).then(

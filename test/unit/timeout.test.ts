@@ -1,3 +1,4 @@
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
@@ -24,7 +25,7 @@ function wire(expectedBytes?: number, outer = new AbortController()) {
     });
   };
   const fetch = timeout({ clock, headersMs: 5000, idleMs: 3000, totalMs: 60_000 })(next);
-  const expects = expectedBytes === undefined ? {} : { expect: { zip: true, bytes: expectedBytes } };
+  const expects = expectedBytes === undefined ? {} : { expect: { format: ZIP_FORMAT, bytes: expectedBytes } };
   const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
   response.catch(() => undefined);
   return {

@@ -1,3 +1,4 @@
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -39,7 +40,7 @@ describe('transport, when the host answers', () => {
     const { url, heads } = await wireServer(
       answering(200, 'hello', ['ETag: "abc"', 'X-Many: a', 'X-Many: b']),
     );
-    const response = await transport()(`${url}/a.zip?x=1`, { expect: { zip: false, md5: 'asked for' } });
+    const response = await transport()(`${url}/a.zip?x=1`, { expect: { md5: 'asked for' } });
     const { sha256, md5 } = answer('hello');
     expect(response).toMatchObject({ status: 200, sha256, md5, body: { kind: 'memory' } });
     expect(response.body).toEqual({ kind: 'memory', bytes: Buffer.from('hello') });
@@ -119,7 +120,7 @@ describe('transport, with a large body', () => {
   it('spools it to a file, whole and with the right digests', async () => {
     const { url } = await wireServer(answering(200, LARGE));
     const spoolPath = join(folder, 'large.zip');
-    const more = { spoolPath, spoolAboveBytes: 2 * MIB, expect: { zip: false, md5: 'asked for' } };
+    const more = { spoolPath, spoolAboveBytes: 2 * MIB, expect: { md5: 'asked for' } };
     const response = await transport()(url, more);
     const { sha256, md5 } = answer(LARGE);
     expect(response.body).toEqual({ kind: 'file', path: spoolPath, size: LARGE.length });
@@ -191,7 +192,7 @@ describe('transport, with a large body', () => {
       more();
     });
     const more = { spoolPath: join(folder, 'endless.zip'), spoolAboveBytes: 1, maxBytes: 3 * MIB };
-    const error = await refusal(transport()(url, { ...more, expect: { zip: true, bytes: 414 } }));
+    const error = await refusal(transport()(url, { ...more, expect: { format: ZIP_FORMAT, bytes: 414 } }));
     expect([error.code, error.partial]).toEqual(['length-mismatch', undefined]);
     expect(error.message).toContain('more than 3145728 bytes, the listing says 414');
     await gone(sockets[0]);

@@ -16,7 +16,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Body } from '../../src/http/fetch.js';
-import { unzip, type UnzipOptions } from '../../src/convert/unzip/unzip.js';
+import { unzip } from '../../src/convert/unzip/unzip.js';
+import type { UnpackOptions } from '../../src/source/source.js';
 
 const NAME = 'BTCUSDT-1m-2024-01-15.csv';
 const DATA = Buffer.from('1705276800000,42000.10,42000.20\n'.repeat(40));
@@ -42,7 +43,7 @@ function onDisk(bytes: Buffer): Body {
   return { kind: 'file', path, size: bytes.length };
 }
 
-function options(changes: Partial<UnzipOptions> = {}): UnzipOptions {
+function options(changes: Partial<UnpackOptions> = {}): UnpackOptions {
   return { spoolPath, memoryBytes: 1 << 20, maxBytes: 1 << 30, ...changes };
 }
 

@@ -1,19 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { loadRetryPresets } from '../../src/source/facts.js';
-import { objectKey } from '../../src/source/keys.js';
-import {
-  archivedColumns,
-  findDataset,
-  isArchived,
-  isMetric,
-  loadVenue,
-  rowSeconds,
-} from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { archivedColumns, findDataset, isArchived, isMetric, rowSeconds } from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { writtenColumns } from '../../src/convert/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
-const venue = loadVenue();
+const venue = loadBinance();
 const DATASETS = MARKETS.flatMap((market) =>
   Object.entries(venue.markets[market].datasets).map(([name, spec]) => ({ market, name, spec })),
 );
@@ -63,7 +56,7 @@ const archived = DATASETS.filter(({ spec }) => isArchived(spec));
 it.each(archived)('$market $name has keys below the folder of its market', ({ market, name, spec }) => {
   const interval = spec.intervals?.monthly[0];
   const series = { market, dataset: name, symbol: 'X', ...(interval === undefined ? {} : { interval }) };
-  expect(objectKey(venue, series, period('2024-01'))).toMatch(
+  expect(venue.archive.objectKey(series, period('2024-01'))).toMatch(
     new RegExp(`^data/${venue.markets[market].path}/monthly/${name}/X/`),
   );
 });

@@ -1,3 +1,4 @@
+import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -35,17 +36,19 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   const good = responseOf(ZIP, kind);
 
   it('passes what its sidecar promises, whatever size the listing said', async () => {
-    expect(await check(responseOf(ZIP, kind), { zip: true, bytes: 1, sha256: published(SHA256) })).toEqual(
-      good,
-    );
+    expect(
+      await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, bytes: 1, sha256: published(SHA256) }),
+    ).toEqual(good);
   });
 
   it('passes what its ETag promises, and asks for no sidecar', async () => {
-    expect(await check(responseOf(ZIP, kind), { zip: true, md5: String(MD5) })).toEqual(good);
+    expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: String(MD5) })).toEqual(good);
   });
 
   it('refuses what its sidecar contradicts, with both digests and the bytes as evidence', async () => {
-    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, sha256: published(OTHER) }));
+    const error = await refusal(
+      check(responseOf(ZIP, kind), { format: ZIP_FORMAT, sha256: published(OTHER) }),
+    );
     expect(error.code).toBe('checksum-mismatch');
     expect(error.message).toContain(SHA256);
     expect(error.message).toContain(OTHER);
@@ -56,26 +59,31 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   const withEtag = (etag: string): FetchResponse => ({ ...responseOf(ZIP, kind), headers: { etag } });
 
   it('refuses what its ETag contradicts: the transfer was bad', async () => {
-    const error = await refusal(check(responseOf(ZIP, kind), { zip: true, md5: NONE }));
+    const error = await refusal(check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: NONE }));
     expect(error.code).toBe('body-damaged');
     expect(error.message).toContain(String(MD5));
     const named = await refusal(
-      check(withEtag(`"${NONE}"`), { zip: true, listedMd5: String(MD5), sha256: published(OTHER) }),
+      check(withEtag(`"${NONE}"`), { format: ZIP_FORMAT, listedMd5: String(MD5), sha256: published(OTHER) }),
     );
     expect(named.code).toBe('body-damaged');
   });
 
   it('refuses another revision than the listed one, unless its own sidecar is there already', async () => {
     for (const known of [{ md5: NONE }, { listedMd5: NONE, sha256: published(OTHER) }]) {
-      const error = await refusal(check(withEtag(`"${MD5}"`), { zip: true, ...known }));
+      const error = await refusal(check(withEtag(`"${MD5}"`), { format: ZIP_FORMAT, ...known }));
       expect(error.code).toBe('checksum-mismatch');
     }
-    const replaced = { zip: true, listedMd5: NONE, sha256: published(SHA256) };
+    const replaced = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(SHA256) };
     expect((await check(withEtag(`"${MD5}"`), replaced)).sha256).toBe(SHA256);
   });
 
   it('says that the sidecar is stale when size and ETag are those of the listing', async () => {
-    const listed = { zip: true, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
+    const listed = {
+      format: ZIP_FORMAT,
+      listedMd5: String(MD5),
+      bytes: ZIP.length,
+      sha256: published(OTHER),
+    };
     for (const response of [responseOf(ZIP, kind), withEtag(`"${MD5}"`)]) {
       const error = await refusal(check(response, listed));
       expect(error.code).toBe('sidecar-stale');
@@ -86,7 +94,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   });
 
   it('goes by the ETag of the listing when no digest is published', async () => {
-    const none = { zip: true, sha256: published(undefined) };
+    const none = { format: ZIP_FORMAT, sha256: published(undefined) };
     expect((await check(responseOf(ZIP, kind), { ...none, listedMd5: String(MD5) })).sha256).toBe(SHA256);
     const error = await refusal(check(responseOf(ZIP, kind), { ...none, listedMd5: NONE }));
     expect(error.code).toBe('body-damaged');
@@ -94,19 +102,19 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
 
   it('needs no MD5 from the wire: it makes its own where the ETag of the listing is to decide', async () => {
     const { md5: _, ...bare } = responseOf(ZIP, kind);
-    const decides = { zip: true, bytes: 1, sha256: published(undefined) };
+    const decides = { format: ZIP_FORMAT, bytes: 1, sha256: published(undefined) };
     expect(await check(bare, { ...decides, listedMd5: String(MD5) })).toEqual(bare);
     const error = await refusal(check(bare, { ...decides, listedMd5: NONE }));
     expect([error.code, error.message]).toEqual([
       'body-damaged',
       `MD5 is ${MD5}, the listing's ETag says ${NONE}; it is not what is listed`,
     ]);
-    const stale = { zip: true, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
+    const stale = { format: ZIP_FORMAT, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
     expect((await refusal(check(bare, stale))).code).toBe('sidecar-stale');
   });
 
   it('says what a damaged body is not: what is listed, or what its own ETag says', async () => {
-    const listed = { zip: true, listedMd5: NONE, sha256: published(OTHER) };
+    const listed = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(OTHER) };
     const differs = `SHA-256 is ${SHA256}, the sidecar says ${OTHER}`;
     for (const response of [responseOf(ZIP, kind), withEtag(`"${NONE}"`)])
       expect((await refusal(check(response, listed))).message).toBe(`${differs}; it is not what is listed`);
@@ -117,7 +125,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   });
 
   it('falls back on the size from the listing when no digest is published (N7)', async () => {
-    const none = { zip: true, sha256: published(undefined) };
+    const none = { format: ZIP_FORMAT, sha256: published(undefined) };
     const { length } = ZIP;
     expect(await check(responseOf(ZIP, kind), { ...none, bytes: length })).toEqual(good);
     const error = await refusal(check(responseOf(ZIP, kind), { ...none, bytes: length + 1 }));
@@ -127,26 +135,28 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   });
 
   it('passes a zip of which nothing is known', async () => {
-    expect(await check(responseOf(ZIP, kind), { zip: true })).toEqual(good);
+    expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT })).toEqual(good);
   });
 
   it('refuses a page with status 200, before it minds digests, and shows how it begins (N16)', async () => {
-    const error = await refusal(check(responseOf(HTML, kind), { zip: true, sha256: published(SHA256) }));
+    const error = await refusal(
+      check(responseOf(HTML, kind), { format: ZIP_FORMAT, sha256: published(SHA256) }),
+    );
     expect(error.code).toBe('not-a-zip');
     expect(error.message).toBe('not a zip: it starts with "<html><title>Error</title></html>"');
     expect(error.evidence?.status).toBe(200);
-    const long = await refusal(check(responseOf(Buffer.alloc(500, 'x'), kind), { zip: true }));
+    const long = await refusal(check(responseOf(Buffer.alloc(500, 'x'), kind), { format: ZIP_FORMAT }));
     expect(long.message).toBe(`not a zip: it starts with "${'x'.repeat(40)}"`);
   });
 
   it('refuses an empty body', async () => {
-    const error = await refusal(check(responseOf(Buffer.alloc(0), kind), { zip: true }));
+    const error = await refusal(check(responseOf(Buffer.alloc(0), kind), { format: ZIP_FORMAT }));
     expect(error.code).toBe('not-a-zip');
   });
 
   it('tells a zip that was cut from one that was replaced (N8)', async () => {
     for (const known of [{ sha256: published(SHA256) }, { bytes: ZIP.length }]) {
-      const error = await refusal(check(responseOf(CUT, kind), { zip: true, ...known }));
+      const error = await refusal(check(responseOf(CUT, kind), { format: ZIP_FORMAT, ...known }));
       expect(error.code).toBe('zip-truncated');
     }
   });
@@ -156,13 +166,15 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     const data = Buffer.concat([inner, Buffer.alloc(200_000, '1')]);
     const outer = makeZip([{ name: 'a.zip', data, method: 0 }]);
     const cut = responseOf(outer.subarray(0, 150_000), kind);
-    const error = await refusal(check(cut, { zip: true, sha256: published(OTHER) }));
+    const error = await refusal(check(cut, { format: ZIP_FORMAT, sha256: published(OTHER) }));
     expect(error.code).toBe('zip-truncated');
   });
 
   it('finds the end of a zip behind the longest comment', async () => {
     const long = makeZip([{ name: 'a.csv', data: '1\n' }], { comment: 'x'.repeat(65_535) });
-    const error = await refusal(check(responseOf(long, kind), { zip: true, sha256: published(OTHER) }));
+    const error = await refusal(
+      check(responseOf(long, kind), { format: ZIP_FORMAT, sha256: published(OTHER) }),
+    );
     expect(error.code).toBe('checksum-mismatch');
   });
 });
@@ -171,15 +183,15 @@ describe('verify, with a large body in a file', () => {
   const large = makeZip([{ name: 'a.csv', data: Buffer.alloc(200_000, '1'), method: 0 }]);
 
   it('finds its end where it is', async () => {
-    const contradicted = { zip: true, sha256: published(OTHER) };
+    const contradicted = { format: ZIP_FORMAT, sha256: published(OTHER) };
     expect((await refusal(check(responseOf(large, 'file'), contradicted))).code).toBe('checksum-mismatch');
     const cut = responseOf(large.subarray(0, 150_000), 'file');
     expect((await refusal(check(cut, contradicted))).code).toBe('zip-truncated');
   });
 
   it.runIf(process.platform === 'linux')('does not keep it open, passed or refused', async () => {
-    await check(responseOf(large, 'file'), { zip: true });
-    await refusal(check(responseOf(large, 'file'), { zip: true, sha256: published(OTHER) }));
+    await check(responseOf(large, 'file'), { format: ZIP_FORMAT });
+    await refusal(check(responseOf(large, 'file'), { format: ZIP_FORMAT, sha256: published(OTHER) }));
     expect(openFiles(folder)).toEqual([]);
   });
 });
@@ -208,12 +220,14 @@ describe('md5OfEtag', () => {
 describe('verify', () => {
   it('accepts an empty zip: it is for the unpacking to say what is in it', async () => {
     const empty = makeZip([]);
-    expect((await check(answer(empty), { zip: true, bytes: empty.length })).status).toBe(200);
+    expect((await check(answer(empty), { format: ZIP_FORMAT, bytes: empty.length })).status).toBe(200);
   });
 
   it('does not mind what a 404 looks like', async () => {
     const missing = answer(HTML, 404);
-    expect(await check(missing, { zip: true, bytes: 5, sha256: published(SHA256) })).toEqual(missing);
+    expect(await check(missing, { format: ZIP_FORMAT, bytes: 5, sha256: published(SHA256) })).toEqual(
+      missing,
+    );
   });
 
   it('minds nothing when nothing is expected', async () => {
@@ -227,8 +241,8 @@ describe('verify', () => {
       asked.push(bypassCache);
       return Promise.resolve(SHA256);
     };
-    await check(answer(ZIP), { zip: true, sha256 });
-    await check(answer(ZIP), { zip: true, sha256 }, { bypassCache: true });
+    await check(answer(ZIP), { format: ZIP_FORMAT, sha256 });
+    await check(answer(ZIP), { format: ZIP_FORMAT, sha256 }, { bypassCache: true });
     expect(asked).toEqual([false, true]);
   });
 
@@ -244,7 +258,7 @@ describe('verify', () => {
       order.push('digest asked');
       return Promise.resolve(SHA256);
     };
-    await verify(next)({ ...REQUEST, expect: { zip: true, sha256 } }, context());
+    await verify(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context());
     expect(order).toEqual(['digest asked', 'object asked', 'object here']);
   });
 
@@ -254,7 +268,9 @@ describe('verify', () => {
     process.on('unhandledRejection', note);
     const next: Fetch = () => Promise.reject(new CryptodlError('connection-lost', 'object'));
     const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
-    const error = await refusal(verify(next)({ ...REQUEST, expect: { zip: true, sha256 } }, context()));
+    const error = await refusal(
+      verify(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context()),
+    );
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     process.off('unhandledRejection', note);
     expect(error.code).toBe('connection-lost');
@@ -263,6 +279,6 @@ describe('verify', () => {
 
   it('does not pass an object whose digest could not be had', async () => {
     const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
-    expect((await refusal(check(answer(ZIP), { zip: true, sha256 }))).code).toBe('headers-timeout');
+    expect((await refusal(check(answer(ZIP), { format: ZIP_FORMAT, sha256 }))).code).toBe('headers-timeout');
   });
 });

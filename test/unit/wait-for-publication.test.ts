@@ -8,11 +8,10 @@ import { resolveOptions } from '../../src/options/resolve.js';
 import type { SeriesRequest } from '../../src/plan/plan-series.js';
 import { waitForPublication } from '../../src/download/wait-for-publication.js';
 import type { Waiting } from '../../src/download/wait-for-publication.js';
-import { objectKey, seriesPrefix } from '../../src/source/keys.js';
-import { loadVenue } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
-const venue = loadVenue();
+const venue = loadBinance();
 const NOW = Date.parse('2026-11-21T07:00:00Z');
 const TODAY = parseDay('2026-11-21') ?? 0;
 const SETTINGS = {
@@ -69,7 +68,7 @@ async function wait(untilText: string, scene: Scene) {
         await Promise.resolve();
         for (const { series, cadences } of requests) {
           const cadence = cadences.includes('daily') ? 'daily' : 'monthly';
-          if (prefix !== seriesPrefix(venue, series, cadence)) continue;
+          if (prefix !== venue.archive.seriesPrefix(series, cadence)) continue;
           (asked[series.symbol] ??= []).push(minutes());
           const at = scene.published[series.symbol];
           const isThere = at !== undefined && minutes() >= at;
@@ -83,7 +82,7 @@ async function wait(untilText: string, scene: Scene) {
               ? days.map(dayPeriod)
               : months.flatMap((month) => parsePeriod('monthly', month) ?? []);
           for (const period of periods) {
-            const key = objectKey(venue, series, period);
+            const key = venue.archive.objectKey(series, period);
             if (key > marker) yield [{ key, bytes: 1, etag: 'e', lastModified: '' }];
           }
         }

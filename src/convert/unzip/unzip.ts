@@ -1,25 +1,14 @@
+/** A zip as the archive's objects are packed: read strictly, one member. */
 import { open, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Body } from '../../http/fetch.js';
+import type { Packing, UnpackOptions } from '../../source/source.js';
 import { openSource } from './byte-source.js';
 import type { ByteSource } from './byte-source.js';
 import { inflateChunks, inflateWhole } from './inflate.js';
 import { checkEntry, checkRatio, locateData, MAX_DEFLATE_RATIO, MAX_UINT32 } from './zip-entry.js';
 import type { ZipEntry } from './zip-entry.js';
 import { findEntry } from './zip-fallback.js';
-
-export interface UnzipOptions {
-  /** Where a member larger than `memoryBytes` goes; the folder must exist, a leftover file is replaced. */
-  readonly spoolPath: string;
-  readonly memoryBytes: number;
-  /** Hard cap of the unpacked size. */
-  readonly maxBytes: number;
-  /** Unpacked to packed, for members larger than `memoryBytes`. */
-  readonly maxRatio?: number;
-  /** Gets the chunks of a member larger than `memoryBytes`; what it throws ends the unpacking. */
-  readonly look?: (chunk: Buffer) => void;
-  readonly signal?: AbortSignal;
-}
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 
@@ -30,7 +19,7 @@ const WRITE_BUFFER_BYTES = 1024 * 1024;
  * Rejects with `zip-broken`, `zip-unsupported` or `zip-bomb`, with the signal's reason, or with Node's own disk error;
  * a half-written spool file is removed.
  */
-export async function unzip(zip: Body, memberName: string, options: UnzipOptions): Promise<Body> {
+export async function unzip(zip: Body, memberName: string, options: UnpackOptions): Promise<Body> {
   const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, look, spoolPath, signal } = options;
   signal?.throwIfAborted();
   const source = await openSource(zip);
@@ -139,3 +128,19 @@ function entryOf(header: Buffer): ZipEntry | undefined {
     offset: header.readUInt32LE(42),
   };
 }
+
+/** The longest tail that can hold the end record: 22 bytes and a comment of 65,535. */
+const TAIL_BYTES = END_BYTES + 0xffff;
+
+/** One CSV in a zip, both of the name of the key. */
+export const ZIP: Packing = {
+  name: 'zip',
+  isStart: (head) => {
+    const magic = head.subarray(0, 4).toString('latin1');
+    return magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006';
+  },
+  hasEnd: (tail) => tail.includes('PK\u0005\u0006', 0, 'latin1'),
+  tailBytes: TAIL_BYTES,
+  rowsName: (key) => `${key.slice(key.lastIndexOf('/') + 1, -'.zip'.length)}.csv`,
+  unpack: unzip,
+};

@@ -38,6 +38,8 @@ export interface ThrottleOptions {
   readonly countOf?: (bucket: string) => WindowCount;
   /** Demand of other runs for a bucket. */
   readonly demandOf?: (bucket: string) => Demand;
+  /** Permits that the server has counted in its current window of this length; 0 if the headers do not say. */
+  readonly usedPermits: (headers: Readonly<Record<string, string>>, windowMs: number) => number;
   /** Milliseconds that are left of a ban that another run of this machine met. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
   /** Buckets that several runs of this process share; by default the run has its own. */
@@ -164,7 +166,7 @@ export class Throttle {
       const said = response.headers['date'];
       const date = said === undefined ? Number.NaN : Date.parse(said);
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
-      window?.onUsed(usedWeight(response.headers, window.windowMs), date, now);
+      window?.onUsed(this.#options.usedPermits(response.headers, window.windowMs), date, now);
       return response;
     } catch (error) {
       if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
@@ -249,18 +251,4 @@ function guard(
 
 function paced(meter: Meter, { paces = [] }: Quota): Meter {
   return paces.length === 0 ? meter : new PacedMeter(meter, paces);
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/**
- * `X-MBX-USED-WEIGHT-1M: 27`: the count of the server in its current window; 0 without the header. The weight per minute
- * and the number of requests per five minutes are different budgets.
- */
-function usedWeight(headers: Readonly<Record<string, string>>, windowMs: number): number {
-  const used = Object.entries(headers).flatMap(([name, value]) => {
-    const [, count, unit = ''] = /^x-mbx-used-weight-(\d+)([smhd])$/.exec(name) ?? [];
-    return Number(count) * (UNIT_MS[unit] ?? 0) === windowMs ? [Number(value)] : [];
-  });
-  return Math.max(0, ...used.filter((value) => Number.isFinite(value)));
 }

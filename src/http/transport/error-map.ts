@@ -1,7 +1,6 @@
 /** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. No other file knows their codes. */
 import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { venueRefusal } from '../../source/rest-refusal.js';
 
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'connect-failed',
@@ -104,17 +103,37 @@ interface Answer {
   readonly receivedAt: number;
 }
 
+/** What an exchange says about its own refusal, in the status and the start of the body. */
+export interface Refusal {
+  /** Of a status below 500 that means nothing more precise by itself. */
+  readonly code?: ErrorCode;
+  /** In one line. */
+  readonly message?: string;
+  /** Epoch milliseconds of the server's clock: this address is refused until then. */
+  readonly until?: number;
+  /** How long it is refused at least when nothing says how long. */
+  readonly leastMs?: number;
+}
+
+export type ReadRefusal = (answer: Pick<Answer, 'status' | 'head'>) => Refusal;
+
 /** The error of a status; undefined for answers (200, 206, 404). */
-export function statusError(answer: Answer, url: string): CryptodlError | undefined {
+export function statusError(
+  answer: Answer,
+  url: string,
+  readRefusal: ReadRefusal,
+): CryptodlError | undefined {
   const { status, headers, head } = answer;
   if (status === 200 || status === 206 || status === 404) return undefined;
   if (status === 407) return proxyAnswered(status, url);
-  const asked = status === 429 || status === 418 ? limitMs(answer) : retryAfterMs(headers);
+  const refusal = readRefusal(answer);
+  const code = statusCode(answer, refusal);
+  const isLimit = code === 'rate-limited' || code === 'banned';
+  const asked = isLimit ? limitMs(answer, refusal) : retryAfterMs(headers);
   const isAbsurd = asked !== undefined && asked > LONGEST_WAIT_MS;
   const wait = isAbsurd ? LONGEST_WAIT_MS : asked;
-  const code = statusCode(answer);
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
-  const said = head === '' ? '' : `: ${summary(head)}`;
+  const said = head === '' ? '' : `: ${refusal.message?.slice(0, 200) ?? summary(head)}`;
   const { host } = new URL(url);
   const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
   const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
@@ -124,37 +143,30 @@ export function statusError(answer: Answer, url: string): CryptodlError | undefi
   });
 }
 
-/** Duration of a ban without a deadline, in milliseconds. */
-const BAN_MS = 120_000;
-
-/** The longest wait that header and body (`IP banned until 1734000000000`) ask for. */
-function limitMs({ status, headers, head, receivedAt }: Answer): number | undefined {
-  const until = Number(/banned until (\d{13})/i.exec(head)?.[1] ?? Number.NaN);
+/** The longest wait that header and body ask for. */
+function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
   // The clock of the server, in seconds; without its date the clock of this machine.
-  const fromBody = until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
+  const fromBody =
+    until === undefined ? undefined : until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
   const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
-  if (asked.length > 0) return Math.max(...asked.map((ms) => ms ?? 0));
-  return status === 418 ? BAN_MS : undefined;
+  return asked.length > 0 ? Math.max(...asked.map((ms) => ms ?? 0)) : leastMs;
 }
 
-function statusCode({ status, head }: Answer): ErrorCode {
+function statusCode({ status, head }: Answer, refusal: Refusal): ErrorCode {
   if (status === 429) return 'rate-limited';
-  if (status === 418) return 'banned';
   if (status >= 500 || status === 408) return 'http-server-error';
   // S3 answers about an object in XML. An HTML page comes from a firewall in front of it.
   if (status === 403) return /<html|<!doctype html/i.test(head) ? 'address-blocked' : 'http-forbidden';
   if (status === 416) return 'http-protocol';
   if (status === 451) return 'location-restricted';
-  if (status >= 400) return venueRefusal(head)?.code ?? 'http-refused';
+  if (status >= 400) return refusal.code ?? 'http-refused';
   if (status >= 300 && status !== 304) return 'redirect-refused';
   return 'http-protocol';
 }
 
-/** An error document of S3, of REST or in HTML in one short line. */
+/** An error document of S3 or in HTML in one short line. */
 function summary(head: string): string {
-  const refusal = venueRefusal(head);
-  if (refusal !== undefined) return refusal.message.slice(0, 200);
   const code =
     /<Code>([^<]{1,80})<\/Code>/.exec(head)?.[1] ?? /<title>([^<]{1,80})<\/title>/i.exec(head)?.[1];
   return (code ?? head).replaceAll(/\s+/g, ' ').trim().slice(0, 80);

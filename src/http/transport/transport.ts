@@ -6,6 +6,7 @@ import { hostOf } from '../fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
 import type { Bandwidth } from './bandwidth.js';
 import { mapWireError, statusError } from './error-map.js';
+import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
 import { rangeHeaders, refuseRange, Sink, strongEtag } from './sink.js';
 import type { SinkOptions } from './sink.js';
@@ -21,6 +22,7 @@ export interface TransportOptions {
   readonly pools: Pools;
   readonly clock: Pick<Clock, 'now'>;
   readonly bandwidth: Bandwidth;
+  readonly readRefusal: ReadRefusal;
 }
 
 /**
@@ -227,6 +229,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       : statusError(
           { status: this.#status, headers: this.#headers, head, receivedAt: this.#options.clock.now() },
           this.#request.url,
+          this.#options.readRefusal,
         );
     if (refusal !== undefined) {
       this.#fail(refusal);

@@ -21,11 +21,12 @@ export const verify: Layer = (next) => async (request, context) => {
   const response = await next(request, context);
   expect.check?.(response);
   if (response.status !== 200) return response;
-  const [head, tail] = await ends(response.body);
-  if (expect.zip && !isZipStart(head)) {
+  const { format } = expect;
+  const [head, tail] = await ends(response.body, format?.tailBytes ?? 0);
+  if (format !== undefined && !format.isStart(head)) {
     throw refuse(
       'not-a-zip',
-      `not a zip: it starts with ${JSON.stringify(head.toString('latin1').slice(0, 40))}`,
+      `not a ${format.name}: it starts with ${JSON.stringify(head.toString('latin1').slice(0, 40))}`,
       response,
     );
   }
@@ -36,8 +37,8 @@ export const verify: Layer = (next) => async (request, context) => {
   );
   if (difference === undefined) return response;
   const { text, by } = difference;
-  if (expect.zip && !tail.includes('PK\u0005\u0006', 0, 'latin1'))
-    throw refuse('zip-truncated', `${text}; the zip is cut, it has no end record`, response);
+  if (format?.hasEnd(tail) === false)
+    throw refuse('zip-truncated', `${text}; the ${format.name} is cut, it has no end record`, response);
   if (by === 'length') throw refuse('length-mismatch', text, response);
   throw await whoIsWrong(expect, response, difference);
 };
@@ -119,22 +120,17 @@ function refuse(code: ErrorCode, message: string, evidence: FetchResponse): Cryp
   return new CryptodlError(code, message, { evidence });
 }
 
-function isZipStart(head: Buffer): boolean {
-  const magic = head.subarray(0, 4).toString('latin1');
-  return magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006';
-}
+const HEAD_BYTES = 64;
 
-/** The longest tail of a zip with the end record: 22 bytes and a comment of 65,535 bytes. */
-const TAIL_BYTES = 65_557;
-
-async function ends(body: Body): Promise<[Buffer, Buffer]> {
+async function ends(body: Body, tailBytes: number): Promise<[Buffer, Buffer]> {
   if (body.kind === 'memory') {
-    return [body.bytes.subarray(0, 64), body.bytes.subarray(Math.max(0, body.bytes.length - TAIL_BYTES))];
+    const { bytes } = body;
+    return [bytes.subarray(0, HEAD_BYTES), bytes.subarray(Math.max(0, bytes.length - tailBytes))];
   }
   const file = await open(body.path, 'r');
   try {
-    const head = Buffer.alloc(Math.min(64, body.size));
-    const tail = Buffer.alloc(Math.min(TAIL_BYTES, body.size));
+    const head = Buffer.alloc(Math.min(HEAD_BYTES, body.size));
+    const tail = Buffer.alloc(Math.min(tailBytes, body.size));
     await file.read(head, 0, head.length, 0);
     await file.read(tail, 0, tail.length, body.size - tail.length);
     return [head, tail];

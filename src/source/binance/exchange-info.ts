@@ -1,14 +1,8 @@
 /** What a REST host says of its symbols and of its limits. Statuses and contract types are open texts: new ones come. */
-import { CryptodlError } from '../model/errors.js';
-import type { Market } from '../model/task.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { Market } from '../../model/task.js';
+import type { TradedSymbol } from '../rest.js';
 import type { RestClient, RestRequest } from './rest-client.js';
-
-export interface TradedSymbol {
-  readonly symbol: string;
-  readonly status: string;
-  /** Empty for spot, and for some symbols that are not traded yet. */
-  readonly contractType: string;
-}
 
 interface RequestLimit {
   /** Weight, in each window of the host's clock. */

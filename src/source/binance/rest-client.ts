@@ -1,8 +1,8 @@
 /** REST answers as JSON: every page takes its permit, is retried, and is looked at before anybody believes it. */
 import { randomUUID } from 'node:crypto';
-import { CryptodlError } from '../model/errors.js';
-import type { Fetch, Priority } from '../http/fetch.js';
-import type { REST_HOSTS } from './facts.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { Fetch, Priority } from '../../http/fetch.js';
+import type { REST_HOSTS } from '../facts.js';
 
 export type RestHost = (typeof REST_HOSTS)[number];
 
@@ -100,7 +100,6 @@ export class RestClient {
         spoolAboveBytes: MAX_BYTES,
         ...(heldEtag === undefined ? {} : { heldEtag }),
         expect: {
-          zip: false,
           check: ({ status, headers, body }) => {
             if (status === 404 || body.kind === 'file')
               throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {

@@ -1,22 +1,10 @@
 /** One page of rows from REST: its times made out, and nothing taken that was not asked for. */
-import { CryptodlError } from '../model/errors.js';
-import type { Series } from '../model/task.js';
-import type { RouteSpec } from './facts.js';
-import { pairOf } from './routes.js';
-
-/** Epoch milliseconds `[from, to)`. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** `cells` by name, or by position as text. */
-export interface Row {
-  readonly at: number;
-  /** Of a trade; 0 where rows have none. */
-  readonly id: number;
-  readonly cells: Readonly<Record<string, unknown>>;
-}
+import { CryptodlError } from '../../model/errors.js';
+import type { Series } from '../../model/task.js';
+import type { RouteSpec } from '../facts.js';
+import { shownValue } from '../rest-rows.js';
+import type { Page, Row, Span } from '../rest-rows.js';
+import { pairOf } from './contracts.js';
 
 /** What one request asks for, as parameters of the route; both ends of the times are included. */
 export type PageQuery =
@@ -75,11 +63,6 @@ function wholeNumber(value: unknown): number | undefined {
   return isOne ? number : undefined;
 }
 
-/** What a cell holds, for messages. */
-export function shownValue(value: unknown): string {
-  return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
-}
-
 function refuseStranger(row: Row, query: PageQuery, { path }: RouteSpec): void {
   if ('fromId' in query) {
     if (row.id >= query.fromId) return;
@@ -117,12 +100,6 @@ function instantText(ms: number): string {
 
 // From a span of time to the pages that cover it, by what a route gives when more rows fit than its limit (facts of
 // the REST interface, section 8): the first ones, the last ones, or those from an id on.
-
-/** `known`: everything before this instant has been seen. Pages come in order of time. */
-export interface Page {
-  readonly rows: readonly Row[];
-  readonly known: number;
-}
 
 /** The shortest interval of candles; settlements are at least an hour apart. */
 const LEAST_STEP_MS = 1000;

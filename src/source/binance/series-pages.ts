@@ -1,12 +1,13 @@
 /** The pages of one series over a span of time, by the route that has it. */
-import { DAY_MS } from '../model/calendar.js';
-import type { Series } from '../model/task.js';
-import type { RouteSpec } from './facts.js';
+import { DAY_MS } from '../../model/calendar.js';
+import type { Series } from '../../model/task.js';
+import type { RouteSpec } from '../facts.js';
 import type { RestClient } from './rest-client.js';
 import { endAnchored, idAnchored, readPage, startAnchored } from './rest-page.js';
-import type { GetPage, Page, PageQuery, Row, Span } from './rest-page.js';
-import { pairOf } from './routes.js';
-import { intervalMs } from './venue.js';
+import type { GetPage, PageQuery } from './rest-page.js';
+import type { Page, Row, Span } from '../rest-rows.js';
+import { pairOf } from './contracts.js';
+import { intervalMs } from '../venue.js';
 
 const HOUR_MS = 3_600_000;
 

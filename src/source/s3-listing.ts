@@ -1,23 +1,18 @@
 /** S3's ListObjects (v1) and ListObjectsV2 answers: the elements that count, each where it belongs and once. */
 import { CryptodlError } from '../model/errors.js';
+import type { ListedObject, ListingFormat, ListingPage } from './listing-format.js';
 
-export interface ListedObject {
-  readonly key: string;
-  readonly bytes: number;
-  /** Without quotes. */
-  readonly etag: string;
-  readonly lastModified: string;
-  /** Of its sidecar; only in copies, which have no sidecars of their own. */
-  readonly sidecarEtag?: string;
-}
-
-export interface ListingPage {
-  readonly objects: readonly ListedObject[];
-  readonly prefixes: readonly string[];
-  readonly truncated: boolean;
-  readonly nextMarker?: string;
-  readonly continuationToken?: string;
-}
+/** Pages by marker, or by token at a store that speaks only v2. */
+export const S3_LISTING: ListingFormat = {
+  startsAnywhere: true,
+  address: ({ prefix, marker, token, pageSize }) => {
+    const size = pageSize === undefined ? '' : `&max-keys=${pageSize}`;
+    const base = `/?delimiter=%2F&prefix=${encodeURIComponent(prefix)}${size}`;
+    if (token !== undefined) return `${base}&list-type=2&continuation-token=${encodeURIComponent(token)}`;
+    return marker === undefined ? base : `${base}&marker=${encodeURIComponent(marker)}`;
+  },
+  parse: parseListing,
+};
 
 /** Throws `listing-malformed` for anything that is not a complete listing document in UTF-8. */
 export function parseListing(body: Buffer): ListingPage {
