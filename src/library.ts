@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { systemClock } from './model/clock.js';
 import { CryptodlError, usage } from './model/errors.js';
 import { nearest } from './text/did-you-mean.js';
-import { SILENT } from './model/observer.js';
+import { SILENT_OBSERVER } from './model/observer.js';
 import type { Announcement, Observer } from './model/observer.js';
 import { camelCase, flagsOf, flagSpec } from './options/flags.js';
 import type { CamelCase, FlagName, FlagValue } from './options/flags.js';
@@ -156,7 +156,7 @@ function textOf(name: FlagName, value: unknown): string {
 
 function observerOf({ onPlan, onWarning }: VisionHooks): Observer {
   return {
-    ...SILENT,
+    ...SILENT_OBSERVER,
     announce: (plan) => onPlan?.(plan),
     warn: (message) => onWarning?.(nameOptions(message, camelCase)),
   };

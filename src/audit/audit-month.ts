@@ -1,6 +1,6 @@
 /** Audits one month of a series: compares the monthly object with the daily ones, and checks each object by itself. */
 import { parsePeriod } from '../model/calendar.js';
-import type { Engine, Session } from '../convert/duckdb.js';
+import type { Engine, DuckDbSession } from '../convert/duckdb.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { AuditFinding, MonthAudit } from './audit-finding.js';
 import type { Series, Settings } from '../model/task.js';
@@ -83,7 +83,7 @@ function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Co
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 async function inspectMonth(
-  session: Session,
+  session: DuckDbSession,
   objects: MonthObjects,
   inputs: readonly Input[],
 ): Promise<Omit<AuditResult, 'failed'>> {

@@ -1,11 +1,11 @@
 /** Compares the monthly object with the daily objects of the same days, row by row. */
 import { dayText } from '../model/calendar.js';
-import type { Session } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
-import { instantOf } from '../convert/columns.js';
+import { instantExpression } from '../convert/columns.js';
 import type { Conversion } from '../convert/conversion.js';
 
 /** The ordinal of the monthly object. The ordinal of a daily object is its day number. */
@@ -25,7 +25,7 @@ type Declared = Pick<Conversion, 'spec' | 'series'>;
  * monthly object.
  */
 export async function compareCadences(
-  session: Session,
+  session: DuckDbSession,
   declared: Declared,
   { days, key }: { readonly days: readonly number[]; readonly key: string },
 ): Promise<Comparison> {
@@ -50,7 +50,7 @@ export async function compareCadences(
 
 /** Number of rows of the monthly object on days without a daily object; `month`: all days of the month. */
 export function rowsWithoutDay(
-  session: Session,
+  session: DuckDbSession,
   declared: Declared,
   { days, month }: { readonly days: readonly number[]; readonly month: readonly number[] },
 ): Promise<number> {
@@ -64,14 +64,14 @@ export function rowsWithoutDay(
 
 /** Rows of the monthly object on days that are holes in the daily cadence, and so cannot be compared. */
 export async function rowsOfHoles(
-  session: Session,
+  session: DuckDbSession,
   declared: Declared & { readonly holes: readonly number[] },
   key: string,
 ): Promise<AuditFinding[]> {
   const { holes, spec } = declared;
   if (holes.length === 0) return [];
   const days = await session.rows(
-    `SELECT CAST(CAST(${instantOf(spec)} AS DATE) AS VARCHAR) AS day, count(*) AS n FROM rows
+    `SELECT CAST(CAST(${instantExpression(spec)} AS DATE) AS VARCHAR) AS day, count(*) AS n FROM rows
      WHERE ${ORDINAL} = ${MONTHLY} AND (${within(declared, holes)}) GROUP BY day ORDER BY day`,
   );
   if (days.length === 0) return [];
@@ -99,7 +99,7 @@ function sideOf(declared: Declared, side: Side, where: string): string {
 
 function remainder(declared: Declared, side: Side, other: Side): string {
   return `CREATE OR REPLACE TEMP TABLE ${side}_only AS
-    SELECT *, ${instantOf(declared.spec)} AS ".instant" FROM (
+    SELECT *, ${instantExpression(declared.spec)} AS ".instant" FROM (
       SELECT ${names(declared)} FROM ${side} EXCEPT SELECT ${names(declared)} FROM ${other})`;
 }
 
@@ -111,7 +111,7 @@ function within({ spec }: Declared, days: readonly number[]): string {
     if (last?.to === day) last.to = day + 1;
     else spans.push({ from: day, to: day + 1 });
   }
-  const instant = instantOf(spec);
+  const instant = instantExpression(spec);
   return spans
     .map(
       ({ from, to }) =>
@@ -120,23 +120,30 @@ function within({ spec }: Declared, days: readonly number[]): string {
     .join(' OR ');
 }
 
-async function count(session: Session, sql: string): Promise<number> {
+async function count(session: DuckDbSession, sql: string): Promise<number> {
   const [row] = await session.rows(sql);
   return Number(row?.['n']);
 }
 
 /** Days on which only the daily objects have rows. */
-async function daysWithoutRows(session: Session, { spec }: Declared): Promise<string[]> {
-  const day = `CAST(CAST(${instantOf(spec)} AS DATE) AS VARCHAR)`;
+async function daysWithoutRows(session: DuckDbSession, { spec }: Declared): Promise<string[]> {
+  const day = `CAST(CAST(${instantExpression(spec)} AS DATE) AS VARCHAR)`;
   const found = await session.rows(
     `SELECT DISTINCT ${day} AS day FROM daily EXCEPT SELECT DISTINCT ${day} FROM monthly ORDER BY day`,
   );
   return found.map((row) => String(row['day']));
 }
 
-async function shortMonth(session: Session, { spec }: Declared, days: readonly string[]): Promise<Found> {
+async function shortMonth(
+  session: DuckDbSession,
+  { spec }: Declared,
+  days: readonly string[],
+): Promise<Found> {
   if (days.length === 0) return undefined;
-  const rows = await count(session, `SELECT count(*) AS n FROM daily WHERE ${onDays(instantOf(spec), days)}`);
+  const rows = await count(
+    session,
+    `SELECT count(*) AS n FROM daily WHERE ${onDays(instantExpression(spec), days)}`,
+  );
   return { kind: 'short-month', rows, days };
 }
 
@@ -154,7 +161,7 @@ function isSame(name: string): string {
 }
 
 async function differing(
-  session: Session,
+  session: DuckDbSession,
   columns: readonly ColumnSpec[],
   sort: readonly string[],
 ): Promise<Found> {
@@ -191,7 +198,7 @@ interface OneSide {
 }
 
 async function onlyIn(
-  session: Session,
+  session: DuckDbSession,
   { spec }: Declared,
   { side, other, kind, emptyDays }: OneSide,
 ): Promise<Found> {
@@ -214,7 +221,7 @@ async function onlyIn(
 
 /** Finds a shift by one interval: most rows differ, but agree after their times are moved by one interval. */
 async function shiftOf(
-  session: Session,
+  session: DuckDbSession,
   declared: Declared,
   rows: number,
 ): Promise<{ ms: number; rows: number } | undefined> {

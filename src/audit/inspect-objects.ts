@@ -1,13 +1,13 @@
 /** Checks on single objects: ids, constant columns, missing days, and labels of metrics. */
 import { DAY_MS, dayText } from '../model/calendar.js';
-import type { Row, Session } from '../convert/duckdb.js';
+import type { Row, DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { MONTHLY } from './compare-cadences.js';
-import { instantOf } from '../convert/columns.js';
+import { instantExpression } from '../convert/columns.js';
 import type { Conversion } from '../convert/conversion.js';
 import { conflictsQuery } from '../convert/statements.js';
 
@@ -22,7 +22,7 @@ const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
 /** The table `rows` must hold all objects; column `.ordinal` names the object of a row. */
 export async function inspectIds(
-  session: Session,
+  session: DuckDbSession,
   { spec }: Declared,
   keyOf: KeyOf,
 ): Promise<AuditFinding[]> {
@@ -45,7 +45,7 @@ export async function inspectIds(
 
 /** Ids with different values within one cadence. Differences between cadences are found in compare-cadences.ts. */
 async function conflictingIds(
-  session: Session,
+  session: DuckDbSession,
   spec: DatasetSpec,
   name: string,
   keyOf: KeyOf,
@@ -60,7 +60,7 @@ async function conflictingIds(
 }
 
 /** Gaps in ids within an object, and from one day to the next. */
-async function missingIds(session: Session, id: string, keyOf: KeyOf): Promise<AuditFinding[]> {
+async function missingIds(session: DuckDbSession, id: string, keyOf: KeyOf): Promise<AuditFinding[]> {
   const rows = await session.rows(
     `SELECT ord, sum(next - id - 1) AS n, min(id) AS id, arg_min(next, id) AS next
      FROM (SELECT ord, id, lead(id) OVER w AS next, lead(ord) OVER w AS next_ord
@@ -82,7 +82,7 @@ const LEAST_INSTANTS = 24;
  * objects in which all columns are constant.
  */
 export async function inspectColumns(
-  session: Session,
+  session: DuckDbSession,
   declared: Declared,
   keyOf: KeyOf,
 ): Promise<AuditFinding[]> {
@@ -129,7 +129,7 @@ function movesQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
     values.map(({ name }) => act(quoteName(name))).join(', ');
   const groups = [ORDINAL, ...levels.map(quoteName)].join(', ');
   return `SELECT ${ORDINAL} AS ".ord", sum(".n") AS ".n", ${of((name) => `bool_or(${name}) AS ${name}`)}
-    FROM (SELECT ${groups}, count(*) AS ".n", count(DISTINCT ${instantOf(spec)}) AS ".instants",
+    FROM (SELECT ${groups}, count(*) AS ".n", count(DISTINCT ${instantExpression(spec)}) AS ".instants",
             ${of((name) => `CASE WHEN count(${name}) > 0 THEN min(${name}) <> max(${name}) END AS ${name}`)}
           FROM rows GROUP BY ${groups})
     GROUP BY ${ORDINAL} HAVING max(".instants") >= ${LEAST_INSTANTS} ORDER BY ${ORDINAL}`;
@@ -148,13 +148,13 @@ function objectOf(row: Row, values: readonly ColumnSpec[]): Moves {
 
 /** Days without rows between the first and the last row of the monthly object, except days with a daily object. */
 export async function inspectDays(
-  session: Session,
+  session: DuckDbSession,
   { spec, series }: Declared,
   { days, key }: { readonly days: readonly number[]; readonly key: string },
 ): Promise<AuditFinding[]> {
   if (rowSeconds(spec, series.interval) === undefined) return [];
   const rows = await session.rows(
-    `SELECT DISTINCT epoch_ms(${instantOf(spec)}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
+    `SELECT DISTINCT epoch_ms(${instantExpression(spec)}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
   );
   const there = rows.map((row) => Number(row['day']));
   const known = new Set([...there, ...days]);
@@ -174,14 +174,14 @@ export interface DayLabels {
 
 /** Days whose labels have another meaning than on the day before; `before` is the last audited day. */
 export async function inspectLabels(
-  session: Session,
+  session: DuckDbSession,
   { spec, series }: Declared,
   { keyOf, before }: { readonly keyOf: KeyOf; readonly before: DayLabels | undefined },
 ): Promise<{ findings: AuditFinding[]; last: DayLabels | undefined }> {
   const seconds = rowSeconds(spec, series.interval);
   if (seconds === undefined || seconds >= 86_400) return { findings: [], last: before };
   const rows = await session.rows(
-    `SELECT ${ORDINAL} AS ord, count(*) AS n, epoch_ms(min(${instantOf(spec)})) AS first, epoch_ms(max(${instantOf(spec)})) AS last
+    `SELECT ${ORDINAL} AS ord, count(*) AS n, epoch_ms(min(${instantExpression(spec)})) AS first, epoch_ms(max(${instantExpression(spec)})) AS last
      FROM rows WHERE ${ORDINAL} <> ${MONTHLY} GROUP BY ord ORDER BY ord`,
   );
   const findings: AuditFinding[] = [];

@@ -5,7 +5,7 @@ import { systemClock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { SILENT } from '../model/observer.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -33,7 +33,7 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
       resolved,
       surroundings: surroundingsOf(io.environment),
       observer: {
-        ...SILENT,
+        ...SILENT_OBSERVER,
         warn: (message) => {
           printLines(io.stderr, [`warning: ${message}`]);
         },

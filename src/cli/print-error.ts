@@ -1,6 +1,6 @@
 /** Prints an error for people, with a corrected command line if there is one. */
 import type { Correction, CryptodlError } from '../model/errors.js';
-import { codeOfRefusal } from '../model/exit-code.js';
+import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch } from '../options/flags.js';
@@ -34,7 +34,7 @@ export function complain(error: CryptodlError, { argv, io, before, nameOf }: Typ
     ...[hint, line].flatMap((text) => (text === undefined ? [] : `  ${text}`.split('\n'))),
     ...(stack ?? []),
   ]);
-  return codeOfRefusal(error.code);
+  return exitCodeOfError(error.code);
 }
 
 /** Whether the corrected line can be typed: its verb may lack the flag, or the line may have a second mistake. */

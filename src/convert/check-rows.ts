@@ -26,7 +26,7 @@ export interface CheckedFile {
 }
 
 /** The error of the first wrong line; undefined when every line is right. */
-export async function firstWrongLine(
+export async function findFirstError(
   columns: readonly ColumnSpec[],
   file: CheckedFile,
   lines: AsyncIterable<string>,
@@ -34,7 +34,7 @@ export async function firstWrongLine(
   let number = file.headerLines;
   for await (const line of lines) {
     number += 1;
-    const wrong = wrongIn(columns, file.symbol, line);
+    const wrong = findLineError(columns, file.symbol, line);
     if (wrong === undefined) continue;
     const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
     return new CryptodlError(code, `${file.name} line ${number}: ${wrong.text}`);
@@ -43,7 +43,7 @@ export async function firstWrongLine(
 }
 
 /** What is wrong with one line; undefined when it is right. */
-export function wrongIn(
+export function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,
   line: string,

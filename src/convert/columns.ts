@@ -46,7 +46,7 @@ export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VA
 }
 
 /** Expression of the value as it is held and, for Parquet, written. */
-export function converted(column: ColumnSpec, settings: Settings): string {
+export function convertedExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   switch (column.type) {
     case 'time':
@@ -75,7 +75,7 @@ function trimmed(name: string): string {
 }
 
 /** Expression that is true for a legal cell; never NULL. */
-export function isLegal(column: ColumnSpec, symbol: string): string {
+export function legalExpression(column: ColumnSpec, symbol: string): string {
   const name = quoteName(column.name);
   const number = `TRY_CAST(${name} AS DOUBLE)`;
   const whole = `${number} = floor(${number})`;
@@ -95,14 +95,14 @@ export function isLegal(column: ColumnSpec, symbol: string): string {
 }
 
 /** Expression by which rows are ordered: by value, also where text is kept. */
-export function sortable(column: ColumnSpec): string {
+export function sortExpression(column: ColumnSpec): string {
   const name = quoteName(column.name);
   if (column.type === 'integer' || column.type === 'hour') return `CAST(${name} AS BIGINT)`;
   return column.type === 'number' ? `CAST(${name} AS DOUBLE)` : name;
 }
 
 /** Expression of a row's instant, made of the converted columns. */
-export function instantOf(spec: DatasetSpec): string {
+export function instantExpression(spec: DatasetSpec): string {
   const of = (...types: ColumnSpec['type'][]): string | undefined => {
     const column = spec.columns.find(({ type }) => types.includes(type));
     return column === undefined ? undefined : quoteName(column.name);
@@ -116,7 +116,7 @@ export function instantOf(spec: DatasetSpec): string {
 }
 
 /** Expression of the written value: only CSV renders times. */
-export function rendered(column: ColumnSpec, settings: Settings): string {
+export function renderedExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   const isTime = column.type === 'time' || column.type === 'datetime';
   if (settings.format !== 'csv' || !isTime) return name;
@@ -126,7 +126,7 @@ export function rendered(column: ColumnSpec, settings: Settings): string {
 }
 
 /** The inverse, for merging: a value of a file of ours back into a held one. */
-export function reread(column: ColumnSpec, settings: Settings): string {
+export function rereadExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   if (settings.format !== 'csv') return name;
   if (column.type === 'date') return `CAST(${name} AS DATE) AS ${name}`;
@@ -143,7 +143,7 @@ export function reread(column: ColumnSpec, settings: Settings): string {
 const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
 
 /** The first and the last legal time in epoch milliseconds, both included. */
-export function legalTimes(
+export function legalTimeRange(
   { edgeSeconds }: Pick<DatasetSpec, 'edgeSeconds'>,
   interval: string | undefined,
   { from, to }: Pick<Period, 'from' | 'to'>,
@@ -160,6 +160,6 @@ export function isWithinPeriod(
   period: Pick<Period, 'from' | 'to'>,
   rows: { readonly first: string; readonly last: string },
 ): boolean {
-  const legal = legalTimes(spec, interval, period);
+  const legal = legalTimeRange(spec, interval, period);
   return Date.parse(rows.first) >= legal.first && Date.parse(rows.last) <= legal.last;
 }

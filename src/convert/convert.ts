@@ -2,16 +2,16 @@
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
-import type { Row, Session } from './duckdb.js';
+import type { Row, DuckDbSession } from './duckdb.js';
 import { countText } from '../model/units.js';
-import { crowdedBars, expectedRows, findGaps, isoInstant, offGrid } from './gaps.js';
-import type { Sought } from './gaps.js';
+import { countExtraBars, expectedRows, findGaps, isoInstant, findIrregularObjects } from './gaps.js';
+import type { ObjectPeriod } from './gaps.js';
 import type { Input } from './load-rows.js';
-import { compareOverlap, countLackedRows, rowsChanged } from './overlap.js';
+import { compareOverlap, countLackedRows, countChangedRows } from './overlap.js';
 import type { Overlap } from './overlap.js';
 import { readObjects, removeScratch } from './read-objects.js';
 import type { ReadObjects } from './read-objects.js';
-import { createKept, keptCount } from './statements.js';
+import { createKept } from './statements.js';
 import { writeTarget } from './write-target.js';
 
 export interface ObjectFacts {
@@ -42,15 +42,15 @@ export interface ConversionResult {
  * Writes `targetPath` from every object that is right; a wrong one is left out and named in `failed` with its line.
  * When nothing is right there is no file and `rows` is 0. Rejects on disk errors and bugs.
  */
-export async function convert(session: Session, conversion: Conversion): Promise<ConversionResult> {
+export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   try {
-    return await convertRight(session, conversion);
+    return await convertValid(session, conversion);
   } finally {
     await removeScratch(conversion);
   }
 }
 
-async function convertRight(session: Session, conversion: Conversion): Promise<ConversionResult> {
+async function convertValid(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
   const kept = conversion.kept?.lines ?? [];
   const read = await readObjects(session, conversion, {
@@ -60,7 +60,7 @@ async function convertRight(session: Session, conversion: Conversion): Promise<C
   if (read === undefined)
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
   const worse =
-    conversion.days === undefined ? undefined : await whyWorse(session, conversion, conversion.days);
+    conversion.days === undefined ? undefined : await monthRefusal(session, conversion, conversion.days);
   if (worse !== undefined) {
     for (const { received } of read.inputs) failed.set(received.object.key, worse);
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
@@ -70,19 +70,19 @@ async function convertRight(session: Session, conversion: Conversion): Promise<C
 }
 
 /** Undefined where the month has every row of the days, and more. */
-async function whyWorse(
-  session: Session,
+async function monthRefusal(
+  session: DuckDbSession,
   conversion: Conversion,
   days: NonNullable<Conversion['days']>,
 ): Promise<CryptodlError | undefined> {
-  const { lost, gained } = await rowsChanged(session, conversion, days);
+  const { lost, gained } = await countChangedRows(session, conversion, days);
   if (lost === 0 && gained > 0) return undefined;
   const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of days that are held` : 'it has no other rows';
   return new CryptodlError('month-incomplete', `${why}: the held days stay as they are`);
 }
 
 async function writeRows(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   { inputs, stats, staged }: ReadObjects,
   keptOrdinals: readonly number[],
@@ -96,8 +96,8 @@ async function writeRows(
   if (revised !== undefined)
     for (const line of revised.lines)
       lacked.set(line.key, await countLackedRows(session, conversion, { file: revised.file, line }));
-  if (kept !== undefined) await takeIn(session, conversion, kept, keptOrdinals);
-  const { gaps, crowded } = await irregularities(session, conversion, inputs, stats);
+  if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
+  const { gaps, crowded } = await findIrregularities(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
     isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
@@ -133,16 +133,16 @@ interface Irregularities {
 }
 
 /** By ordinal; only what has another number of rows than its period, or rows out of order or off the grid, is looked through. */
-async function irregularities(
-  session: Session,
+async function findIrregularities(
+  session: DuckDbSession,
   conversion: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
 ): Promise<Irregularities> {
   const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
-  const suspects = isUnordered ? await offGrid(session, conversion) : new Set<number>();
-  const few: Sought[] = [];
-  const odd: Sought[] = [];
+  const suspects = isUnordered ? await findIrregularObjects(session, conversion) : new Set<number>();
+  const few: ObjectPeriod[] = [];
+  const odd: ObjectPeriod[] = [];
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
@@ -154,20 +154,20 @@ async function irregularities(
   }
   return {
     gaps: await findGaps(session, conversion, few),
-    crowded: await crowdedBars(session, conversion, odd),
+    crowded: await countExtraBars(session, conversion, odd),
   };
 }
 
 /** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */
-async function takeIn(
-  session: Session,
+async function loadKeptRows(
+  session: DuckDbSession,
   conversion: Conversion,
   kept: NonNullable<Conversion['kept']>,
   ordinals: readonly number[],
 ): Promise<void> {
   await session.run(createKept(conversion, kept, ordinals));
   if (kept.replaced.length === 0) return;
-  const [counted] = await session.rows(keptCount());
+  const [counted] = await session.rows('SELECT count(*) AS rows FROM kept');
   const expected = kept.lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (Number(counted?.['rows']) === expected) return;
   throw new CryptodlError(

@@ -81,7 +81,7 @@ export async function inspectCsv(
   let headerLines = 0;
   let last = NEWLINE;
   let isFirst = true;
-  for await (let chunk of chunksOf(received.csv)) {
+  for await (let chunk of readChunks(received.csv)) {
     if (isFirst) {
       isFirst = false;
       if (chunk.subarray(0, 3).equals(BOM)) {
@@ -101,14 +101,14 @@ export async function inspectCsv(
       chunk = Buffer.from(chunk.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
       isPlain = false;
     }
-    const ends = lineEndsOf(chunk, { commas: columns.length - 1, before: last });
+    const ends = scanLineEnds(chunk, { commas: columns.length - 1, before: last });
     counts.rows += ends.lines;
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
     isBlankEndSplit ||= ends.isSplit;
-    isOdd ||= ends.isOdd || isOddIn(chunk) || hasExponent(chunk, last);
+    isOdd ||= ends.isOdd || hasOddBytes(chunk) || hasExponent(chunk, last);
     last = chunk.at(-1) ?? NEWLINE;
-    await sink?.appendFile(own(withRowEnds(chunk, rowEnd), received.csv));
+    await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
   }
   if (last !== NEWLINE) {
     await sink?.appendFile(rowEnd);
@@ -123,7 +123,7 @@ export async function inspectCsv(
 }
 
 /** A sink may gather chunks; those of a file are only lent. */
-function own(chunk: Buffer, csv: Body): Buffer {
+function copyIfShared(chunk: Buffer, csv: Body): Buffer {
   return csv.kind === 'file' ? Buffer.from(chunk) : chunk;
 }
 
@@ -131,7 +131,7 @@ function withRowEnds(chunk: Buffer, end: string): Buffer {
   return end === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', end), 'latin1');
 }
 
-function isOddIn(chunk: Buffer): boolean {
+function hasOddBytes(chunk: Buffer): boolean {
   return ODD_BYTES.some((byte) => chunk.includes(byte)) || ODD_TEXTS.some((text) => chunk.includes(text));
 }
 
@@ -198,7 +198,7 @@ function count(chunk: Buffer, byte: number): number {
  * The last cell of a line may be blank, or it is one too many: the line's commas tell. `isSplit`: such a line began in another
  * chunk. `before`: the byte before the chunk.
  */
-function lineEndsOf(
+function scanLineEnds(
   chunk: Buffer,
   { commas, before }: { commas: number; before: number },
 ): { lines: number; isOdd: boolean; isSplit: boolean } {
@@ -218,7 +218,7 @@ function lineEndsOf(
 
 async function commasIn(csv: Body): Promise<number> {
   let found = 0;
-  for await (const chunk of chunksOf(csv)) found += commasWithin(chunk, 0, chunk.length);
+  for await (const chunk of readChunks(csv)) found += commasWithin(chunk, 0, chunk.length);
   return found;
 }
 
@@ -232,7 +232,7 @@ function commasWithin(chunk: Buffer, from: number, to: number): number {
 const READ_BYTES = 1024 * 1024;
 
 /** A chunk is looked at and left: of a file, the next one takes its place in memory. */
-async function* chunksOf(csv: Body): AsyncGenerator<Buffer> {
+async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   if (csv.kind === 'memory') {
     yield csv.bytes;
     return;
@@ -263,7 +263,7 @@ export async function* rowLines(received: ReceivedObject, headerLines: number): 
   const decoder = new TextDecoder();
   let skip = headerLines;
   let rest = '';
-  for await (const chunk of chunksOf(received.csv)) {
+  for await (const chunk of readChunks(received.csv)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {

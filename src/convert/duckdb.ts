@@ -29,18 +29,18 @@ export interface Column {
   readonly isNumber: boolean;
 }
 
-export interface Answer {
+export interface QueryResult {
   readonly columns: readonly Column[];
   /** Rows as they are made, some at a time. */
   readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
 }
 
-export interface Session {
+export interface DuckDbSession {
   run(sql: string): Promise<void>;
   /** Rows with JSON-like values: integers beyond 2^53 and times are text. */
   rows(sql: string): Promise<Row[]>;
   /** Undefined unless DuckDB says that it is one statement, and a SELECT. Errors are DuckDB's own. */
-  select(sql: string): Promise<Answer | undefined>;
+  select(sql: string): Promise<QueryResult | undefined>;
   close(): void;
 }
 
@@ -50,7 +50,7 @@ export interface Engine {
    * sessions use the cores together. Of the large ones, which may fill the memory, there are as many at once as threads: whoever
    * asks for one more waits, and must not hold another.
    */
-  session(work?: 'small' | 'large'): Promise<Session>;
+  session(work?: 'small' | 'large'): Promise<DuckDbSession>;
   /** Ends what runs, and whatever begins after this, with `interrupted`. */
   interrupt(): void;
   close(): void;
@@ -61,8 +61,11 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
-  const places = new Places(options.threads);
-  const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void): Promise<Session> => {
+  const places = new Semaphore(options.threads);
+  const connectTo = async (
+    instance: Promise<DuckDBInstance>,
+    onClose: () => void,
+  ): Promise<DuckDbSession> => {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
@@ -108,7 +111,7 @@ interface Waiter {
 }
 
 /** A fixed number of them, given in the order of asking. */
-class Places {
+class Semaphore {
   #free: number;
   readonly #waiting = new Set<Waiter>();
 
@@ -200,12 +203,12 @@ function interrupted(): CryptodlError {
   return new CryptodlError('interrupted', 'the write was ended before it was done');
 }
 
-function sessionOf(connection: DuckDBConnection, onClose: () => void): Session {
+function sessionOf(connection: DuckDBConnection, onClose: () => void): DuckDbSession {
   return {
     run: async (sql) => {
-      await mapped(() => connection.run(sql));
+      await mapErrors(() => connection.run(sql));
     },
-    rows: async (sql) => (await mapped(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
+    rows: async (sql) => (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
     select: (sql) => select(connection, sql),
     close: () => {
       onClose();
@@ -214,7 +217,7 @@ function sessionOf(connection: DuckDBConnection, onClose: () => void): Session {
   };
 }
 
-async function select(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
+async function select(connection: DuckDBConnection, sql: string): Promise<QueryResult | undefined> {
   const values = load();
   const { DuckDBTypeId: types, StatementType } = values;
   const statements = await connection.extractStatements(sql);
@@ -271,7 +274,7 @@ function instantText(text: string): string {
 }
 
 /** DuckDB has no error codes, only texts: those that are not about the data are told apart here, once. */
-async function mapped<T>(act: () => Promise<T>): Promise<T> {
+async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {

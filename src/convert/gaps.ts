@@ -1,12 +1,12 @@
 /** Where rows of a regular grain are missing within an object, and where there are more than one for a bar. */
 import { dayText } from '../model/calendar.js';
-import { MOST_GAPS } from '../lake/manifest.js';
+import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';
-import { instantOf, writtenColumns } from './columns.js';
+import { instantExpression, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { Row, Session } from './duckdb.js';
+import type { Row, DuckDbSession } from './duckdb.js';
 import { quoteName } from './sql.js';
 
 /** Rows that a period must have; undefined where that is not fixed, and for what is not over yet. */
@@ -27,7 +27,7 @@ function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined
 }
 
 /** Expression that is true for a row that is not on the grid of its interval. */
-export function isOffGrid(spec: DatasetSpec, series: Series): string {
+export function offGridExpression(spec: DatasetSpec, series: Series): string {
   const seconds = barSeconds(spec, series);
   return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
 }
@@ -44,16 +44,16 @@ export function hasShorterBars(
 }
 
 /** By ordinal, 0 left out: rows beyond the first of each bar of the period, exact duplicates not counted. */
-export async function crowdedBars(
-  session: Session,
+export async function countExtraBars(
+  session: DuckDbSession,
   { spec, series }: Conversion,
-  sought: readonly Sought[],
+  sought: readonly ObjectPeriod[],
 ): Promise<ReadonlyMap<number, number>> {
   const seconds = barSeconds(spec, series);
   if (seconds === undefined || sought.length === 0) return new Map();
-  const [ordinal, instant] = [quoteName('.ordinal'), instantOf(spec)];
+  const [ordinal, instant] = [quoteName('.ordinal'), instantExpression(spec)];
   const cells = writtenColumns(spec).map(({ name }) => quoteName(name));
-  const rows = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)})
+  const rows = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought)})
     SELECT ord, count(*) - count(DISTINCT epoch_us(instant) // ${seconds * 1e6})
         FILTER (instant >= from_at AND instant < to_at) AS crowded
     FROM (SELECT DISTINCT ${cells.join(', ')}, ${instant} AS instant, ${ordinal} AS ord FROM rows) JOIN periods USING (ord)
@@ -62,16 +62,16 @@ export async function crowdedBars(
 }
 
 /** Objects of the relation `rows`, told by their ordinals. */
-export interface Sought {
+export interface ObjectPeriod {
   readonly ordinal: number;
   readonly period: ArchiveObject['period'];
 }
 
 /** The missing rows of some objects by ordinal: ISO instants `[from, to)`, ascending, the first hundred of each. */
 export async function findGaps(
-  session: Session,
+  session: DuckDbSession,
   { spec, series }: Conversion,
-  sought: readonly Sought[],
+  sought: readonly ObjectPeriod[],
 ): Promise<Map<number, (readonly [string, string])[]>> {
   const seconds = rowSeconds(spec, series.interval);
   const gaps = new Map<number, (readonly [string, string])[]>();
@@ -88,10 +88,13 @@ export async function findGaps(
  * The objects whose rows are not, each once, on every point of the grain from the first to the last: the others, with as many
  * rows as their period must have, have no gap, in whatever order they come.
  */
-export async function offGrid(session: Session, { spec, series }: Conversion): Promise<ReadonlySet<number>> {
+export async function findIrregularObjects(
+  session: DuckDbSession,
+  { spec, series }: Conversion,
+): Promise<ReadonlySet<number>> {
   const seconds = rowSeconds(spec, series.interval);
   if (seconds === undefined) return new Set();
-  const instant = instantOf(spec);
+  const instant = instantExpression(spec);
   const rows = await session.rows(`SELECT ${quoteName('.ordinal')} AS ord FROM rows GROUP BY ord
     HAVING count(DISTINCT ${instant}) < count(*) OR count_if(epoch_us(${instant}) % ${seconds * 1e6} <> 0) > 0
       OR epoch_us(max(${instant})) - epoch_us(min(${instant})) <> (count(*) - 1) * ${seconds * 1e6}`);
@@ -102,12 +105,12 @@ export async function offGrid(session: Session, { spec, series }: Conversion): P
  * Labels at the end of their interval (metrics) lie one grain later than the period. Times jitter: half a grain more than
  * expected is a missing row.
  */
-function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number): string {
+function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: number): string {
   const grain = `INTERVAL ${seconds} SECOND`;
   const half = `INTERVAL ${seconds * 500} MILLISECOND`;
-  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodsOf(sought)}
+  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought)}
     ), own AS (
-      SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantOf(spec)} AS instant FROM rows
+      SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantExpression(spec)} AS instant FROM rows
     ), bounds AS (
       SELECT ord, from_at, to_at, CASE WHEN max(instant) >= to_at THEN ${grain} ELSE INTERVAL 0 SECOND END AS shift
       FROM own JOIN periods USING (ord) GROUP BY ord, from_at, to_at
@@ -119,11 +122,11 @@ function gapsQuery(spec: DatasetSpec, sought: readonly Sought[], seconds: number
     SELECT ord, gap_from, gap_to
     FROM (SELECT ord, instant AS gap_to, lag(covered) OVER (PARTITION BY ord ORDER BY instant) AS gap_from FROM points)
     WHERE gap_to >= gap_from + ${half}
-    QUALIFY row_number() OVER (PARTITION BY ord ORDER BY gap_from) <= ${MOST_GAPS}
+    QUALIFY row_number() OVER (PARTITION BY ord ORDER BY gap_from) <= ${MAX_GAPS}
     ORDER BY ord, gap_from`;
 }
 
-function periodsOf(sought: readonly Sought[]): string {
+function periodValues(sought: readonly ObjectPeriod[]): string {
   return sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`).join(', ');
 }
 

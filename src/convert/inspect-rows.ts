@@ -7,10 +7,16 @@ import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { instantOf, isWithinPeriod, legalTimes, sortable, writtenColumns } from './columns.js';
-import type { Row, Session } from './duckdb.js';
+import {
+  instantExpression,
+  isWithinPeriod,
+  legalTimeRange,
+  sortExpression,
+  writtenColumns,
+} from './columns.js';
+import type { Row, DuckDbSession } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
-import { readHeld } from './statements.js';
+import { readStoredRows } from './statements.js';
 
 export interface InspectedFile {
   readonly path: string;
@@ -24,7 +30,7 @@ export interface InspectedFile {
 }
 
 /** What is wrong, in words; empty when all is as it should be. Rejects with typed errors, which are not about the rows. */
-export async function inspectRows(session: Session, file: InspectedFile): Promise<string[]> {
+export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
   const columns = file.columns ?? (await headerOf(file.path));
   const lacking = writtenColumns(file.spec).filter(({ name }) => !columns.has(name));
   // A column that only REST has came later than the first files.
@@ -38,7 +44,7 @@ export async function inspectRows(session: Session, file: InspectedFile): Promis
     if (error instanceof CryptodlError) throw error;
     return [`its rows cannot be read: ${(error as Error).message.split('\n')[0] ?? ''}`];
   }
-  return row === undefined ? [] : wrongIn(row, file);
+  return row === undefined ? [] : describeProblems(row, file);
 }
 
 async function headerOf(path: string): Promise<Set<string>> {
@@ -53,13 +59,13 @@ async function headerOf(path: string): Promise<Set<string>> {
 
 function query({ path, spec, settings, lines }: InspectedFile): string {
   const keys = spec.sort.flatMap((name) => spec.columns.find((column) => column.name === name) ?? []);
-  const key = `row(${keys.map(sortable).join(', ')})`;
+  const key = `row(${keys.map(sortExpression).join(', ')})`;
   const cells = writtenColumns(spec)
     .map(({ name }) => quoteName(name))
     .join(', ');
   // Milliseconds have lost what is behind them.
   const isCut = settings.format === 'csv' && settings.timestamps === 'ms';
-  const counts = timed(lines).map(({ first, last }, index) => {
+  const counts = withTimes(lines).map(({ first, last }, index) => {
     const start = `TIMESTAMP ${quoteText(first)}`;
     const from = isCut ? `date_trunc('milliseconds', ${start})` : start;
     return `count_if(instant BETWEEN ${from} AND TIMESTAMP ${quoteText(last)}) AS "object ${index}"`;
@@ -76,8 +82,8 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
   ];
   return `SELECT ${selected.join(', ')}
     FROM (SELECT *, lag(key) OVER () AS previous, lag(cells) OVER () AS cells_before
-          FROM (SELECT ${instantOf(spec)} AS instant, ${key} AS key, hash(row(${cells})) AS cells, (${wrong}) AS wrong
-                FROM ${readHeld({ spec, settings }, path)}))`;
+          FROM (SELECT ${instantExpression(spec)} AS instant, ${key} AS key, hash(row(${cells})) AS cells, (${wrong}) AS wrong
+                FROM ${readStoredRows({ spec, settings }, path)}))`;
 }
 
 /** Expression that is true for a cell that was never written. */
@@ -94,24 +100,24 @@ interface Timed {
   readonly last: string;
 }
 
-function timed(lines: readonly ObjectLine[]): Timed[] {
+function withTimes(lines: readonly ObjectLine[]): Timed[] {
   return lines.flatMap((line) =>
     line.first === undefined || line.last === undefined ? [] : [{ line, first: line.first, last: line.last }],
   );
 }
 
-function wrongIn(row: Row, file: InspectedFile): string[] {
+function describeProblems(row: Row, file: InspectedFile): string[] {
   const { lines, settings, spec } = file;
   const wrong: string[] = [];
   const rows = Number(row['rows']);
   const expected = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (rows !== expected) wrong.push(`it has ${rows} rows, its manifest says ${expected}`);
   if (Number(row['wrong']) > 0) wrong.push(`${String(row['wrong'])} rows have a cell that is no value`);
-  if (rows > 0) wrong.push(...wrongTimes(row, file));
+  if (rows > 0) wrong.push(...timeProblems(row, file));
   if (!settings.asPublished && Number(row['unordered']) > 0)
     wrong.push(`${String(row['unordered'])} rows are out of the order of ${spec.sort.join(', ')}`);
-  const objects = timed(lines);
-  if (objects.length !== lines.length || !areApart(objects)) return wrong;
+  const objects = withTimes(lines);
+  if (objects.length !== lines.length || !areDisjoint(objects)) return wrong;
   for (const [index, { line }] of objects.entries()) {
     const found = Number(row[`object ${index}`]);
     if (found !== line.rows)
@@ -123,16 +129,16 @@ function wrongIn(row: Row, file: InspectedFile): string[] {
   return wrong;
 }
 
-function wrongTimes(row: Row, { lines, spec, interval }: InspectedFile): string[] {
+function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): string[] {
   const periods = lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-  const legal = legalTimes(spec, interval, {
+  const legal = legalTimeRange(spec, interval, {
     from: Math.min(...periods.map((period) => period.from)),
     to: Math.max(...periods.map((period) => period.to)),
   });
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
   if (first < legal.first || last > legal.last)
     return [`its rows are of ${shown(first)} … ${shown(last)}, which is not its period`];
-  const objects = timed(lines);
+  const objects = withTimes(lines);
   const stray = objects.find(({ line, ...times }) => {
     const period = parsePeriod(line.cadence, line.period);
     return period !== undefined && !isWithinPeriod(spec, interval, period, times);
@@ -156,7 +162,7 @@ function shown(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-function areApart(objects: readonly Timed[]): boolean {
+function areDisjoint(objects: readonly Timed[]): boolean {
   const spans = objects.map(({ first, last }) => ({
     first: inMicroseconds(first),
     last: inMicroseconds(last),

@@ -7,8 +7,8 @@ import { bodySize } from '../http/fetch.js';
 import type { Conversion } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
 import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
-import type { Session } from './duckdb.js';
-import { writeWhole } from '../files/whole-write.js';
+import type { DuckDbSession } from './duckdb.js';
+import { writeAllChunks } from '../files/whole-write.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 
@@ -77,7 +77,7 @@ class GatheringSink implements RowSink {
     this.#chunks = [];
     this.#written += this.#bytes;
     this.#bytes = 0;
-    await writeWhole(this.#file, chunks, from);
+    await writeAllChunks(this.#file, chunks, from);
   }
 }
 
@@ -128,7 +128,7 @@ async function inspectOrFail(
 
 /** Makes the relation `rows`; the path of the Parquet file that it lies in, when it is not in memory. */
 export async function loadRows(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   { inputs, csvs }: Gathered,
   how: { ordinals: readonly number[]; isLarge: boolean },

@@ -5,11 +5,11 @@ import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { rowSeconds } from '../source/venue.js';
-import { instantOf, writtenColumns } from './columns.js';
+import { instantExpression, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { Session } from './duckdb.js';
+import type { DuckDbSession } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
-import { readHeld } from './statements.js';
+import { readStoredRows } from './statements.js';
 
 /** Numbers that differ by less say the same: REST rounds ratios to four digits (facts of the REST interface, section 6). */
 const TOLERANCE = 0.001;
@@ -27,7 +27,7 @@ export interface Overlap {
 
 /** The relation `rows` has what is new; the file still has what is replaced, of one source. */
 export async function compareOverlap(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
 ): Promise<Overlap> {
@@ -57,19 +57,19 @@ export async function compareOverlap(
 
 /** How many held rows of one object the relation `rows` lacks. */
 export async function countLackedRows(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   { file, line }: { readonly file: string; readonly line: ObjectLine },
 ): Promise<number> {
   const { spec } = conversion;
   const id = keyOf(spec);
-  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const key = id === undefined ? instantExpression(spec) : quoteName(id);
   const select = (relation: string): string =>
-    `SELECT ${key} AS key, ${instantOf(spec)} AS instant FROM ${relation}`;
+    `SELECT ${key} AS key, ${instantExpression(spec)} AS instant FROM ${relation}`;
   const { first = '', last = '' } = line;
   const [row] = await session.rows(
     `SELECT count(*) AS lacked FROM (
-       SELECT key FROM (${select(readHeld(conversion, file))}) WHERE ${within([[first, last]])}
+       SELECT key FROM (${select(readStoredRows(conversion, file))}) WHERE ${within([[first, last]])}
        EXCEPT SELECT key FROM (${select('rows')}))`,
   );
   return Number(row?.['lacked']);
@@ -88,15 +88,15 @@ function keyOf(spec: DatasetSpec): string | undefined {
 }
 
 /** Rows that these objects have in the file and the relation `rows` has not, and the other way round; by id, or by time. */
-export async function rowsChanged(
-  session: Session,
+export async function countChangedRows(
+  session: DuckDbSession,
   { spec, ...conversion }: Conversion,
   { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
 ): Promise<{ readonly lost: number; readonly gained: number }> {
   const id = keyOf(spec);
-  const key = id === undefined ? instantOf(spec) : quoteName(id);
+  const key = id === undefined ? instantExpression(spec) : quoteName(id);
   const spans = replaced.map(({ first = '', last = '' }) => [first, last] as const);
-  const held = `SELECT ${instantOf(spec)} AS instant, ${key} AS key FROM ${readHeld({ spec, ...conversion }, file)}`;
+  const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readStoredRows({ spec, ...conversion }, file)}`;
   const [row] = await session.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
      FROM (SELECT key FROM (${held}) WHERE ${within(spans)}) h
@@ -116,7 +116,7 @@ function overlapQuery(
   const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
   const select = (relation: string, shift: string): string =>
     `SELECT *, ${id === undefined ? 'instant' : quoteName(id)} AS key
-     FROM (SELECT ${instantOf(spec)} ${shift} AS instant, ${[
+     FROM (SELECT ${instantExpression(spec)} ${shift} AS instant, ${[
        ...(id === undefined ? [] : [quoteName(id)]),
        ...numbers.map(({ name }) => `TRY_CAST(${quoteName(name)} AS DOUBLE) AS ${quoteName(name)}`),
      ].join(', ')} FROM ${relation})`;
@@ -127,7 +127,7 @@ function overlapQuery(
   });
   const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   // `rows` may hold more periods than were replaced.
-  return `WITH h AS (SELECT * FROM (${select(readHeld(conversion, file), '')}) WHERE ${within(held)}),
+  return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${within(held)}),
       n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,

@@ -1,9 +1,9 @@
 /** Received objects → the relation `rows`, cell by cell what their columns declare; wrong objects are named with their line. */
 import { rm } from 'node:fs/promises';
 import { periodText } from '../model/calendar.js';
-import type { Row, Session } from './duckdb.js';
+import type { Row, DuckDbSession } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { firstWrongLine } from './check-rows.js';
+import { findFirstError } from './check-rows.js';
 import type { Conversion } from './conversion.js';
 import { receivedColumns, rowLines } from './csv-input.js';
 import { expectedRows, hasShorterBars, isoInstant } from './gaps.js';
@@ -21,7 +21,7 @@ export interface ReadObjects {
   readonly staged: string | undefined;
 }
 
-export interface Reading {
+export interface ReadOptions {
   /** Gets what is wrong, by key. */
   readonly failed: Map<string, CryptodlError>;
   /** By position of the input: how its rows are told from those of the others. */
@@ -30,16 +30,16 @@ export interface Reading {
 
 /** Undefined when no object is right. Rejects on disk errors and bugs. */
 export async function readObjects(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
-  { failed, ordinalsOf }: Reading,
+  { failed, ordinalsOf }: ReadOptions,
 ): Promise<ReadObjects | undefined> {
   for (;;) {
     const remaining = conversion.received.filter(({ object }) => !failed.has(object.key));
     const large = isLarge(conversion, remaining);
     const gathered = await (large ? gatherLarge : gatherSmall)(conversion, remaining, failed);
     const { inputs } = gathered;
-    await failSuspicious(conversion, inputs, failed);
+    await checkSuspicious(conversion, inputs, failed);
     if (inputs.length === 0) return undefined;
     if (inputs.some(({ received }) => failed.has(received.object.key))) continue;
     if (inputs.length < remaining.length) continue;
@@ -58,7 +58,7 @@ export async function removeScratch(conversion: Conversion): Promise<void> {
 
 /** Undefined when some objects were found wrong and put into `failed`. */
 async function readRows(
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   gathered: Gathered,
   how: { ordinals: readonly number[]; isLarge: boolean },
@@ -68,13 +68,13 @@ async function readRows(
   try {
     const staged = await loadRows(session, conversion, gathered, how);
     const stats = await session.rows(statsQuery(conversion));
-    refuseWrong(stats, inputs);
-    return failOutside(conversion, inputs, stats, failed) ? undefined : { stats, staged };
+    assertStats(stats, inputs);
+    return rejectOutsidePeriod(conversion, inputs, stats, failed) ? undefined : { stats, staged };
   } catch (error) {
     const known = toCryptodlError(error);
     // DuckDB's complaints about content are unknown to us; everything known is about something else.
     if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
-    if (await locate(conversion, inputs, failed)) return undefined;
+    if (await findWrongLines(conversion, inputs, failed)) return undefined;
     // No line is wrong by itself, and yet they cannot be read: nobody may take them for right.
     const text = known.message.split('\n')[0] ?? '';
     for (const { received } of inputs) {
@@ -88,7 +88,7 @@ async function readRows(
 }
 
 /** Whether rows were found that are not of the period of their object, or bars of a shorter interval. */
-function failOutside(
+function rejectOutsidePeriod(
   { spec, series }: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
@@ -116,17 +116,17 @@ function failOutside(
   return found;
 }
 
-async function failSuspicious(
+async function checkSuspicious(
   conversion: Conversion,
   inputs: readonly Input[],
   failed: Map<string, CryptodlError>,
 ): Promise<void> {
   const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
-  if (suspicious.length > 0) await locate(conversion, suspicious, failed);
+  if (suspicious.length > 0) await findWrongLines(conversion, suspicious, failed);
 }
 
 /** Whether a wrong line was found. */
-async function locate(
+async function findWrongLines(
   conversion: Conversion,
   inputs: readonly Input[],
   failed: Map<string, CryptodlError>,
@@ -136,7 +136,7 @@ async function locate(
     const { headerLines } = inspected;
     const file = { name: received.name, symbol: conversion.series.symbol, headerLines };
     const columns = receivedColumns(received, conversion.spec);
-    const wrong = await firstWrongLine(columns, file, rowLines(received, headerLines));
+    const wrong = await findFirstError(columns, file, rowLines(received, headerLines));
     if (wrong === undefined) continue;
     failed.set(received.object.key, wrong);
     found = true;
@@ -145,7 +145,7 @@ async function locate(
 }
 
 /** The line counts must agree as well: a reader that skips a blank line is not trusted to have seen the rest. */
-function refuseWrong(stats: readonly Row[], inputs: readonly Input[]): void {
+function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
     inputs.every(

@@ -2,7 +2,7 @@
 import { CryptodlError } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { archivedColumns } from '../source/venue.js';
-import { LONGEST_LINE, wrongIn } from './check-rows.js';
+import { LONGEST_LINE, findLineError } from './check-rows.js';
 import { headerOf } from './csv-input.js';
 
 const NEWLINE = 0x0a;
@@ -32,7 +32,7 @@ export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) 
       throw new CryptodlError('row-malformed', text);
     }
     if (end >= 0) {
-      const wrong = wrongIn(columns, symbol, chunk.toString('utf8', start, end).replace(/\r$/, ''));
+      const wrong = findLineError(columns, symbol, chunk.toString('utf8', start, end).replace(/\r$/, ''));
       if (wrong !== undefined) {
         const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
         throw new CryptodlError(code, `${name}: the line at byte ${bytes + start}: ${wrong.text}`);

@@ -3,16 +3,16 @@ import type { Format } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion } from './conversion.js';
 import {
-  converted,
-  instantOf,
-  isLegal,
+  convertedExpression,
+  instantExpression,
+  legalExpression,
   readType,
-  rendered,
-  reread,
-  sortable,
+  renderedExpression,
+  rereadExpression,
+  sortExpression,
   writtenColumns,
 } from './columns.js';
-import { isOffGrid } from './gaps.js';
+import { offGridExpression } from './gaps.js';
 import { quoteName, quoteText } from './sql.js';
 
 const ORDINAL = quoteName('.ordinal');
@@ -20,7 +20,7 @@ const NUMBER = quoteName('.number');
 const LEGAL = quoteName('.legal');
 const DOUBLE = quoteName('.double');
 
-type Declared = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
+type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
 
 /** A CSV as the fast reader gets it. */
 export interface CsvFile {
@@ -52,7 +52,7 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
 const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
 
 function readPublished(
-  { spec, settings }: Declared,
+  { spec, settings }: SqlContext,
   { path, headerLines }: CsvFile,
   bufferBytes?: number,
 ): string {
@@ -63,33 +63,33 @@ function readPublished(
   return `read_csv(${quoteText(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
 }
 
-function convertedList({ spec, settings }: Declared): string {
+function convertedList({ spec, settings }: SqlContext): string {
   return writtenColumns(spec)
-    .map((column) => `${converted(column, settings)} AS ${quoteName(column.name)}`)
+    .map((column) => `${convertedExpression(column, settings)} AS ${quoteName(column.name)}`)
     .join(', ');
 }
 
-function legality({ spec, series }: Declared): string {
-  return spec.columns.map((column) => isLegal(column, series.symbol)).join(' AND ');
+function legalCondition({ spec, series }: SqlContext): string {
+  return spec.columns.map((column) => legalExpression(column, series.symbol)).join(' AND ');
 }
 
 /** Parses one CSV into memory. The CSV reader and `row_number` without a window order keep the order of the file. */
-export function createRows(declared: Declared, csv: CsvFile, origin: Origin): string {
+export function createRows(declared: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
-    SELECT ${convertedList(declared)}, ${legality(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    SELECT ${convertedList(declared)}, ${legalCondition(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(declared, csv, SMALL_BUFFER_BYTES)})`;
 }
 
 /** Parses CSVs of any size straight into a Parquet file, which stops at the first wrong cell. */
 export function stageRows(
-  declared: Declared,
+  declared: SqlContext,
   csvs: readonly CsvFile[],
   staged: { path: string; provenance: string },
 ): string {
   const parts = csvs.map(
     (csv) =>
       `SELECT ${convertedList(declared)} FROM ${readPublished(declared, csv)}
-       WHERE CASE WHEN ${legality(declared)} THEN true ELSE error('a cell is not what its column declares') END`,
+       WHERE CASE WHEN ${legalCondition(declared)} THEN true ELSE error('a cell is not what its column declares') END`,
   );
   return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
 }
@@ -103,7 +103,7 @@ export function viewStaged(path: string, origin: Origin): string {
 }
 
 export function createKept(
-  declared: Declared,
+  declared: SqlContext,
   kept: NonNullable<Conversion['kept']>,
   ordinals: readonly number[],
 ): string {
@@ -111,51 +111,50 @@ export function createKept(
   const rowCounts = kept.lines.map((line) => line.rows ?? 0);
   const gone = kept.replaced.map(
     ({ first = '', last = '' }) =>
-      `${instantOf(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
+      `${instantExpression(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
   );
   const stays = gone.length === 0 ? '' : `WHERE NOT (${gone.join(' OR ')})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}
-          FROM ${readHeld(declared, kept.file)} ${stays})`;
+          FROM ${readStoredRows(declared, kept.file)} ${stays})`;
 }
 
 /** A file of ours, with the values in which rows are held. */
-export function readHeld({ spec, settings }: Pick<Declared, 'spec' | 'settings'>, file: string): string {
-  const values = writtenColumns(spec).map((column) => reread(column, settings));
-  return `(SELECT ${values.join(', ')} FROM ${readOurs(file, settings.format, spec)})`;
-}
-
-export function keptCount(): string {
-  return 'SELECT count(*) AS rows FROM kept';
+export function readStoredRows(
+  { spec, settings }: Pick<SqlContext, 'spec' | 'settings'>,
+  file: string,
+): string {
+  const values = writtenColumns(spec).map((column) => rereadExpression(column, settings));
+  return `(SELECT ${values.join(', ')} FROM ${readLakeFile(file, settings.format, spec)})`;
 }
 
 /** A file of ours as it is; the values of a CSV are texts. */
-function readOurs(file: string, format: Format, spec: DatasetSpec): string {
+function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
   if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
   const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
   return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
 /** Per object: rows, first and last time, wrong rows, rows off the grid, and rows that do not come strictly after the row before. */
-export function statsQuery({ spec, series }: Declared): string {
+export function statsQuery({ spec, series }: SqlContext): string {
   const key = sortKey(spec);
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(${isOffGrid(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
+      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered
     FROM (SELECT *, lag(key) OVER () AS previous
-          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantOf(spec)} AS instant, ${key} AS key FROM rows))
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key FROM rows))
     GROUP BY ord ORDER BY min(number)`;
 }
 
 /** Rows of the file, and how many sort keys they have: as many mean that no row is another's duplicate. */
-export function keysQuery({ spec, kept }: Declared): string {
+export function keysQuery({ spec, kept }: SqlContext): string {
   const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
   const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
   return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${all})`;
 }
 
 function sortKey(spec: DatasetSpec): string {
-  const keys = sortColumns(spec).map(sortable);
+  const keys = sortColumns(spec).map(sortExpression);
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
 }
 
@@ -173,19 +172,19 @@ export function hasIds({ columns, sort }: DatasetSpec): boolean {
 }
 
 /** Rows of each new object that have the id of another one and other values, beyond the first of each id. */
-export function conflictsQuery({ spec }: Pick<Declared, 'spec'>): string {
+export function conflictsQuery({ spec }: Pick<SqlContext, 'spec'>): string {
   return `SELECT ord, sum(n - 1) AS ids, min(id) AS id FROM (
       SELECT ord, id, count(*) AS n FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord, ${sortKey(spec)} AS id FROM rows)
       GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
 }
 
 /** Rows of each new object after exact duplicates are dropped. */
-export function distinctQuery({ spec }: Declared): string {
+export function distinctQuery({ spec }: SqlContext): string {
   return `SELECT ord, count(*) AS rows FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord FROM rows) GROUP BY ord`;
 }
 
 /** Rows of the file, and how many of them are exact duplicates across objects. */
-export function totalsQuery(declared: Declared): string {
+export function totalsQuery(declared: SqlContext): string {
   const all = allRows(declared);
   const distinct = declared.settings.asPublished
     ? '0'
@@ -199,7 +198,7 @@ function names(spec: DatasetSpec): string {
     .join(', ');
 }
 
-function allRows({ spec, settings, kept }: Declared): string {
+function allRows({ spec, settings, kept }: SqlContext): string {
   const columns = names(spec);
   const own = settings.asPublished
     ? `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM rows`
@@ -208,9 +207,9 @@ function allRows({ spec, settings, kept }: Declared): string {
 }
 
 /** A total order: the sort columns by value, then every column as it is. */
-function totalOrder({ spec, settings }: Declared): string {
+function totalOrder({ spec, settings }: SqlContext): string {
   if (settings.asPublished) return `${ORDINAL}, ${NUMBER}`;
-  const leading = sortColumns(spec).map(sortable);
+  const leading = sortColumns(spec).map(sortExpression);
   const others = writtenColumns(spec)
     .map((column) => quoteName(column.name))
     .filter((name) => !leading.includes(name));
@@ -221,7 +220,7 @@ function totalOrder({ spec, settings }: Declared): string {
  * Rows of any number, sorted in bounded memory: into a file with their ordinals and with whether each is an exact
  * duplicate within its object.
  */
-export function sortIntoFile(declared: Declared, path: string): string {
+export function sortIntoFile(declared: SqlContext, path: string): string {
   const { spec, settings, kept } = declared;
   const columns = names(spec);
   const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
@@ -244,7 +243,7 @@ function sameAsBefore(columns: string): string {
  * What `sortIntoFile` wrote: rows of each object, how many equal the row before them, and how many have its sort key, but
  * other values.
  */
-export function sortedCounts({ spec }: Declared, path: string): string {
+export function sortedCounts({ spec }: SqlContext, path: string): string {
   const key = `row(${sortKey(spec)}, ${ORDINAL})`;
   return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
     FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
@@ -253,7 +252,7 @@ export function sortedCounts({ spec }: Declared, path: string): string {
     GROUP BY ord`;
 }
 
-export function copySorted(declared: Declared, path: string, provenance: string): string {
+export function copySorted(declared: SqlContext, path: string, provenance: string): string {
   return copyTo(declared, `${sortedFile(path)} WHERE NOT ${DOUBLE}`, provenance);
 }
 
@@ -267,24 +266,24 @@ function sortedFile(path: string): string {
  */
 export type RowOrder = 'as-is' | 'by-key' | 'total';
 
-export function copyStatement(declared: Declared, how: { order: RowOrder; provenance: string }): string {
+export function copyStatement(declared: SqlContext, how: { order: RowOrder; provenance: string }): string {
   return copyTo(declared, orderedRows(declared, how.order), how.provenance);
 }
 
-function orderedRows(declared: Declared, order: RowOrder): string {
+function orderedRows(declared: SqlContext, order: RowOrder): string {
   if (order === 'as-is') return 'rows';
   if (order === 'total') return `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
   const { spec, kept } = declared;
   const all = ['rows', ...(kept === undefined ? [] : ['kept'])].map(
     (relation) => `SELECT ${names(spec)} FROM ${relation}`,
   );
-  const keys = sortColumns(spec).map((column) => `${sortable(column)} NULLS FIRST`);
+  const keys = sortColumns(spec).map((column) => `${sortExpression(column)} NULLS FIRST`);
   return `(SELECT * FROM (${all.join(' UNION ALL ')}) ORDER BY ${keys.join(', ')})`;
 }
 
-function copyTo({ spec, settings, targetPath }: Declared, source: string, provenance: string): string {
+function copyTo({ spec, settings, targetPath }: SqlContext, source: string, provenance: string): string {
   const columns = writtenColumns(spec)
-    .map((column) => rendered(column, settings))
+    .map((column) => renderedExpression(column, settings))
     .join(', ');
   const format = settings.format === 'csv' ? 'FORMAT csv, HEADER true' : parquetFormat(provenance);
   return `COPY (SELECT ${columns} FROM ${source}) TO ${quoteText(targetPath)} (${format})`;
@@ -294,6 +293,6 @@ function parquetFormat(provenance: string): string {
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
 }
 
-export function rowsInParquet(file: string): string {
+export function parquetRowCount(file: string): string {
   return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quoteText(file)})`;
 }

@@ -2,7 +2,7 @@
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
-import type { Row, Session } from './duckdb.js';
+import type { Row, DuckDbSession } from './duckdb.js';
 import {
   conflictsQuery,
   copySorted,
@@ -44,7 +44,11 @@ export function isLargeFile(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
 
-export async function writeTarget(session: Session, conversion: Conversion, target: Target): Promise<Counts> {
+export async function writeTarget(
+  session: DuckDbSession,
+  conversion: Conversion,
+  target: Target,
+): Promise<Counts> {
   const { staged, isOrdered, provenance } = target;
   const isParquet = conversion.settings.format === 'parquet';
   if (isOrdered) {
@@ -57,7 +61,11 @@ export async function writeTarget(session: Session, conversion: Conversion, targ
     : sortInMemory(session, conversion, provenance);
 }
 
-async function sortInMemory(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+async function sortInMemory(
+  session: DuckDbSession,
+  conversion: Conversion,
+  provenance: string,
+): Promise<Counts> {
   const { settings, kept } = conversion;
   if (!settings.asPublished) {
     const [counted] = await session.rows(keysQuery(conversion));
@@ -86,18 +94,22 @@ function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, numb
 }
 
 /** One sort that spills, then only passes from file to file. */
-async function sortOnDisk(session: Session, conversion: Conversion, provenance: string): Promise<Counts> {
+async function sortOnDisk(
+  session: DuckDbSession,
+  conversion: Conversion,
+  provenance: string,
+): Promise<Counts> {
   const path = `${conversion.csvPath}.sorted`;
   try {
-    return await sortThrough(path, session, conversion, provenance);
+    return await sortThroughFile(path, session, conversion, provenance);
   } finally {
     await rm(path, { force: true });
   }
 }
 
-async function sortThrough(
+async function sortThroughFile(
   path: string,
-  session: Session,
+  session: DuckDbSession,
   conversion: Conversion,
   provenance: string,
 ): Promise<Counts> {

@@ -9,7 +9,7 @@ import { NO_SPANS, union } from './spans.js';
 import type { Spans } from './spans.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
-import { emptyManifest, manifestLines, remember } from '../lake/manifest.js';
+import { emptyManifest, readManifestLines, addLine } from '../lake/manifest.js';
 import type { ManifestLine } from '../lake/manifest-line.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Market, Series } from '../model/task.js';
@@ -123,9 +123,9 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
     revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
   };
   try {
-    for await (const lines of manifestLines(join(root, seriesFolder(venue.name, series)))) {
+    for await (const lines of readManifestLines(join(root, seriesFolder(venue.name, series)))) {
       for (const line of lines) {
-        const refused = line instanceof CryptodlError ? line : remember(manifest, line);
+        const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
         if (refused !== undefined) onRefused(refused);
         else if (!(line instanceof CryptodlError)) count(line.line);
       }

@@ -5,7 +5,7 @@ import { DAY_MS, parseDay } from '../model/calendar.js';
 import { systemClock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import { codeOfCoverage } from '../model/exit-code.js';
+import { exitCodeOfCoverage } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { FORMATS, seriesName } from '../model/task.js';
@@ -192,7 +192,7 @@ function conclude(
     const selection = selectionOf(resolved).filter((_, i, words) => broken > 0 || !isSymbols(words, i));
     say(`next: ${correctedLine([broken > 0 ? 'repair' : continuing, ...selection], {})}`);
   }
-  return codeOfCoverage({ below: below.length, refused: refused.length });
+  return exitCodeOfCoverage({ below: below.length, refused: refused.length });
 }
 
 /** A download without `--symbols` continues the series of the lake, so the suggested line leaves it out. */

@@ -11,8 +11,8 @@ import { checkLeftovers, checkLock } from './check-lake-state.js';
 import { checkVersions } from './check-machine.js';
 import { CryptodlError } from '../model/errors.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
-import { lakePaths, refuseLinkedOwn } from '../lake/layout.js';
-import { SILENT } from '../model/observer.js';
+import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import { absolutePath, shownPath } from '../text/paths.js';
 import { Bans, placeOf } from '../http/bans.js';
@@ -115,7 +115,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
       proxies,
       signal,
       stateFolder: folder,
-      observer: { ...SILENT, warn },
+      observer: { ...SILENT_OBSERVER, warn },
     },
     {
       begun: () => undefined,
@@ -182,7 +182,7 @@ function startChecks(context: CheckContext): Promise<CheckResult>[] {
   const endpoint = [archive, listing, ...rest];
   const answers = endpoint.map(async (check) => (await check).result);
   const time = Promise.all(endpoint).then((all) => checkClock(all.flatMap(({ dates }) => dates)));
-  const inside = refuseLinkedOwn(paths);
+  const inside = refuseLinkedFolders(paths);
   const lock = inside.then(() => checkLock(paths));
   const disks = checkFolders(context, stateFolder(options, context.surroundings), inside);
   // The probe files of the folder checks must be removed before leftovers are counted.

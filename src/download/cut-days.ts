@@ -35,13 +35,13 @@ export class CutDays {
   /** False: the day is not cut, and its end is told at once. */
   async doubt(day: DoubtfulDay): Promise<boolean> {
     const { plan, object, outcome } = day;
-    const { period, behind } = object;
+    const { period, endReason } = object;
     if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
     const stretches = longStretches({ ...outcome, day: period.from });
-    const isEnd = ({ at }: { at: string }): boolean => behind !== undefined && at === 'end';
+    const isEnd = ({ at }: { at: string }): boolean => endReason !== undefined && at === 'end';
     // Coverage sees no listing: it knows by this that the series ends here.
-    if (behind !== undefined && stretches.some(isEnd))
-      this.#absences.note(plan.series, dayPeriod(period.to), behind);
+    if (endReason !== undefined && stretches.some(isEnd))
+      this.#absences.note(plan.series, dayPeriod(period.to), endReason);
     if (stretches.every(isEnd)) return false;
     this.#doubtful.push(day);
     if (this.#doubtful.length >= MOST_DAYS) await this.tell();

@@ -115,14 +115,14 @@ export class RestDownloads {
   }
 
   /** Where REST only fills gaps, what it cannot give stays the gap that it was. Throws what is a failure. */
-  #absenceAfter(error: unknown, { otherwise, fills }: RestPeriod): AbsenceReason {
+  #absenceAfter(error: unknown, { reasonIfEmpty, fills }: RestPeriod): AbsenceReason {
     if (!(error instanceof CryptodlError)) throw error;
     const none = NONE[error.code];
     if (fills !== true && none !== undefined) return none;
     if (fills !== true || (none === undefined && !NONE_TO_FILL.has(error.code))) throw error;
     if (error.code === 'location-restricted' && !this.#hasWarned) this.#warn(error.message);
     this.#hasWarned ||= error.code === 'location-restricted';
-    return otherwise;
+    return reasonIfEmpty;
   }
 }
 
@@ -139,8 +139,8 @@ function isBeforeHistory(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'before-history';
 }
 
-function absenceOf({ otherwise, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
-  return fills === true || isBeforeFirst ? otherwise : 'hole';
+function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
+  return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
 }
 
 /** In which the rows of these days have their labels. */

@@ -2,7 +2,7 @@
 import { systemClock } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import { codeOfRefusal } from '../model/exit-code.js';
+import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Options } from '../options/flags.js';
@@ -163,7 +163,7 @@ function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: 
 }
 
 function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
-  if (signal === undefined) return codeOfRefusal(code);
+  if (signal === undefined) return exitCodeOfError(code);
   return signal === 'SIGINT' ? 130 : 143;
 }
 

@@ -211,8 +211,8 @@ function createWriters(
     serialize: createSerializer(),
     ...(lock === undefined ? {} : { lock }),
     timed: session.times.timed,
-    takesShorter: session.options.revisions === 'take',
-    rowsOf: (zip, key) =>
+    acceptsShorter: session.options.revisions === 'take',
+    countRows: (zip, key) =>
       rowsOfZip(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),
   };
   const converting = createPartitionWriter(context);

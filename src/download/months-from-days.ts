@@ -12,7 +12,7 @@ import { countText } from '../model/units.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { lineAgain } from '../write/shorter.js';
+import { repeatLine } from '../write/shorter-revisions.js';
 import { planRun } from './plan-run.js';
 import type { Session } from './session.js';
 
@@ -201,6 +201,6 @@ async function settle(
   const held = (await manifests.of(folder))[plan.settings.format];
   const line = held.ofMonth(monthOf(object.period.from));
   if (line?.daysPending !== true) return;
-  const { daysPending: _, ...settled } = lineAgain(held, line);
+  const { daysPending: _, ...settled } = repeatLine(held, line);
   await manifests.append(folder, [settled]);
 }

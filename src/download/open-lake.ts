@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
-import { refuseLinkedOwn } from '../lake/layout.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { runFolderIn } from './run-paths.js';
@@ -24,7 +24,7 @@ interface OpenLake {
  */
 export async function openLake(session: Session, command: string): Promise<OpenLake> {
   const { own, root, staging } = session.paths;
-  await refuseLinkedOwn(session.paths);
+  await refuseLinkedFolders(session.paths);
   await writable(root, '--out', () => makeFolder(own));
   const lock = await writable(own, '--out', () => takeLock(session, command));
   try {

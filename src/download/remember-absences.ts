@@ -4,7 +4,7 @@ import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.j
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, Absences, AbsentLine, RefusedRevision } from '../lake/absences.js';
-import { folderInside } from '../lake/inside.js';
+import { checkedFolder } from '../lake/path-checks.js';
 import { MANIFEST, seriesFolder } from '../lake/layout.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
@@ -139,7 +139,7 @@ export class AbsenceNotes {
   async write(): Promise<void> {
     const { root, manifests } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
-      const folder = await folderInside(root, name);
+      const folder = await checkedFolder(root, name);
       if ((await fileSize(join(folder, MANIFEST))) === undefined) continue;
       const manifest = await manifests.of(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));

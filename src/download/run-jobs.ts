@@ -10,7 +10,7 @@ import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { Common } from '../model/shared-resources.js';
+import { SharedResources } from '../model/shared-resources.js';
 import { homeOf, surroundingsOf } from '../options/environment.js';
 import type { Resolved } from '../options/resolve.js';
 import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
@@ -55,7 +55,7 @@ interface Shared {
   readonly report: JobsReport;
   readonly signals: ReturnType<typeof watchSignals>;
   /** Of jobs side by side. */
-  readonly common: Common | undefined;
+  readonly common: SharedResources | undefined;
 }
 
 /** A job that ends early does not keep the others from their turn; a signal does. */
@@ -74,7 +74,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const signals = watchSignals(io);
   try {
     const most = options.dryRun ? 1 : options.jobs;
-    const common = most > 1 ? new Common(signals.signal) : undefined;
+    const common = most > 1 ? new SharedResources(signals.signal) : undefined;
     const lakes = jobs.map(({ resolved }) => lakeOf(resolved.options.out, home));
     await sideBySide(lakes, most, async (index) => {
       const job = jobs[index];

@@ -13,7 +13,7 @@ import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/paths.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
-import type { Common } from '../model/shared-resources.js';
+import type { SharedResources } from '../model/shared-resources.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/describe-selection.js';
 import { limitedBuckets } from '../http/limits.js';
@@ -45,7 +45,7 @@ export interface RunRequest {
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
   /** With the other jobs of the process. */
-  readonly common?: Common;
+  readonly common?: SharedResources;
   /** For a run that shares its report with others; its own when nothing is said. */
   readonly shareReport?: ShareReport;
   /** Run exactly these once more; without them the options say what is wanted. */

@@ -43,7 +43,7 @@ import { openListing } from '../source/listing-session.js';
 import { warnOfMany } from '../http/limits.js';
 import { runFolder } from './run-paths.js';
 import { socketUse } from '../http/transport/sockets.js';
-import type { Common } from '../model/shared-resources.js';
+import type { SharedResources } from '../model/shared-resources.js';
 import { createStack } from '../http/stack.js';
 import type { StackOptions } from '../http/stack.js';
 import type { Source } from '../source/source.js';
@@ -114,7 +114,7 @@ export interface SessionRequest {
   readonly tell: (outcome: TaskOutcome) => Promise<void>;
   readonly wire?: Fetch;
   /** With the other jobs of the process. */
-  readonly common?: Common;
+  readonly common?: SharedResources;
   /** Of the command; from now on when nothing is said. */
   readonly times?: StageTimes;
 }

@@ -1,7 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
 
 /** Writes all chunks one after the other, in one call where the system takes them so. */
-export async function writeWhole(file: FileHandle, chunks: readonly Buffer[], from: number): Promise<void> {
+export async function writeAllChunks(
+  file: FileHandle,
+  chunks: readonly Buffer[],
+  from: number,
+): Promise<void> {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   if (length === 0) return;
   const { bytesWritten } = await file.writev(chunks, from);

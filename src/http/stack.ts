@@ -1,7 +1,7 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
-import type { Common } from '../model/shared-resources.js';
+import type { SharedResources } from '../model/shared-resources.js';
 import type { Proxies } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Concurrency } from '../queue/concurrency.js';
@@ -54,7 +54,7 @@ export interface StackOptions {
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
   /** Resources that the jobs of the process share. */
-  readonly common?: Common | undefined;
+  readonly common?: SharedResources | undefined;
   /** Aborts when waiting ends. */
   readonly waitSignal?: AbortSignal | undefined;
   /** One attempt; by default through the sockets of undici. */

@@ -1,7 +1,7 @@
 /** What a line of a manifest must be, field by field; every reader of manifests asks here. */
-import { UNANSWERED_CODES } from '../model/errors.js';
+import { FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, Cadence, Format, Settings } from '../model/task.js';
-import { isFileOfLake } from './inside.js';
+import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 
@@ -13,8 +13,8 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The line that a text is. Throws `NewerVersion`, and otherwise with what is wrong; whether its periods are days of the calendar is not looked at. */
 export type LineReader = (text: string) => ManifestLine;
 
-export function lineReader(seriesFolder: string): LineReader {
-  const check = lineCheck(seriesFolder);
+export function createLineReader(seriesFolder: string): LineReader {
+  const check = createLineCheck(seriesFolder);
   return (text) => check(parsed(text));
 }
 
@@ -27,24 +27,24 @@ function parsed(text: string): unknown {
 }
 
 /** The same for what is no text any more. */
-export function lineCheck(seriesFolder: string): (line: unknown) => ManifestLine {
-  const isKey = keyCheck(seriesFolder);
+export function createLineCheck(seriesFolder: string): (line: unknown) => ManifestLine {
+  const isKey = createKeyCheck(seriesFolder);
   return (line) => {
-    const wrong = wrongInLine(line, isKey);
+    const wrong = lineProblem(line, isKey);
     if (wrong !== undefined) throw new TypeError(wrong);
     return line as ManifestLine;
   };
 }
 
-function wrongInLine(line: unknown, isKey: KeyCheck): string | undefined {
+function lineProblem(line: unknown, isKey: KeyCheck): string | undefined {
   if (typeof line !== 'object' || line === null) return 'it is no object';
   const fields = line as Fields;
   const { v: version, kind } = fields;
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
-  if (kind === 'object') return wrongInObject(fields, isKey);
-  if (kind === 'absent') return wrongInAbsent(fields);
-  return kind === 'dropped' ? wrongInDropped(fields, isKey) : '"kind" is unknown';
+  if (kind === 'object') return objectProblem(fields, isKey);
+  if (kind === 'absent') return absentProblem(fields);
+  return kind === 'dropped' ? droppedProblem(fields, isKey) : '"kind" is unknown';
 }
 
 const FORMATS: ReadonlySet<unknown> = new Set<Format>(['parquet', 'csv', 'zip']);
@@ -72,18 +72,18 @@ const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
 
-function wrongInObject(fields: Fields, isKey: KeyCheck): string | undefined {
+function objectProblem(fields: Fields, isKey: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;
   if (typeof key !== 'string') return '"key" is no text';
   if (!CADENCES.has(cadence)) return '"cadence" is unknown';
   if (typeof period !== 'string') return '"period" is no period';
   if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is no SHA-256';
   if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is no SHA-256';
-  const setting = wrongSetting(settings);
+  const setting = settingsProblem(settings);
   if (setting !== undefined) return setting;
   if (!VERIFIED.has(fields['verified'])) return '"verified" is unknown';
   const { archiveFailed } = fields;
-  if (archiveFailed !== undefined && !UNANSWERED_CODES.has(archiveFailed))
+  if (archiveFailed !== undefined && !FALLBACK_CODES.has(archiveFailed))
     return '"archiveFailed" is no failure of the archive';
   if (!isCount(fields['bytes'])) return '"bytes" is no count';
   if (!isCount(fields['fileBytes'])) return '"fileBytes" is no count';
@@ -93,18 +93,18 @@ function wrongInObject(fields: Fields, isKey: KeyCheck): string | undefined {
   if (instant !== undefined) return `"${instant}" is no instant`;
   if (!isInstant(fields['at'])) return '"at" is no instant';
   if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" are no stretches of time';
-  const revision = wrongRevision(fields);
+  const revision = revisionProblem(fields);
   if (revision !== undefined) return revision;
-  if (!isFileOfLake((settings as Settings).format, fields['file']))
+  if (!isManifestFile((settings as Settings).format, fields['file']))
     return '"file" is no name of a file of the lake';
   return isKey(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
 }
 
 export function areSettings(value: unknown): value is Settings {
-  return wrongSetting(value) === undefined;
+  return settingsProblem(value) === undefined;
 }
 
-function wrongSetting(settings: unknown): string | undefined {
+function settingsProblem(settings: unknown): string | undefined {
   if (typeof settings !== 'object' || settings === null) return '"settings" are none';
   const fields = settings as Fields;
   for (const name in SETTINGS)
@@ -112,7 +112,7 @@ function wrongSetting(settings: unknown): string | undefined {
   return undefined;
 }
 
-function wrongRevision({ replaces, shorter, insteadOf }: Fields): string | undefined {
+function revisionProblem({ replaces, shorter, insteadOf }: Fields): string | undefined {
   if (replaces !== undefined && !isRevision(replaces)) return '"replaces" is no revision';
   if (shorter !== undefined && !(isRevision(shorter) && isCount(shorter['rows'])))
     return '"shorter" is no revision';
@@ -142,19 +142,19 @@ function areGaps(value: unknown): boolean {
   );
 }
 
-function wrongInDropped({ key, format, settings }: Fields, isKey: KeyCheck): string | undefined {
+function droppedProblem({ key, format, settings }: Fields, isKey: KeyCheck): string | undefined {
   if (typeof key !== 'string') return '"key" is no text';
   if (!FORMATS.has(format)) return '"format" is unknown';
-  const setting = settings === undefined ? undefined : wrongSetting(settings);
+  const setting = settings === undefined ? undefined : settingsProblem(settings);
   if (setting !== undefined) return setting;
   const period = /(\d{4}-\d{2}(?:-\d{2})?)(?:\.zip)?$/.exec(key)?.[1] ?? '';
   const cadence = period.length === 'YYYY-MM'.length ? 'monthly' : 'daily';
   return isKey(key, cadence, period) ? undefined : '"key" is no object of this series';
 }
 
-function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
+function absentProblem({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
   if (!CADENCES.has(cadence)) return '"cadence" is unknown';
-  if (!isPeriodWithin(first) || !isPeriodWithin(last))
+  if (!isSupportedPeriod(first) || !isSupportedPeriod(last))
     return '"first" or "last" is no period from 2000 to 2199';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
   if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
@@ -165,7 +165,7 @@ function wrongInAbsent({ cadence, first, last, reason, failed, refused, rest }: 
 }
 
 /** From 2000 to 2199: a reader counts the days of an absence one by one, which would take long for millennia. */
-function isPeriodWithin(period: unknown): boolean {
+function isSupportedPeriod(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
 }
 
@@ -179,7 +179,7 @@ type KeyCheck = (key: string, cadence: Cadence, period: string) => boolean;
  * Whether a key is that of an object of the series whose folder it is. The archive keeps markets in folders of its own
  * (`data/futures/um`), of which the last has the market's name.
  */
-function keyCheck(seriesFolder: string): KeyCheck {
+function createKeyCheck(seriesFolder: string): KeyCheck {
   const series = seriesOfFolder(seriesFolder);
   // No folder of a lake: it has no series to be compared with.
   if (series === undefined) return () => true;

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { lineCheck } from './check-line.js';
-import { isPartition, isPlainName, readInside } from './inside.js';
+import { createLineCheck } from './check-line.js';
+import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
 import type { ManifestLine } from './manifest-line.js';
@@ -17,15 +17,15 @@ import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } f
 import type { Publication } from './publish.js';
 
 /** The staged files are gone afterwards, unless the next run must finish with them what this one began. */
-export async function commitWithRedo(
+export async function commitWithJournal(
   { paths, manifests }: { readonly paths: LakePaths; readonly manifests: Pick<Manifests, 'append'> },
-  redo: Redo,
+  redo: JournaledCommit,
 ): Promise<void> {
   const journal = join(paths.own, `commit-${randomUUID()}.json`);
   try {
     await syncAll(redo.publications);
     await syncDirectory(paths.staging);
-    await writeFile(`${journal}.partial`, JSON.stringify(await journalOf(paths, redo)));
+    await writeFile(`${journal}.partial`, JSON.stringify(await buildJournal(paths, redo)));
     await publish(`${journal}.partial`, journal);
   } catch (error) {
     // The journal first: one that is found counts, and needs what it names.
@@ -67,10 +67,10 @@ export async function finishCommits(paths: LakePaths, venue: VenueFolders): Prom
       refused.set(name, error.message);
     }
   }
-  return refused.size === 0 ? [] : keepRefused(paths, refused);
+  return refused.size === 0 ? [] : setAsideJournals(paths, refused);
 }
 
-async function keepRefused(
+async function setAsideJournals(
   { own, staging }: LakePaths,
   refused: ReadonlyMap<string, string>,
 ): Promise<RefusedCommit[]> {
@@ -84,9 +84,9 @@ async function keepRefused(
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
-async function apply(redo: Redo, append: Manifests['append']): Promise<void> {
+async function apply(redo: JournaledCommit, append: Manifests['append']): Promise<void> {
   await mkdir(redo.seriesFolder, { recursive: true });
-  const staged = await existing(redo.publications);
+  const staged = await stillStaged(redo.publications);
   // A dead file may have the name of a new one that is there already.
   const published = new Set(
     redo.publications.filter((publication) => !staged.includes(publication)).map(({ target }) => target),
@@ -96,7 +96,7 @@ async function apply(redo: Redo, append: Manifests['append']): Promise<void> {
   await append(redo.seriesFolder, redo.lines);
 }
 
-async function existing(publications: readonly Publication[]): Promise<Publication[]> {
+async function stillStaged(publications: readonly Publication[]): Promise<Publication[]> {
   const sizes = await Promise.all(publications.map(({ staged }) => fileSize(staged)));
   return publications.filter((_, index) => sizes[index] !== undefined);
 }
@@ -105,7 +105,7 @@ async function existing(publications: readonly Publication[]): Promise<Publicati
 // lake. A journal that is read is checked name by name, because the lake may have been copied, restored or edited
 // since.
 
-export interface Redo {
+export interface JournaledCommit {
   readonly seriesFolder: string;
   readonly publications: readonly Publication[];
   /** Superseded files, which go before the new ones appear: at no moment are rows seen twice. */
@@ -135,11 +135,14 @@ interface OwnedJournal extends Journal {
   readonly lake: LakeIdentity;
 }
 
-async function journalOf(paths: LakePaths, redo: Redo): Promise<OwnedJournal> {
-  return { lake: await identityOf(paths), ...journalBelow(paths.root, redo) };
+async function buildJournal(paths: LakePaths, redo: JournaledCommit): Promise<OwnedJournal> {
+  return { lake: await lakeIdentity(paths), ...relativeJournal(paths.root, redo) };
 }
 
-function journalBelow(root: string, { seriesFolder, publications, dead, lines }: Redo): Journal {
+function relativeJournal(
+  root: string,
+  { seriesFolder, publications, dead, lines }: JournaledCommit,
+): Journal {
   return {
     series: relative(root, seriesFolder).replaceAll(sep, '/'),
     publications: publications.map(({ staged, target }) => ({
@@ -155,12 +158,15 @@ function journalBelow(root: string, { seriesFolder, publications, dead, lines }:
 class JournalRefused extends Error {}
 
 /** Rejects for a journal that is damaged, another lake's, or leads out of this one. */
-async function readJournal(paths: LakePaths, venue: VenueFolders, path: string): Promise<Redo> {
+async function readJournal(paths: LakePaths, venue: VenueFolders, path: string): Promise<JournaledCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is no regular file');
   try {
-    const content = JSON.parse((await readInside(path)) ?? '') as OwnedJournal | Redo;
-    const journal = 'seriesFolder' in content ? await ofEarlier(paths, content) : await owned(paths, content);
-    return await redoOf(paths, venue, journal);
+    const content = JSON.parse((await readRegularFile(path)) ?? '') as OwnedJournal | JournaledCommit;
+    const journal =
+      'seriesFolder' in content
+        ? await convertAbsolutePaths(paths, content)
+        : await checkIdentity(paths, content);
+    return await resolveJournal(paths, venue, journal);
   } catch (error) {
     // What the disk says is no word on the journal.
     if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
@@ -170,21 +176,21 @@ async function readJournal(paths: LakePaths, venue: VenueFolders, path: string):
 }
 
 /** A copy of the lake has another inode. A renamed or remounted one has the same; device numbers may change with a boot. */
-async function owned(paths: LakePaths, journal: OwnedJournal): Promise<Journal> {
-  const own = await identityOf(paths);
+async function checkIdentity(paths: LakePaths, journal: OwnedJournal): Promise<Journal> {
+  const own = await lakeIdentity(paths);
   const { path, device, inode } = journal.lake;
   if (inode !== own.inode || (device !== own.device && path !== own.path))
     throw new JournalRefused(`it was written for another lake, ${path}`);
   return journal;
 }
 
-async function identityOf({ root, own }: LakePaths): Promise<LakeIdentity> {
+async function lakeIdentity({ root, own }: LakePaths): Promise<LakeIdentity> {
   const { dev, ino } = await stat(own, { bigint: true });
   return { path: await realpath(root), device: String(dev), inode: String(ino) };
 }
 
 /** Earlier versions wrote absolute paths. */
-async function ofEarlier({ root, own }: LakePaths, redo: Redo): Promise<Journal> {
+async function convertAbsolutePaths({ root, own }: LakePaths, redo: JournaledCommit): Promise<Journal> {
   const roots = [root, await realpath(root)];
   const lake = roots.find((path) => redo.seriesFolder.startsWith(`${path}${sep}`));
   if (lake === undefined) throw new JournalRefused(`it is about ${redo.seriesFolder}`);
@@ -194,22 +200,22 @@ async function ofEarlier({ root, own }: LakePaths, redo: Redo): Promise<Journal>
     publications.every(({ staged }) => dirname(staged) === staging) &&
     [...dead, ...publications.map(({ target }) => target)].every((path) => dirname(path) === seriesFolder);
   if (!isBelow) throw new JournalRefused('it names files outside of its series');
-  return journalBelow(lake, redo);
+  return relativeJournal(lake, redo);
 }
 
 /** With absolute paths, all of them in the folder of one series or among the staged files. */
-async function redoOf(
+async function resolveJournal(
   paths: LakePaths,
   venue: VenueFolders,
   { series, publications, dead, lines }: Journal,
-): Promise<Redo> {
+): Promise<JournaledCommit> {
   const isInside =
     seriesAt(venue, series) !== undefined &&
-    publications.every(({ staged, target }) => isPlainName(staged) && isPartition(target)) &&
-    dead.every(isPartition);
+    publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&
+    dead.every(isPartitionFile);
   if (!isInside) throw new JournalRefused('it names files that are no partitions of a series');
   const seriesFolder = await paths.folder(series);
-  const checked = lineCheck(seriesFolder);
+  const checked = createLineCheck(seriesFolder);
   for (const line of lines) applyLine(emptyManifest(), checked(line));
   return {
     seriesFolder,

@@ -1,8 +1,8 @@
 /** A manifest line by line: what is damaged is told, not thrown. */
 import { join } from 'node:path';
-import { readInside } from './inside.js';
+import { readRegularFile } from './path-checks.js';
 import { MANIFEST } from './layout.js';
-import { lineReader, NewerVersion } from './check-line.js';
+import { createLineReader, NewerVersion } from './check-line.js';
 import type { LineReader } from './check-line.js';
 import { applyLine, emptyManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
@@ -31,8 +31,8 @@ export interface InspectedManifest {
 }
 
 export async function inspectManifest(seriesFolder: string): Promise<InspectedManifest> {
-  const text = await readInside(join(seriesFolder, MANIFEST));
-  const readLine = lineReader(seriesFolder);
+  const text = await readRegularFile(join(seriesFolder, MANIFEST));
+  const readLine = createLineReader(seriesFolder);
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];

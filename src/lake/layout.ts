@@ -1,7 +1,7 @@
 /** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
 import { join } from 'node:path';
 import type { Market, Series } from '../model/task.js';
-import { folderInside } from './inside.js';
+import { checkedFolder } from './path-checks.js';
 
 export const MANIFEST = '_manifest.jsonl';
 
@@ -70,7 +70,7 @@ export function seriesOfFolder(path: string): (Omit<Series, 'market'> & { market
 }
 
 /** An archive key as a path below the lake's root (`--format zip`, quarantine). */
-export function keyFile(key: string): string {
+export function keyPath(key: string): string {
   return key.split('/').map(safeName).join('/');
 }
 
@@ -86,7 +86,7 @@ export interface LakePaths {
 }
 
 /** Rejects when one of the folders that a run writes to and clears is a symbolic link. */
-export async function refuseLinkedOwn({ folder }: LakePaths): Promise<void> {
+export async function refuseLinkedFolders({ folder }: LakePaths): Promise<void> {
   await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));
 }
 
@@ -98,6 +98,6 @@ export function lakePaths(root: string): LakePaths {
     staging: join(own, 'tmp'),
     failures: join(root, 'failures'),
     quarantine: join(root, 'quarantine'),
-    folder: (place) => folderInside(root, place),
+    folder: (place) => checkedFolder(root, place),
   };
 }

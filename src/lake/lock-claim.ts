@@ -2,7 +2,7 @@ import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { readHolderFile, stateOf, type LockHolder } from './lock-holder.js';
+import { readHolderFile, holderState, type LockHolder } from './lock-holder.js';
 import { LEASE_MS } from './lock-lease.js';
 
 /** Every claim has a name of its own, so that removing a dead one can never hit a living one. */
@@ -44,16 +44,16 @@ export async function withClaim<T>(
       rivals = await listRivals();
       if (!hasSmaller(rivals, me)) {
         await rename(resting, path);
-        rivals = await waitWhileFirst(listRivals, me, giveUpAt);
+        rivals = await waitForLargerClaims(listRivals, me, giveUpAt);
         if (rivals.length === 0) return await work(path, mtimeMs);
         await rename(path, resting);
       }
-      if (performance.now() > giveUpAt) throw keptOut(rivals);
+      if (performance.now() > giveUpAt) throw contendedError(rivals);
       await sleep(WAIT_MS);
     }
   } catch (error) {
     // A claim of this age is taken for dead by others: this process was suspended.
-    if (errnoOf(error) === 'ENOENT') throw keptOut(rivals);
+    if (errnoOf(error) === 'ENOENT') throw contendedError(rivals);
     throw error;
   } finally {
     await rm(path, { force: true });
@@ -61,7 +61,7 @@ export async function withClaim<T>(
   }
 }
 
-function keptOut(rivals: readonly Rival[]): CryptodlError {
+function contendedError(rivals: readonly Rival[]): CryptodlError {
   const [first] = rivals;
   const where = first === undefined ? '' : `: ${first.path}`;
   return new CryptodlError('locked', `other runs are taking this lake${where}`, {
@@ -70,7 +70,7 @@ function keptOut(rivals: readonly Rival[]): CryptodlError {
 }
 
 /** With the claim made: waits for the larger ones to step back. Resolves with what is left of the rivals. */
-async function waitWhileFirst(
+async function waitForLargerClaims(
   listRivals: () => Promise<Rival[]>,
   me: LockHolder,
   giveUpAt: number,
@@ -108,7 +108,7 @@ async function claimState(path: string, me: LockHolder, nowMs: number): Promise<
   // Both stamps come from the clock of the file system.
   const ageMs = nowMs - file.mtimeMs;
   if (file.holder === undefined) return ageMs > TORN_AFTER_MS ? 'dead' : 'alive';
-  return ageMs > LEASE_MS || (await stateOf(file.holder, me)) === 'gone' ? 'dead' : 'alive';
+  return ageMs > LEASE_MS || (await holderState(file.holder, me)) === 'gone' ? 'dead' : 'alive';
 }
 
 /** A claim that cannot be removed can still become the lock. */

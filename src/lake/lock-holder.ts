@@ -88,7 +88,7 @@ export function parseHolder(text: string): LockHolder | undefined {
 export type HolderState = 'gone' | 'here' | 'elsewhere';
 
 /** What became of `holder`, as far as process `me` can prove it. */
-export async function stateOf(holder: LockHolder, me: LockHolder): Promise<HolderState> {
+export async function holderState(holder: LockHolder, me: LockHolder): Promise<HolderState> {
   if (holder.host !== me.host) return 'elsewhere';
   if (differ(holder.bootId, me.bootId)) return 'gone';
   if (differ(holder.pidNamespace, me.pidNamespace)) return 'elsewhere';

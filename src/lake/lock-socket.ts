@@ -34,7 +34,7 @@ export async function isSocketTaken(directory: string): Promise<boolean> {
 }
 
 /** What the name of the socket begins with, as ss(8) shows it. */
-export async function socketWord(directory: string): Promise<string> {
+export async function socketNamePrefix(directory: string): Promise<string> {
   return (await nameOf(directory)).slice(0, 24);
 }
 

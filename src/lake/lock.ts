@@ -8,13 +8,13 @@ import { withClaim } from './lock-claim.js';
 import {
   describeThisProcess,
   readHolderFile,
-  stateOf,
+  holderState,
   type HolderFile,
   type HolderState,
   type LockHolder,
 } from './lock-holder.js';
 import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
-import { bindSocket, isSocketTaken, socketWord, type SocketLock } from './lock-socket.js';
+import { bindSocket, isSocketTaken, socketNamePrefix, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
   /** The holder on another host or in another container whose lock was not renewed any more; undefined: the lake was free. */
@@ -49,7 +49,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   const path = join(directory, 'lock.json');
   const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);
-  if (socket === 'taken') throw await heldInKernel(directory, path);
+  if (socket === 'taken') throw await socketHeldError(directory, path);
   let taken: Taken;
   try {
     taken = await withClaim(directory, me, (claim, nowMs) =>
@@ -83,18 +83,18 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
  * Rejects with `locked`, as `acquireLock` would, while another run writes the lake of `directory`. Takes nothing; a directory
  * that is not there is not locked.
  */
-export async function refuseWriter(directory: string): Promise<void> {
+export async function refuseIfLocked(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
   try {
-    if (await isSocketTaken(directory)) throw await heldInKernel(directory, path);
+    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
   }
   const lock = await readLock(directory);
   if (lock?.holder === undefined) return;
-  if (lock.state === 'here') throw heldBy(lock.holder);
-  if (lock.state === 'elsewhere') throw heldElsewhere(lock.holder, path);
+  if (lock.state === 'here') throw heldHereError(lock.holder);
+  if (lock.state === 'elsewhere') throw heldElsewhereError(lock.holder, path);
 }
 
 interface Taken {
@@ -112,11 +112,11 @@ interface Taking {
 /** Makes the claim the lock, unless the lock belongs to a process that may be alive. Only under a claim. */
 async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Taking): Promise<Taken> {
   const current = await readHolderFile(path);
-  if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadable(path);
+  if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadableError(path);
   const state = current?.holder && (await lockState(current, me, nowMs));
   if (current?.holder !== undefined) {
-    if (state === 'here') throw heldBy(current.holder);
-    if (state === 'elsewhere') throw heldElsewhere(current.holder, path);
+    if (state === 'here') throw heldHereError(current.holder);
+    if (state === 'elsewhere') throw heldElsewhereError(current.holder, path);
   }
   await rename(claim, path);
   return { from: state === 'expired' ? current?.holder : undefined };
@@ -126,7 +126,7 @@ async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Takin
 type LockState = HolderState | 'expired';
 
 async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undefined): Promise<LockState> {
-  const state = file.holder === undefined ? 'gone' : await stateOf(file.holder, me);
+  const state = file.holder === undefined ? 'gone' : await holderState(file.holder, me);
   return state === 'elsewhere' && isExpired(file, nowMs) ? 'expired' : state;
 }
 
@@ -145,20 +145,20 @@ export async function readLock(directory: string): Promise<LockFile | undefined>
   const { holder } = file;
   if (holder === undefined) return { path, holder, state: undefined };
   const me = await describeThisProcess('', 0);
-  const state = await stateOf(holder, me);
+  const state = await holderState(holder, me);
   if (state !== 'elsewhere') return { path, holder, state };
   return { path, holder, state: await lockState(file, me, await fileSystemNow(directory)) };
 }
 
 /** The holder binds its socket a moment before it writes its file. */
-async function heldInKernel(directory: string, path: string): Promise<CryptodlError> {
+async function socketHeldError(directory: string, path: string): Promise<CryptodlError> {
   const me = await describeThisProcess('', 0);
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
     const holder = (await readHolderFile(path))?.holder;
-    if (holder !== undefined && (await stateOf(holder, me)) !== 'gone') return heldBy(holder);
+    if (holder !== undefined && (await holderState(holder, me)) !== 'gone') return heldHereError(holder);
     await sleep(HOLDER_POLL_MS);
   }
-  const word = await socketWord(directory);
+  const word = await socketNamePrefix(directory);
   return new CryptodlError(
     'locked',
     `a process on this machine holds the lock socket of this lake, and ${path} does not name it`,
@@ -170,13 +170,13 @@ async function releaseSocket(socket: SocketLock): Promise<void> {
   if (typeof socket === 'object') await socket.release();
 }
 
-function heldBy(holder: LockHolder): CryptodlError {
+function heldHereError(holder: LockHolder): CryptodlError {
   return new CryptodlError('locked', `another run is writing this lake: ${holderText(holder)}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
   });
 }
 
-function heldElsewhere(holder: LockHolder, path: string): CryptodlError {
+function heldElsewhereError(holder: LockHolder, path: string): CryptodlError {
   return new CryptodlError(
     'locked',
     `a run on another host or container holds this lake: ${holderText(holder)}`,
@@ -189,7 +189,7 @@ function heldElsewhere(holder: LockHolder, path: string): CryptodlError {
   );
 }
 
-function unreadable(path: string): CryptodlError {
+function unreadableError(path: string): CryptodlError {
   return new CryptodlError('locked', `the lock file ${path} cannot be read`, {
     hint: `if no other run writes this lake, remove ${path}`,
   });

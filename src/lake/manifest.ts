@@ -6,18 +6,18 @@ import { constants } from 'node:fs';
 import { copyFile, lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
-import { CryptodlError, errnoOf, ofFile } from '../model/errors.js';
+import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import type { ArchiveObject, Format, Period, Revision } from '../model/task.js';
 import { Absences } from './absences.js';
-import { lineReader, NewerVersion } from './check-line.js';
-import { openInside } from './inside.js';
+import { createLineReader, NewerVersion } from './check-line.js';
+import { openRegularFile } from './path-checks.js';
 import { MANIFEST } from './layout.js';
 import { publish, syncDirectory } from './publish.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
-import { lengthOfWholeLines, wholeLines } from './whole-lines.js';
+import { completeLinesLength, completeLines } from './complete-lines.js';
 
 /** More gaps than these within one object are not remembered one by one. */
-export const MOST_GAPS = 100;
+export const MAX_GAPS = 100;
 
 /** Whether its rows came from REST: what the archive publishes of the period takes their place. */
 export function isFromRest({ verified }: ObjectLine): boolean {
@@ -47,7 +47,7 @@ export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
     ...(line.insteadOf === undefined ? {} : { insteadOf: line.insteadOf }),
     ...(line.archiveFailed === undefined ? {} : { archiveFailed: line.archiveFailed }),
   };
-  return { key: line.key, period, rest: { from, to, otherwise: 'before-history', ...mark } };
+  return { key: line.key, period, rest: { from, to, reasonIfEmpty: 'before-history', ...mark } };
 }
 
 function byPeriod(a: ObjectLine, b: ObjectLine): number {
@@ -55,7 +55,7 @@ function byPeriod(a: ObjectLine, b: ObjectLine): number {
 }
 
 /** What a series holds in one format. */
-export class Held {
+export class HeldObjects {
   readonly #byDay = new Map<number, ObjectLine>();
   readonly #byMonth = new Map<number, ObjectLine>();
   readonly #byFile = new Map<string, Set<ObjectLine>>();
@@ -147,20 +147,25 @@ export class Held {
   }
 }
 
-export interface Manifest extends Readonly<Record<Format, Held>> {
+export interface Manifest extends Readonly<Record<Format, HeldObjects>> {
   readonly absences: Absences;
 }
 
 export function emptyManifest(): Manifest {
-  return { parquet: new Held(), csv: new Held(), zip: new Held(), absences: new Absences() };
+  return {
+    parquet: new HeldObjects(),
+    csv: new HeldObjects(),
+    zip: new HeldObjects(),
+    absences: new Absences(),
+  };
 }
 
 /** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
 export async function readManifest(seriesFolder: string): Promise<Manifest> {
   const manifest = emptyManifest();
-  for await (const lines of manifestLines(seriesFolder)) {
+  for await (const lines of readManifestLines(seriesFolder)) {
     for (const line of lines) {
-      const refused = line instanceof CryptodlError ? line : remember(manifest, line);
+      const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
       if (refused !== undefined) throw refused;
     }
   }
@@ -177,24 +182,24 @@ interface ReadLine {
  * Every whole line, some at a time: what it says, or why it is refused, in which case the others still come. An absent
  * file has none; a torn last line is left out.
  */
-export async function* manifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
+export async function* readManifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
   const file = join(seriesFolder, MANIFEST);
-  const readLine = lineReader(seriesFolder);
+  const readLine = createLineReader(seriesFolder);
   let number = 0;
-  for await (const texts of wholeLines(file)) {
+  for await (const texts of completeLines(file)) {
     yield texts.map((text) => {
       number += 1;
       const where = `${file} line ${number}`;
       try {
         return { where, line: readLine(text) };
       } catch (error) {
-        return refusedLine(where, error);
+        return lineError(where, error);
       }
     });
   }
 }
 
-function refusedLine(where: string, cause: unknown): CryptodlError {
+function lineError(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
     const text = `${where} is of version ${cause.message}, this cryptodl knows version 1`;
     return new CryptodlError('manifest-damaged', text, {
@@ -217,38 +222,38 @@ export function applyLine(manifest: Manifest, line: ManifestLine): void {
 }
 
 /** Puts a line on top of those before it. Returns why it cannot be: nothing of it is remembered then. */
-export function remember(manifest: Manifest, { where, line }: ReadLine): CryptodlError | undefined {
+export function addLine(manifest: Manifest, { where, line }: ReadLine): CryptodlError | undefined {
   try {
     applyLine(manifest, line);
     return undefined;
   } catch (error) {
-    return refusedLine(where, error);
+    return lineError(where, error);
   }
 }
 
 /** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
   const path = join(seriesFolder, MANIFEST);
-  await leaveSnapshot(path);
+  await breakHardLink(path);
   const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  const file = await openInside(path, O_APPEND | O_CREAT | O_RDWR);
+  const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
   try {
     const { size } = await file.stat();
-    const whole = await lengthOfWholeLines(file, size);
+    const whole = await completeLinesLength(file, size);
     if (whole < size) await file.truncate(whole);
     await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await file.datasync();
     // A new file is an entry of its folder as well.
     if (size === 0) await syncDirectory(seriesFolder);
   } catch (error) {
-    throw ofFile(error, path);
+    throw withPath(error, path);
   } finally {
     await file.close();
   }
 }
 
 /** A snapshot of hard links (`cp -al`) keeps the manifest that it has: the lake goes on with a copy. */
-async function leaveSnapshot(path: string): Promise<void> {
+async function breakHardLink(path: string): Promise<void> {
   const facts = await lstat(path).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error;
   });

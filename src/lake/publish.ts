@@ -1,5 +1,5 @@
 /** A file appears under its final name whole, or not at all. */
-import { errnoOf, ofFile } from '../model/errors.js';
+import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
@@ -28,14 +28,14 @@ export async function renameAll(publications: readonly Publication[]): Promise<v
     const folder = dirname(target);
     const created = folders.has(folder) ? undefined : await mkdir(folder, { recursive: true });
     folders.add(folder);
-    for (const made of foldersDownTo(folder, created)) folders.add(dirname(made));
+    for (const made of createdFolders(folder, created)) folders.add(dirname(made));
     await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
 /** The folders that one call made, from the innermost up to the first: each is an entry of its parent, which can be lost. */
-function foldersDownTo(innermost: string, first: string | undefined): string[] {
+function createdFolders(innermost: string, first: string | undefined): string[] {
   if (first === undefined) return [];
   const made = [innermost];
   for (let folder = innermost; folder !== first && folder !== dirname(folder); folder = dirname(folder))
@@ -56,7 +56,7 @@ async function syncFile(path: string): Promise<void> {
   try {
     await file.sync();
   } catch (error) {
-    throw ofFile(error, path);
+    throw withPath(error, path);
   } finally {
     await file.close();
   }
@@ -68,7 +68,7 @@ export async function syncDirectory(path: string): Promise<void> {
   try {
     await directory.sync();
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw ofFile(error, path);
+    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw withPath(error, path);
   } finally {
     await directory.close();
   }

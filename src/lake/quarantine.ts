@@ -6,11 +6,11 @@ import { constants } from 'node:fs';
 import type { Body } from '../http/fetch.js';
 import { errnoOf } from '../model/errors.js';
 import type { LakePaths } from './layout.js';
-import { keyFile, MANIFEST } from './layout.js';
+import { keyPath, MANIFEST } from './layout.js';
 import { fileSize, publish, syncDirectory } from './publish.js';
 
 /** Moves a file; resolves with where it is now, undefined when it was gone already. Earlier evidence is never replaced. */
-export async function setAside(
+export async function moveToQuarantine(
   paths: LakePaths,
   path: string,
   cause: string,
@@ -18,14 +18,14 @@ export async function setAside(
 ): Promise<string | undefined> {
   const size = await fileSize(path);
   if (size === undefined) return undefined;
-  const place = await freePlace(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
+  const place = await freeName(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
   const kept = await quarantine(paths, place, { kind: 'file', path, size }, cause);
   await syncDirectory(dirname(path));
   return kept;
 }
 
 /** Keeps lines of a manifest, one below the other as they stood. */
-export async function keepLines(
+export async function quarantineLines(
   paths: LakePaths,
   seriesFolder: string,
   {
@@ -36,7 +36,7 @@ export async function keepLines(
 ): Promise<string> {
   const place = relative(paths.root, join(seriesFolder, MANIFEST)).replaceAll(sep, '/');
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
-  return quarantine(paths, await freePlace(paths, place, nowMs), { kind: 'memory', bytes }, cause);
+  return quarantine(paths, await freeName(paths, place, nowMs), { kind: 'memory', bytes }, cause);
 }
 
 /** The manifest with these lines and no others, whole or not at all. */
@@ -52,13 +52,13 @@ export async function rewriteManifest(
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number where that is taken. */
-async function freePlace(paths: LakePaths, place: string, nowMs: number): Promise<string> {
+async function freeName(paths: LakePaths, place: string, nowMs: number): Promise<string> {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const ending = extname(place);
   const stem = join(dirname(place), basename(place, ending));
   for (let number = 1; ; number += 1) {
     const candidate = `${stem}-${stamp}${number === 1 ? '' : `-${number}`}${ending}`;
-    if ((await fileSize(join(paths.quarantine, keyFile(candidate)))) === undefined) return candidate;
+    if ((await fileSize(join(paths.quarantine, keyPath(candidate)))) === undefined) return candidate;
   }
 }
 
@@ -66,7 +66,7 @@ async function freePlace(paths: LakePaths, place: string, nowMs: number): Promis
 
 /** Resolves with the path of the kept bytes. A later refusal of the same key replaces them. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {
-  const place = `quarantine/${keyFile(key)}`;
+  const place = `quarantine/${keyPath(key)}`;
   const path = join(await paths.folder(dirname(place)), basename(place));
   await mkdir(dirname(path), { recursive: true });
   // Whatever has the name makes way: a link would be written through.

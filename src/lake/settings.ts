@@ -27,7 +27,7 @@ export function differingSettings(lines: readonly ObjectLine[], asked: Settings)
 }
 
 /** Throws the usage error that names the folder. */
-export function refuseOtherSettings(
+export function throwSettingsError(
   series: Series,
   folder: string,
   differences: readonly Difference[],

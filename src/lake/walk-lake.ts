@@ -13,7 +13,7 @@ export interface SeriesFolder {
   /** Files directly in it. */
   readonly files: readonly string[];
   /** Files in folders below it, relative to it. */
-  readonly deeper: readonly string[];
+  readonly nestedFiles: readonly string[];
   /** Symbolic links in it and below it, relative to it. */
   readonly links: readonly string[];
 }
@@ -27,12 +27,13 @@ export interface LoosePath {
 type Found = SeriesFolder | LoosePath;
 
 /** Of the root itself, beside the venue's folder. */
-const OWN = ['.cryptodl', 'data', 'failures', 'quarantine'];
+const OWN_FOLDERS = ['.cryptodl', 'data', 'failures', 'quarantine'];
 
 /** In path order. A lake that is not there has nothing. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
-  const { folders, links } = await entriesOf(root);
-  for (const path of links) if (path === venue.name || OWN.includes(path)) yield { kind: 'link', path };
+  const { folders, links } = await listEntries(root);
+  for (const path of links)
+    if (path === venue.name || OWN_FOLDERS.includes(path)) yield { kind: 'link', path };
   if (!folders.includes(venue.name)) return;
   yield* walkVenue(root, venue, venue.name);
 }
@@ -50,7 +51,7 @@ async function* walkFolder(
   place: string,
   walk: (place: string) => AsyncGenerator<Found>,
 ): AsyncGenerator<Found> {
-  const { files, folders, links } = await entriesOf(join(root, place));
+  const { files, folders, links } = await listEntries(join(root, place));
   yield* files.map((name): LoosePath => ({ kind: 'file', path: `${place}/${name}` }));
   yield* links.map((name): LoosePath => ({ kind: 'link', path: `${place}/${name}` }));
   for (const name of folders) yield* walk(`${place}/${name}`);
@@ -58,7 +59,7 @@ async function* walkFolder(
 
 async function* walkSeries(root: string, place: string, series: Series): AsyncGenerator<SeriesFolder> {
   const path = join(root, place);
-  const { files, folders, links } = await entriesOf(path);
+  const { files, folders, links } = await listEntries(path);
   const deeper: string[] = [];
   for (const name of folders) {
     // A folder of that name is a manifest that cannot be read: its reader says so.
@@ -66,7 +67,7 @@ async function* walkSeries(root: string, place: string, series: Series): AsyncGe
     for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
       (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));
   }
-  yield { kind: 'series', series, path, files, deeper, links };
+  yield { kind: 'series', series, path, files, nestedFiles: deeper, links };
 }
 
 /** What is in no series, whatever it is. */
@@ -76,10 +77,10 @@ async function* looseBelow(root: string, place: string): AsyncGenerator<LoosePat
 }
 
 /** Files of the lake's own folder that only a run under way has: staged files, journals, claims. */
-export async function leftovers(paths: LakePaths): Promise<string[]> {
+export async function listLeftovers(paths: LakePaths): Promise<string[]> {
   const found: string[] = [];
   for await (const { path } of looseBelow(paths.own, 'tmp')) found.push(`.cryptodl/${path}`);
-  const { files, links } = await entriesOf(paths.own);
+  const { files, links } = await listEntries(paths.own);
   for (const name of [...files, ...links].sort())
     if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
       found.push(`.cryptodl/${name}`);
@@ -93,7 +94,7 @@ interface Entries {
 }
 
 /** Sorted; nothing for a folder that is not there. */
-export async function entriesOf(path: string): Promise<Entries> {
+export async function listEntries(path: string): Promise<Entries> {
   const found: Entries = { files: [], folders: [], links: [] };
   try {
     const all = await readdir(path, { withFileTypes: true });

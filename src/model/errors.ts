@@ -182,7 +182,7 @@ export class CryptodlError extends Error {
 }
 
 /** The codes of a host that says nothing, or only that it is in trouble. */
-const SILENT_CODES: ReadonlySet<ErrorCode> = new Set([
+const NO_ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
   'dns-failed',
@@ -201,7 +201,7 @@ const SILENT_CODES: ReadonlySet<ErrorCode> = new Set([
 
 /** Nothing has been said: whoever knows what was said before may go by that. A refusal is an answer, also as a cause. */
 export function isNoAnswer(error: unknown): error is CryptodlError {
-  if (!(error instanceof CryptodlError) || !SILENT_CODES.has(error.code)) return false;
+  if (!(error instanceof CryptodlError) || !NO_ANSWER_CODES.has(error.code)) return false;
   const { cause } = error;
   if (cause instanceof CryptodlError) return isNoAnswer(cause);
   // A limit, or a firewall that said no twice.
@@ -209,8 +209,8 @@ export function isNoAnswer(error: unknown): error is CryptodlError {
 }
 
 /** The host said nothing of what was asked for: another source may be asked. A 404 or a 403 of an object is an answer. */
-export const UNANSWERED_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
-  ...SILENT_CODES,
+export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
+  ...NO_ANSWER_CODES,
   'rate-limited',
   'banned',
   'address-blocked',
@@ -251,7 +251,7 @@ export function errnoOf(error: unknown): string {
 }
 
 /** The same error, which now says which file it is about: Node's own do not, once a file is open. */
-export function ofFile(error: unknown, path: string): unknown {
+export function withPath(error: unknown, path: string): unknown {
   if (error instanceof Error && 'errno' in error) error.message += ` '${path}'`;
   return error;
 }

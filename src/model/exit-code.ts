@@ -21,7 +21,7 @@ export interface RunStatus {
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
 /** Of a run that did not come to work. */
-export function codeOfRefusal(code: ErrorCode): ExitCode {
+export function exitCodeOfError(code: ErrorCode): ExitCode {
   return exitCode({
     ended: code,
     signal: undefined,
@@ -37,14 +37,14 @@ export function codeOfRefusal(code: ErrorCode): ExitCode {
 }
 
 /** Of a lake that was looked at: `below`: series with less than --min; `refused`: lines that could not be read. */
-export function codeOfCoverage({
+export function exitCodeOfCoverage({
   below,
   refused,
 }: {
   readonly below: number;
   readonly refused: number;
 }): ExitCode {
-  if (refused > 0) return codeOfRefusal('manifest-damaged');
+  if (refused > 0) return exitCodeOfError('manifest-damaged');
   return below > 0 ? 4 : 0;
 }
 

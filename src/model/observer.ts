@@ -35,7 +35,7 @@ export interface Observer {
 }
 
 /** Lets everything pass. */
-export const SILENT: Observer = {
+export const SILENT_OBSERVER: Observer = {
   warn: () => undefined,
   waiting: () => undefined,
   announce: () => undefined,

@@ -62,7 +62,7 @@ interface Failure {
   readonly message: string;
 }
 
-interface About {
+interface TaskIdentity {
   readonly market: Market;
   readonly dataset: string;
   readonly interval?: string;
@@ -75,7 +75,7 @@ interface About {
 }
 
 /** One archive object that was wanted, and its one end. Plain data: it survives JSON. */
-export type TaskOutcome = About &
+export type TaskOutcome = TaskIdentity &
   (
     | ({ readonly outcome: 'ok' | 'partial' } & Written)
     | Skipped<'outcome'>
@@ -86,26 +86,26 @@ export type TaskOutcome = About &
 export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outcome): TaskOutcome {
   if (outcome.kind === 'failed') {
     const { code, retryable, attempts, message } = outcome.error;
-    return Object.assign(about('failed', series, object), { code, retryable, attempts, message });
+    return Object.assign(identified('failed', series, object), { code, retryable, attempts, message });
   }
   if (outcome.kind === 'absent')
-    return Object.assign(about('absent', series, object), { reason: outcome.reason });
+    return Object.assign(identified('absent', series, object), { reason: outcome.reason });
   if (outcome.kind === 'skipped') {
     const { withdrawn, archiveFailed } = outcome;
-    const skipped = about('skipped', series, object);
+    const skipped = identified('skipped', series, object);
     if (archiveFailed !== undefined) return Object.assign(skipped, { archiveFailed });
     return withdrawn === true ? Object.assign(skipped, { withdrawn }) : skipped;
   }
   const { kind, ...written } = outcome;
-  return Object.assign(about(kind, series, object), written);
+  return Object.assign(identified(kind, series, object), written);
 }
 
 /** Name by name: spreads into one another were a tenth of what a task costs without its bytes (bench/NOTES.md). */
-function about<O extends OutcomeKind>(
+function identified<O extends OutcomeKind>(
   outcome: O,
   { market, dataset, interval, symbol }: Series,
   { period, key }: ArchiveObject,
-): { outcome: O } & About {
+): { outcome: O } & TaskIdentity {
   const { cadence } = period;
   return interval === undefined
     ? { outcome, market, dataset, symbol, cadence, period: periodText(period), key }

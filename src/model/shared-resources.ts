@@ -1,5 +1,5 @@
 /** What the jobs of one process have together, so that a limit of the process is not one of each job. */
-export class Common {
+export class SharedResources {
   /** Ends with the process, not with one of its jobs. */
   readonly signal: AbortSignal;
   readonly #made = new Map<string, unknown>();

@@ -46,7 +46,7 @@ export interface ArchiveObject {
   /** As listed, empty where none is; undefined: not looked at, because nothing depends on it. */
   readonly sidecarEtag?: string;
   /** Why nothing comes behind the last listed day of its series; absent: it is not the last, or more may come. */
-  readonly behind?: 'delisted' | 'dataset-ended';
+  readonly endReason?: 'delisted' | 'dataset-ended';
 }
 
 export interface RestPeriod {
@@ -54,7 +54,7 @@ export interface RestPeriod {
   readonly from: number;
   readonly to: number;
   /** Why the period is absent when REST has nothing of it either. */
-  readonly otherwise: AbsenceReason;
+  readonly reasonIfEmpty: AbsenceReason;
   /** It stands in for what the archive has not got. */
   readonly fills?: true;
   /** It is not over yet: the next run asks for it again. */

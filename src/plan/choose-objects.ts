@@ -1,6 +1,6 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period, Task } from '../model/task.js';
 import { absenceReason } from './series-listing.js';
@@ -33,9 +33,9 @@ export interface ChooseContext {
   readonly cadences: readonly Cadence[];
   readonly partition: Grain;
   /** The facts that decide between daily and monthly objects. */
-  readonly held: Held;
+  readonly held: HeldObjects;
   /** Held objects that the listing no longer has. */
-  readonly known: Held;
+  readonly known: HeldObjects;
   /** Walks the listing of one cadence, at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../model/errors.js';
 import type { Absences } from '../lake/absences.js';
 import { fileSize } from '../lake/publish.js';
 import { heldObject, isFromRest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -14,7 +14,7 @@ import type { Choice } from './choose-objects.js';
 export interface DecideContext {
   readonly series: Series;
   readonly settings: Settings;
-  readonly held: Held;
+  readonly held: HeldObjects;
   /** Folder of the series: paths in manifest lines are relative to it. */
   readonly folder: string;
   readonly force: boolean;

@@ -2,11 +2,11 @@
 import { parsePeriod } from '../model/calendar.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
-import { folderInside } from '../lake/inside.js';
+import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import { Held, isFromRest } from '../lake/manifest.js';
+import { HeldObjects, isFromRest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
 import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
@@ -20,7 +20,7 @@ import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestOffer } from './rest-periods.js';
 import { withRecheckedDays } from './recheck.js';
 import type { SeriesListing, Want } from './series-listing.js';
-import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
+import { differingSettings, throwSettingsError } from '../lake/settings.js';
 
 export interface SeriesRequest {
   readonly series: Series;
@@ -73,11 +73,11 @@ export interface PlanContext {
 
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
-  const folder = await folderInside(context.root, seriesFolder(context.venue.name, series));
+  const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
   const manifest = await context.manifests.of(folder);
   const held = manifest[settings.format];
   const differences = differingSettings(held.lines(), settings);
-  if (differences.length > 0 && !context.force) refuseOtherSettings(series, folder, differences);
+  if (differences.length > 0 && !context.force) throwSettingsError(series, folder, differences);
   if (differences.length > 0) refuseLostRest(request, held, folder);
   const isRewritten = differences.length > 0 || request.rewrites !== undefined;
   const ranges =
@@ -87,7 +87,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
         ? request.ranges
         : withRecheckedDays(context, request.ranges, held, manifest.absences);
   // A rewritten series chooses its objects as if the lake were empty.
-  const kept = isRewritten ? new Held() : held;
+  const kept = isRewritten ? new HeldObjects() : held;
   const known = { held: kept, known: held, absences: manifest.absences };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
@@ -124,7 +124,7 @@ function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest 
 }
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
-function refuseLostRest({ series, rest }: SeriesRequest, held: Held, folder: string): void {
+function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
   const gone = held
     .lines()
     .filter(
@@ -151,7 +151,11 @@ async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
   ranges: readonly DayRange[],
-  { held, known, absences }: { readonly held: Held; readonly known: Held; readonly absences: Absences },
+  {
+    held,
+    known,
+    absences,
+  }: { readonly held: HeldObjects; readonly known: HeldObjects; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
   // Not each run asks REST for recently absent periods. `retry` asks for all of its failures.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
@@ -227,7 +231,7 @@ function dropUnlisted(partitions: Map<string, Choice[]>): void {
 /** Takes the days of a held month file out of the partitions. Their files replace the month file together or not at all. */
 function splitMonths(
   partitions: Map<string, Choice[]>,
-  held: Held,
+  held: HeldObjects,
   settings: Settings,
 ): [string, Choice[]][] {
   if (settings.partition !== 'day') return [];
@@ -242,7 +246,7 @@ function splitMonths(
 }
 
 /** Rewriting a series includes everything that it holds. */
-function withHeldDays(asked: readonly DayRange[], held: Held): readonly DayRange[] {
+function withHeldDays(asked: readonly DayRange[], held: HeldObjects): readonly DayRange[] {
   if (asked.some((range) => range.from === undefined)) return asked;
   const ranges = held.lines().flatMap((line) => {
     const period = parsePeriod(line.cadence, line.period);

@@ -2,7 +2,7 @@
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { wholeLines } from '../lake/whole-lines.js';
+import { completeLines } from '../lake/complete-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import { makeFolder } from '../files/make-folder.js';
 
@@ -41,7 +41,7 @@ export class PlanSpool {
     yield* this.#plans;
     if (this.#file === undefined) return;
     await this.#flush();
-    for await (const lines of wholeLines(this.#path)) for (const line of lines) yield planOf(line);
+    for await (const lines of completeLines(this.#path)) for (const line of lines) yield planOf(line);
   }
 
   async close(): Promise<void> {

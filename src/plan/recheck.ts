@@ -3,7 +3,7 @@ import { dayPeriod, monthOf, monthPeriod, monthStart, parsePeriod } from '../mod
 import { isDue } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { AbsenceReason } from '../model/task.js';
 import type { DayRange } from './choose-objects.js';
 
@@ -25,7 +25,7 @@ const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
   asked: readonly DayRange[],
-  held: Held,
+  held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
   const since = today - recheckDays;
@@ -60,7 +60,7 @@ export function withRecheckedDays(
 }
 
 /** Recent days after the first held one that failed or were not requested. */
-function unknownDays(held: Held, absences: Absences, since: number, today: number): DayRange[] {
+function unknownDays(held: HeldObjects, absences: Absences, since: number, today: number): DayRange[] {
   const days: DayRange[] = [];
   let isBehindHeld = false;
   for (let day = since; day < today; day += 1) {

@@ -1,7 +1,7 @@
 /** Chooses the periods of a series that REST is asked for: all of them, or those that the archive lacks. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
-import type { Held } from '../lake/manifest.js';
-import { heldRevision, isFromRest, MOST_GAPS } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
+import { heldRevision, isFromRest, MAX_GAPS } from '../lake/manifest.js';
 import type {
   AbsenceReason,
   ArchiveObject,
@@ -40,7 +40,7 @@ export interface RestContext {
   readonly series: Series;
   readonly offer: RestOffer;
   readonly partition: Grain;
-  readonly held: Held;
+  readonly held: HeldObjects;
   /** Whether the period was absent at a recent request. */
   readonly isDoubtful: (period: Period) => boolean;
 }
@@ -123,7 +123,7 @@ function substituteOf(
   if (lines.every((line) => line !== undefined && isFromRest(line) && line.open !== true)) return 'held';
   if (from < offer.from || to > offer.to) return undefined;
   const open = to > offer.settledTo ? ({ open: true } as const) : {};
-  const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, ...open };
+  const rest: RestPeriod = { from, to, reasonIfEmpty: 'hole', fills: true, ...open };
   return { key: restKey(series, period), period, rest };
 }
 
@@ -138,9 +138,9 @@ function standInOf(
   if (isDoubtful(period)) return undefined;
   const { rows, gaps } = held;
   // If not all gaps are known, REST may lack some of the rows.
-  if (gaps.length >= MOST_GAPS) return undefined;
+  if (gaps.length >= MAX_GAPS) return undefined;
   const insteadOf = { ...heldRevision(held), rows, gaps };
-  const rest: RestPeriod = { from, to, otherwise: 'hole', fills: true, insteadOf, keepsHeld: true };
+  const rest: RestPeriod = { from, to, reasonIfEmpty: 'hole', fills: true, insteadOf, keepsHeld: true };
   return { key: restKey(series, period), period, rest };
 }
 
@@ -188,7 +188,7 @@ function choiceOf(
   const rest: RestPeriod = {
     from: period.from,
     to: period.to,
-    otherwise,
+    reasonIfEmpty: otherwise,
     ...(offer.mode === 'fill' ? { fills: true } : {}),
     ...(period.to > offer.settledTo ? { open: true } : {}),
   };

@@ -105,7 +105,7 @@ export async function listSeries(
     const span = findDataset(venue, series.market, series.dataset)?.spans.daily;
     const behind = absenceReason(listed, dayPeriod(object.period.to), { today: want.today, span });
     if (behind === 'delisted' || behind === 'dataset-ended')
-      objects.set(object.period.from, { ...object, behind });
+      objects.set(object.period.from, { ...object, endReason: behind });
   }
   return listed;
 }

@@ -1,7 +1,7 @@
 /** Held months that lack the rows of whole days, which their daily objects may have. */
 import { daysWithin, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { DayRange } from './choose-objects.js';
 import { planSeries } from './plan-series.js';
@@ -38,7 +38,7 @@ function without(
 }
 
 /** Held months of a series that lack days; empty with `--cadence`. */
-export function shortMonthsOf(held: Held): ShortMonth[] {
+export function shortMonthsOf(held: HeldObjects): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];

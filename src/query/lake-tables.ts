@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
-import type { Held, Manifest } from '../lake/manifest.js';
+import type { HeldObjects, Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import type { Market, Series, Settings } from '../model/task.js';
@@ -104,7 +104,7 @@ function chooseFiles({ parquet, csv }: Manifest): { lines: ObjectLine[]; overlap
   return { lines: chosen, overlapping };
 }
 
-function byFile(held: Held): Map<string, ObjectLine[]> {
+function byFile(held: HeldObjects): Map<string, ObjectLine[]> {
   const files = new Map<string, ObjectLine[]>();
   for (const line of held.lines()) {
     const lines = files.get(line.file);

@@ -1,6 +1,6 @@
 /** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
 import { writeData } from '../cli/write-data.js';
-import type { Answer, Cell, Column } from '../convert/duckdb.js';
+import type { QueryResult, Cell, Column } from '../convert/duckdb.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { tabbed } from '../text/printable.js';
@@ -10,7 +10,7 @@ const MOST_CELL_COLUMNS = 60;
 const GAP = '  ';
 
 /** Resolves with the number of rows, shown or not; undefined when the reader of stdout has closed it. */
-export async function printTable(io: Io, { columns, batches }: Answer): Promise<number | undefined> {
+export async function printTable(io: Io, { columns, batches }: QueryResult): Promise<number | undefined> {
   const shown: string[][] = [];
   let rows = 0;
   for await (const batch of batches) {

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { createEngine } from '../convert/duckdb.js';
-import type { Answer, Session } from '../convert/duckdb.js';
+import type { QueryResult, DuckDbSession } from '../convert/duckdb.js';
 import type { Series } from '../model/task.js';
 import { heldSeries } from '../select/held-series.js';
 import { findDataset } from '../source/venue.js';
@@ -31,7 +31,7 @@ export interface LakeQuery extends QueriedLake {
 }
 
 /** Calls `read` with the result while the database is open. Rejects with usage errors for faults of the query. */
-export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => Promise<T>): Promise<T> {
+export async function queryLake<T>(query: LakeQuery, read: (answer: QueryResult) => Promise<T>): Promise<T> {
   const spill = join(query.tempFolder ?? tmpdir(), `cryptodl-sql-${process.pid}`);
   const engine = createEngine({
     threads: availableParallelism(),
@@ -42,7 +42,7 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: Answer) => P
     engine.interrupt();
   };
   query.signal.addEventListener('abort', onAbort, { once: true });
-  let session: Session | undefined;
+  let session: DuckDbSession | undefined;
   try {
     session = await engine.session();
     const statement = await parseStatement(session, query.text);

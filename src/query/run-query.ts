@@ -1,5 +1,5 @@
 /** Parses a query, creates the views, locks the database, and runs the query. */
-import type { Answer, Session } from '../convert/duckdb.js';
+import type { QueryResult, DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -19,7 +19,7 @@ export interface PreparedQuery {
 }
 
 /** Rejects, also while rows are read, with usage errors for faults of the query, and with `disk` errors. */
-export async function runQuery(session: Session, query: PreparedQuery): Promise<Answer> {
+export async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
   for (const table of query.tables) await session.run(await viewOf(table, query.specOf(table)));
   await restrictAccess(session, query.root);
   const answer = await withExplainedErrors(session, query, () => session.select(query.text));
@@ -28,7 +28,7 @@ export async function runQuery(session: Session, query: PreparedQuery): Promise<
 }
 
 /** Forbids files outside the lake and the network, and locks these settings. */
-async function restrictAccess(session: Session, root: string): Promise<void> {
+async function restrictAccess(session: DuckDbSession, root: string): Promise<void> {
   for (const setting of [
     "TimeZone = 'UTC'",
     'errors_as_json = true',
@@ -39,12 +39,12 @@ async function restrictAccess(session: Session, root: string): Promise<void> {
     await session.run(`SET ${setting}`);
 }
 
-type Batch = Answer['batches'] extends AsyncIterable<infer T> ? T : never;
+type Batch = QueryResult['batches'] extends AsyncIterable<infer T> ? T : never;
 
 async function* batchesWithExplainedErrors(
-  session: Session,
+  session: DuckDbSession,
   query: PreparedQuery,
-  { batches }: Answer,
+  { batches }: QueryResult,
 ): AsyncGenerator<Batch> {
   const rows = batches[Symbol.asyncIterator]();
   for (;;) {
@@ -55,7 +55,7 @@ async function* batchesWithExplainedErrors(
 }
 
 async function withExplainedErrors<T>(
-  session: Session,
+  session: DuckDbSession,
   query: PreparedQuery,
   act: () => Promise<T>,
 ): Promise<T> {
@@ -70,7 +70,7 @@ async function withExplainedErrors<T>(
 }
 
 /** Distinct column names, in the order of the tables. */
-async function columnsOf(session: Session, tables: readonly LakeTable[]): Promise<string[]> {
+async function columnsOf(session: DuckDbSession, tables: readonly LakeTable[]): Promise<string[]> {
   const columns: string[] = [];
   for (const table of tables) {
     const rows = await session.rows(`DESCRIBE ${quoteName(tableName(table))}`);
@@ -104,7 +104,7 @@ const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Throws usage errors for statements that are not read-only, and for syntax errors with line and column. */
-export async function parseStatement(session: Session, text: string): Promise<Statement> {
+export async function parseStatement(session: DuckDbSession, text: string): Promise<Statement> {
   if (text.includes('\0')) throw usage('the query holds a NUL character');
   const [row] = await session.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;

@@ -5,7 +5,7 @@ import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { watchSignals } from '../cli/watch-signals.js';
 import { writeText } from '../cli/write-data.js';
-import type { Answer } from '../convert/duckdb.js';
+import type { QueryResult } from '../convert/duckdb.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
@@ -83,7 +83,7 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
 }
 
 /** Resolves with the number of rows; undefined when the reader of stdout has closed it. */
-async function print({ io, resolved }: SqlRun, answer: Answer): Promise<number | undefined> {
+async function print({ io, resolved }: SqlRun, answer: QueryResult): Promise<number | undefined> {
   const { options } = resolved;
   if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
   const names = answer.columns.map(({ name }) => name);

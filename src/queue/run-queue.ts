@@ -1,6 +1,6 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import PQueue from 'p-queue';
-import { CryptodlError, toCryptodlError, UNANSWERED_CODES } from '../model/errors.js';
+import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
@@ -256,7 +256,7 @@ export class RunQueue<Received> {
     for (const [task, error] of failures) {
       if (error.fatal) continue;
       // A rebuilt file contains no substitutes.
-      if (task.substitute !== undefined && UNANSWERED_CODES.has(error.code) && plan.rebuild === undefined) {
+      if (task.substitute !== undefined && FALLBACK_CODES.has(error.code) && plan.rebuild === undefined) {
         unanswered.set(task, error);
         continue;
       }

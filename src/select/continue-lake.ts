@@ -5,7 +5,7 @@ import { usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
 import { isFromRest, readManifest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import { heldSeries } from './held-series.js';
@@ -152,7 +152,7 @@ interface GapRules {
  * late nor what was lost is passed over; but for what nobody had a while ago.
  */
 async function firstGap(
-  held: Held,
+  held: HeldObjects,
   folder: string,
   { isGap, isAsked }: GapRules,
 ): Promise<number | undefined> {

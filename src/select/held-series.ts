@@ -1,8 +1,8 @@
 /** Which of the held series `verify` and `repair` look at. */
 import { join } from 'node:path';
-import { linkOnTheWay, linkText } from '../lake/inside.js';
-import { keyFile, MANIFEST } from '../lake/layout.js';
-import { entriesOf, walkLake } from '../lake/walk-lake.js';
+import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
+import { keyPath, MANIFEST } from '../lake/layout.js';
+import { listEntries, walkLake } from '../lake/walk-lake.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
@@ -116,9 +116,9 @@ export async function* heldSeries(
 ): AsyncGenerator<Series> {
   for await (const found of walkLake(root, venue)) {
     if (found.kind === 'link' && `${found.path}/`.startsWith(`${venue.name}/`))
-      warn(linkText(join(root, found.path)));
+      warn(symlinkMessage(join(root, found.path)));
     if (found.kind !== 'series') continue;
-    if (found.links.includes(MANIFEST)) warn(linkText(join(found.path, MANIFEST)));
+    if (found.links.includes(MANIFEST)) warn(symlinkMessage(join(found.path, MANIFEST)));
     else if (found.files.includes(MANIFEST)) yield found.series;
     else if (await hasFiles(root, venue, found))
       warn(
@@ -131,9 +131,9 @@ export async function* heldSeries(
 async function hasFiles(root: string, venue: Source, { series, files }: SeriesFolder): Promise<boolean> {
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {
-    const place = keyFile(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
-    if ((await linkOnTheWay(root, place)) !== undefined) continue;
-    if ((await entriesOf(join(root, place))).files.length > 0) return true;
+    const place = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
+    if ((await firstSymlink(root, place)) !== undefined) continue;
+    if ((await listEntries(join(root, place))).files.length > 0) return true;
   }
   return false;
 }

@@ -50,7 +50,7 @@ export interface UnpackOptions {
   /** Unpacked to packed, for rows that are larger than `memoryBytes`. */
   readonly maxRatio?: number;
   /** Gets the chunks of rows that are larger than `memoryBytes`; what it throws ends the unpacking. */
-  readonly look?: (chunk: Buffer) => void;
+  readonly onChunk?: (chunk: Buffer) => void;
   readonly signal?: AbortSignal;
 }
 

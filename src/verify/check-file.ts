@@ -1,8 +1,8 @@
 /** One file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { linkOnTheWay } from '../lake/inside.js';
-import type { Held } from '../lake/manifest.js';
+import { firstSymlink } from '../lake/path-checks.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -45,7 +45,12 @@ export interface FileCheck {
 export async function checkFile(
   reader: FileReader,
   series: Series,
-  { path, format, lines, held }: { path: string; format: Format; lines: readonly ObjectLine[]; held: Held },
+  {
+    path,
+    format,
+    lines,
+    held,
+  }: { path: string; format: Format; lines: readonly ObjectLine[]; held: HeldObjects },
 ): Promise<FileCheck | undefined> {
   const committed = held.lastOfFile(lines[0]?.file ?? '');
   if (committed === undefined) return undefined;
@@ -67,7 +72,7 @@ export async function checkFile(
 }
 
 async function missingText(path: string): Promise<string> {
-  const isLink = (await linkOnTheWay(dirname(path), basename(path))) !== undefined;
+  const isLink = (await firstSymlink(dirname(path), basename(path))) !== undefined;
   return isLink
     ? 'a symbolic link stands in place of the file; links are not followed'
     : 'the file does not exist';

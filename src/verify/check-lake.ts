@@ -2,9 +2,9 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY_MS } from '../model/calendar.js';
-import { setAside } from '../lake/quarantine.js';
-import { refuseLinkedOwn } from '../lake/layout.js';
-import { refuseWriter } from '../lake/lock.js';
+import { moveToQuarantine } from '../lake/quarantine.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
+import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/paths.js';
@@ -48,7 +48,7 @@ const ENGINE_MEMORY_BYTES = 300e6;
 /** In path order, a few series at a time. Rejects with `locked` when another run writes to the lake meanwhile. */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
-  await refuseLinkedOwn(paths);
+  await refuseLinkedFolders(paths);
   // A check without --fix must not write into the lake, so DuckDB gets a folder of the system.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
   const engine = createEngine({
@@ -124,7 +124,7 @@ async function checkOneSeries(
   const isFixed = request.mode === 'fix';
   let check = await checkSeries(context, folder);
   if (check.findings.length > 0 && !isFixed) {
-    await refuseWriter(paths.own);
+    await refuseIfLocked(paths.own);
     // A run may have written and ended since the folder was read.
     check = await checkSeries(context, folder);
   }
@@ -160,7 +160,12 @@ async function checkLoosePath(
   const finding: LakeFinding = { kind: 'stranger', path, text: NOT_PART_OF_LAKE };
   if (mode !== 'fix') return { findings: [withRemedy(finding)], dropped: [] };
   await lock?.confirm();
-  const kept = await setAside(paths, join(paths.root, path), `stranger: ${finding.text}`, clock.now());
+  const kept = await moveToQuarantine(
+    paths,
+    join(paths.root, path),
+    `stranger: ${finding.text}`,
+    clock.now(),
+  );
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }], dropped: [] };
   return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }], dropped: [] };
 }

@@ -1,11 +1,11 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { isPartition, linkOnTheWay, readInside } from '../lake/inside.js';
-import { keyFile, MANIFEST } from '../lake/layout.js';
+import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
+import { keyPath, MANIFEST } from '../lake/layout.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
 import type { InspectedManifest } from '../lake/inspect-manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
@@ -16,7 +16,7 @@ import type { FileReader } from './check-file.js';
 import { linkFinding, NOT_PART_OF_LAKE } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
-import { entriesOf } from '../lake/walk-lake.js';
+import { listEntries } from '../lake/walk-lake.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
@@ -106,7 +106,7 @@ async function readManifest(folder: string): Promise<InspectedManifest | string>
   }
 }
 
-function linesByFile(held: Held): Map<string, ObjectLine[]> {
+function linesByFile(held: HeldObjects): Map<string, ObjectLine[]> {
   const files = new Map<string, ObjectLine[]>();
   for (const line of held.lines()) {
     const lines = files.get(line.file);
@@ -142,12 +142,12 @@ function lineFindings(
 
 function fileFindings(
   context: CheckContext,
-  { series, files, deeper, links }: SeriesFolder,
+  { series, files, nestedFiles, links }: SeriesFolder,
   relativePath: string,
   { manifest }: InspectedManifest,
 ): LakeFinding[] {
   const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
-  const ours = files.filter((name) => isPartition(name) && !named.has(name));
+  const ours = files.filter((name) => isPartitionFile(name) && !named.has(name));
   // A link in place of a committed file is reported as a missing file.
   const strange = links.filter((name) => !named.has(name));
   const findings = strange.map((name) => linkFinding(`${relativePath}/${name}`, series));
@@ -162,7 +162,7 @@ function fileFindings(
       format,
     });
   }
-  const strangers = [...files.filter((name) => !isPartition(name) && name !== MANIFEST), ...deeper];
+  const strangers = [...files.filter((name) => !isPartitionFile(name) && name !== MANIFEST), ...nestedFiles];
   for (const name of strangers)
     findings.push({ kind: 'stranger', path: `${relativePath}/${name}`, text: NOT_PART_OF_LAKE, series });
   return findings;
@@ -170,7 +170,7 @@ function fileFindings(
 
 function zipFolders(venue: Source, series: Series): string[] {
   return (['daily', 'monthly'] as const).map((cadence) =>
-    keyFile(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
+    keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
   );
 }
 
@@ -182,7 +182,7 @@ async function linkedZipFolders(
 ): Promise<string[]> {
   if (exists && zip.size === 0) return [];
   const links = await Promise.all(
-    zipFolders(venue, series).map((relativePath) => linkOnTheWay(root, relativePath)),
+    zipFolders(venue, series).map((relativePath) => firstSymlink(root, relativePath)),
   );
   return [...new Set(links)].flatMap((link) => link ?? []);
 }
@@ -202,7 +202,7 @@ async function zipFindings(
   const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
   const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
   for (const relativePath of zipFolders(venue, series)) {
-    const { files, links } = await entriesOf(join(root, relativePath));
+    const { files, links } = await listEntries(join(root, relativePath));
     const strange = links.map((name) => `${relativePath}/${name}`).filter((path) => !named.has(path));
     findings.push(...strange.map((path) => linkFinding(path, series)));
     for (const name of files) {
@@ -225,7 +225,7 @@ async function zipFindings(
 async function sidecarFindings(
   root: string,
   series: Series,
-  zip: Held,
+  zip: HeldObjects,
   sidecar: Sidecar,
 ): Promise<LakeFinding[]> {
   const findings: LakeFinding[] = [];
@@ -233,7 +233,7 @@ async function sidecarFindings(
     if (verified !== 'sidecar') continue;
     const path = file + sidecar.suffix;
     const isThere = (await fileSize(join(root, path))) !== undefined;
-    const text = isThere ? await readInside(join(root, path)) : undefined;
+    const text = isThere ? await readRegularFile(join(root, path)) : undefined;
     if (text === sidecar.textOf(key, sha256)) continue;
     const wrong =
       text === undefined ? 'the sidecar does not exist' : 'the sidecar does not name the digest of its zip';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setAside, keepLines, rewriteManifest } from '../lake/quarantine.js';
+import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quarantine.js';
 import type { LakePaths } from '../lake/layout.js';
 import { MANIFEST } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
@@ -94,7 +94,7 @@ async function fixLines(
   const kept =
     gone.length === 0
       ? undefined
-      : await keepLines(paths, folder.path, { lines: gone.map(({ text }) => text), cause, nowMs });
+      : await quarantineLines(paths, folder.path, { lines: gone.map(({ text }) => text), cause, nowMs });
   const added = dropped.map((line) => JSON.stringify(line));
   await rewriteManifest(paths, folder.path, [...sound, ...torn, ...added]);
   const done = kept === undefined ? 'added the missing line feed' : `kept in ${shownPath(kept)}`;
@@ -135,7 +135,7 @@ async function fixFile(
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
   // The manifest comes first: after a crash in between, the file is still there and the next --fix finds it again.
   await remember(check.folder.path, dropped);
-  const kept = await setAside(context.paths, file, `${kind}: ${text}`, context.nowMs);
+  const kept = await moveToQuarantine(context.paths, file, `${kind}: ${text}`, context.nowMs);
   const done = kept === undefined ? 'the file no longer exists' : `kept in ${shownPath(kept)}`;
   const periods =
     finding.periods ??
@@ -158,7 +158,7 @@ async function fixSidecar(
   const line = inspected.manifest.zip.lines().find(({ file }) => file + (sidecar?.suffix ?? '') === path);
   if (line === undefined || sidecar === undefined) return { ...finding, left: 'nothing-known' };
   const target = join(paths.root, path);
-  const kept = await setAside(paths, target, `sidecar: ${text}`, nowMs);
+  const kept = await moveToQuarantine(paths, target, `sidecar: ${text}`, nowMs);
   const staged = join(paths.staging, `${randomUUID()}.partial`);
   await mkdir(paths.staging, { recursive: true });
   await mkdir(dirname(target), { recursive: true });

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { originalName } from '../lake/layout.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
 import { cadencesOf, restKey } from '../source/keys.js';
@@ -74,7 +74,12 @@ export function keyInText(context: SeriesContext, text: string): string | undefi
 export function droppedLines(
   context: SeriesContext,
   keys: readonly string[],
-  { held, format, settings, at }: { held: Held; format: Format; settings: Settings | undefined; at: string },
+  {
+    held,
+    format,
+    settings,
+    at,
+  }: { held: HeldObjects; format: Format; settings: Settings | undefined; at: string },
 ): DroppedLine[] {
   const said = held.size > 0 || settings === undefined ? {} : { settings };
   return [...new Set(keys)].flatMap((key): DroppedLine[] => {
@@ -85,7 +90,7 @@ export function droppedLines(
 }
 
 /** Whether the held objects cover each day of the period. */
-export function isHeld(held: Held, period: Period): boolean {
+export function isHeld(held: HeldObjects, period: Period): boolean {
   if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
   for (let day = period.from; day < period.to; day += 1) if (held.ofDay(day) === undefined) return false;
   return true;

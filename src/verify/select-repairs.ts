@@ -5,7 +5,7 @@ import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
 import type { DroppedLine, ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, Format, Period, Series, Settings } from '../model/task.js';
@@ -146,7 +146,7 @@ function restOf(
   { venue, nowMs }: Session,
   series: Series,
   spec: DatasetSpec,
-  { held, format }: { readonly held: Held; readonly format: Format },
+  { held, format }: { readonly held: HeldObjects; readonly format: Format },
 ): Pick<SeriesRequest, 'rest'> {
   if (format === 'zip') return {};
   const isRestOnly = held.size > 0 && held.lines().every(isFromRest);
@@ -156,7 +156,7 @@ function restOf(
 }
 
 interface DaysToRepair {
-  readonly held: Held;
+  readonly held: HeldObjects;
   readonly absences: Absences;
   /** Manifest lines of the objects in missing or damaged files. */
   readonly broken: readonly ObjectLine[];

@@ -1,9 +1,9 @@
 /** `cryptodl verify`: checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
 import { openLake } from '../download/open-lake.js';
 import type { Session } from '../download/session.js';
-import { refuseLinkedOwn } from '../lake/layout.js';
-import { refuseWriter } from '../lake/lock.js';
-import { leftovers } from '../lake/walk-lake.js';
+import { refuseLinkedFolders } from '../lake/layout.js';
+import { refuseIfLocked } from '../lake/lock.js';
+import { listLeftovers } from '../lake/walk-lake.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Resolved } from '../options/resolve.js';
@@ -43,9 +43,9 @@ export async function verifyLake(
   const fix = session.options.fix;
   const selection = await chooseHeld(session, resolved, read);
   if (session.options.upstream) await session.refuseBanned('verify');
-  await refuseLinkedOwn(session.paths);
-  await refuseWriter(session.paths.own);
-  const left = selection.isWhole ? await leftovers(session.paths) : [];
+  await refuseLinkedFolders(session.paths);
+  await refuseIfLocked(session.paths.own);
+  const left = selection.isWhole ? await listLeftovers(session.paths) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {
     const refused = new Map(opened?.refused.map(({ name, kept }) => [`.cryptodl/${name}`, kept]));

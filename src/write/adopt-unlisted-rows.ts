@@ -1,36 +1,37 @@
 /** A file that is about to be replaced may hold rows of which the manifest has lost the lines: they are not lost with it. */
 import { join } from 'node:path';
-import { setAside } from '../lake/quarantine.js';
+import { moveToQuarantine } from '../lake/quarantine.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { readFooter } from './footer.js';
-import type { HeldFile } from './held-file.js';
+import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
 /**
  * Puts a file aside that has objects which neither the manifest nor the new file has. Resolves with the lines that remember
  * them, for `repair`.
  */
-export async function keepUnknown(
+export async function adoptUnlistedRows(
   context: WriterContext,
   plan: PartitionPlan,
-  held: HeldFile,
+  existing: ExistingFile,
   { received, files }: { readonly received: readonly ReceivedObject[]; readonly files: readonly string[] },
 ): Promise<DroppedLine[]> {
-  const isDoubtful = held.inFile.length === 0 || plan.rebuild === 'damaged';
-  if (!isDoubtful || !files.includes(held.file) || (await fileSize(held.path)) === undefined) return [];
-  const keys = await keysIn(context, plan, held);
+  const isDoubtful = existing.inFile.length === 0 || plan.rebuild === 'damaged';
+  if (!isDoubtful || !files.includes(existing.file) || (await fileSize(existing.path)) === undefined)
+    return [];
+  const keys = await provenanceKeys(context, plan, existing);
   const known = new Set(
-    [...held.held.lines(), ...received.map(({ object }) => object)].map(({ key }) => key),
+    [...existing.objects.lines(), ...received.map(({ object }) => object)].map(({ key }) => key),
   );
   const unknown = keys?.filter((key) => !known.has(key));
   // A file that says nothing is evidence only where the manifest says nothing either.
-  if (unknown === undefined ? held.inFile.length > 0 : unknown.length === 0) return [];
+  if (unknown === undefined ? existing.inFile.length > 0 : unknown.length === 0) return [];
   const nowMs = context.clock.now();
   const cause = `no manifest line tells of ${unknown?.join(', ') ?? 'this file'}`;
-  await setAside(context.paths, join(held.folder, held.file), cause, nowMs);
+  await moveToQuarantine(context.paths, join(existing.folder, existing.file), cause, nowMs);
   const { settings } = plan;
   const at = new Date(nowMs).toISOString();
   return (unknown ?? []).map((key) => ({
@@ -44,10 +45,10 @@ export async function keepUnknown(
 }
 
 /** Objects in the file by its own word; undefined when it says nothing. */
-async function keysIn(
+async function provenanceKeys(
   { engine }: WriterContext,
   { settings }: PartitionPlan,
-  { path }: HeldFile,
+  { path }: ExistingFile,
 ): Promise<readonly string[] | undefined> {
   if (settings.format !== 'parquet') return undefined;
   const session = await engine.session('small');

@@ -1,21 +1,21 @@
 /** A finished file becomes part of the lake: published, then remembered. */
 import { join } from 'node:path';
 import { daysWithin, monthOf, periodText } from '../model/calendar.js';
-import { setAside } from '../lake/quarantine.js';
+import { moveToQuarantine } from '../lake/quarantine.js';
 import { seriesFolder } from '../lake/layout.js';
 import { heldRevision, isFromRest } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { publishAll, removeStaged } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
-import { commitWithRedo } from '../lake/commit-journal.js';
+import { commitWithJournal } from '../lake/commit-journal.js';
 import type { Format, PartitionPlan, Revision } from '../model/task.js';
 import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import type { ConversionResult } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import type { HeldFile } from './held-file.js';
-import { keepUnknown } from './adopt-unlisted-rows.js';
+import type { ExistingFile } from './existing-file.js';
+import { adoptUnlistedRows } from './adopt-unlisted-rows.js';
 import type { WriterContext } from './writer.js';
 
 /** One file that is ready to appear. */
@@ -28,7 +28,7 @@ export interface MadeFile {
 }
 
 export interface Commit {
-  readonly held: HeldFile;
+  readonly existing: ExistingFile;
   readonly made: readonly MadeFile[];
   readonly received: readonly ReceivedObject[];
   /** Files that these replace as a whole. */
@@ -47,44 +47,44 @@ export async function commit(
   plan: PartitionPlan,
   commitment: Commit,
 ): Promise<string | undefined> {
-  const { held, made, dead } = commitment;
+  const { existing, made, dead } = commitment;
   await context.lock?.confirm();
   // A link may have taken its place since the rows were read.
   await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const files = made.map(({ file }) => file);
-  const unknown = await keepUnknown(context, plan, held, { received: commitment.received, files });
-  const aside = await keepLost(context, commitment);
-  const publications = made.map(({ staged, file }) => ({ staged, target: join(held.folder, file) }));
-  const lines = [...unknown, ...linesOf(context, plan, commitment)];
+  const unknown = await adoptUnlistedRows(context, plan, existing, { received: commitment.received, files });
+  const aside = await quarantineDamaged(context, commitment);
+  const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
+  const lines = [...unknown, ...manifestLines(context, plan, commitment)];
   // A file that is not what its manifest says is made anew from its objects: what REST had may be gone by then.
   const isLast =
-    held.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
+    existing.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
   if (dead.length === 0 && !isLast) {
     try {
       await publishAll(publications);
     } finally {
       await removeStaged(publications);
     }
-    await context.manifests.append(held.folder, lines);
+    await context.manifests.append(existing.folder, lines);
     return aside;
   }
-  const deadPaths = dead.map((file) => join(held.folder, file));
-  await commitWithRedo(context, { seriesFolder: held.folder, publications, dead: deadPaths, lines });
+  const deadPaths = dead.map((file) => join(existing.folder, file));
+  await commitWithJournal(context, { seriesFolder: existing.folder, publications, dead: deadPaths, lines });
   return aside;
 }
 
 /** A damaged file may still have rows that cannot be had again: it is kept beside the lake. */
-async function keepLost(
+async function quarantineDamaged(
   { paths, clock }: WriterContext,
-  { held, lost }: Commit,
+  { existing, lost }: Commit,
 ): Promise<string | undefined> {
   if (lost.length === 0) return undefined;
   const periods = lost.map(({ period }) => period).join(', ');
   const cause = `${periods} could not be had again, and this file is not what its manifest says`;
-  return setAside(paths, held.path, cause, clock.now());
+  return moveToQuarantine(paths, existing.path, cause, clock.now());
 }
 
-function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
+function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();
   const lines: ManifestLine[] = commitment.lost.map((line) => droppedLine(line, plan.settings.format, at));
   for (const { file, facts, result } of commitment.made) {
@@ -92,7 +92,7 @@ function linesOf(context: WriterContext, plan: PartitionPlan, commitment: Commit
       const written = result.written.get(received.object.key);
       if (written === undefined) continue;
       const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
-      const replaces = replacedRevision(commitment.held.held, received);
+      const replaces = replacedRevision(commitment.existing.objects, received);
       lines.push({
         ...objectLine(received, plan, at, context.tool),
         ...(replaces === undefined ? {} : { replaces }),
@@ -124,7 +124,7 @@ export function droppedLine({ key }: ObjectLine, format: Format, at: string): Dr
 
 /** What is held of the same object with other bytes. */
 export function replacedRevision(
-  held: Held,
+  held: HeldObjects,
   { object: { key, period }, sha256 }: ReceivedObject,
 ): Revision | undefined {
   const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
@@ -134,7 +134,7 @@ export function replacedRevision(
 
 /** The same by key. */
 export function replacedRevisions(
-  held: Held,
+  held: HeldObjects,
   received: readonly ReceivedObject[],
 ): ReadonlyMap<string, Revision> {
   const replaced = new Map<string, Revision>();

@@ -1,8 +1,8 @@
 /** What a Parquet file says of itself, without its rows. */
 import type { Settings } from '../model/task.js';
-import type { Session } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';
-import { rowsInParquet } from '../convert/statements.js';
+import { parquetRowCount } from '../convert/statements.js';
 
 export interface Footer {
   readonly rows: number;
@@ -17,8 +17,8 @@ export interface Footer {
 }
 
 /** Rejects when it is no Parquet file, or not to its end. */
-export async function readFooter(session: Session, file: string): Promise<Footer> {
-  const [count] = await session.rows(rowsInParquet(file));
+export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
+  const [count] = await session.rows(parquetRowCount(file));
   const schema = await session.rows(
     `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,
   );

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { convert } from '../convert/convert.js';
 import type { ConversionResult } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import type { Session } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
-import { rowsInParquet } from '../convert/statements.js';
+import { parquetRowCount } from '../convert/statements.js';
 import { isLargeFile } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -20,8 +20,8 @@ import { describeColumns } from '../source/describe.js';
 import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { MadeFile } from './commit.js';
-import { overlaps } from './held-file.js';
-import type { HeldFile } from './held-file.js';
+import { overlaps } from './existing-file.js';
+import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
 interface Part {
@@ -29,16 +29,16 @@ interface Part {
   readonly received: readonly ReceivedObject[];
 }
 
-export function partsOf(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
+export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
   if (plan.split !== true) return [{ label: plan.label, received }];
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
 }
 
 export async function makeFile(
-  session: Session,
+  session: DuckDbSession,
   context: WriterContext,
   plan: PartitionPlan,
-  part: Part & { held: HeldFile },
+  part: Part & { existing: ExistingFile },
 ): Promise<MadeFile> {
   const name = randomUUID();
   const staged = join(context.paths.staging, `${name}.partial`);
@@ -56,7 +56,7 @@ export async function makeFile(
   }
 }
 
-export function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec {
+export function datasetSpec(context: WriterContext, plan: PartitionPlan): DatasetSpec {
   const spec = findDataset(context.venue, plan.series.market, plan.series.dataset);
   if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
   return spec;
@@ -66,27 +66,27 @@ export function specOf(context: WriterContext, plan: PartitionPlan): DatasetSpec
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** Large: parsed straight into a file, or sorted on disk. */
-export function workOf(received: readonly ReceivedObject[], { kept }: HeldFile): 'small' | 'large' {
+export function sessionSize(received: readonly ReceivedObject[], { kept }: ExistingFile): 'small' | 'large' {
   return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
 }
 
 interface Inputs extends Part {
-  readonly held: HeldFile;
+  readonly existing: ExistingFile;
   readonly staged: string;
   readonly csvPath: string;
 }
 
 async function convertPart(
-  session: Session,
+  session: DuckDbSession,
   context: WriterContext,
   plan: PartitionPlan,
   inputs: Inputs,
 ): Promise<ConversionResult> {
-  const { kept, replaced, path } = inputs.held;
+  const { kept, replaced, path } = inputs.existing;
   const comparable = comparableLines(replaced, inputs.received);
-  const revised = context.takesShorter ? [] : revisedLines(replaced, inputs.received);
+  const revised = context.acceptsShorter ? [] : revisedLines(replaced, inputs.received);
   const days = inputs.received.some(isMonth) ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
-  const spec = specOf(context, plan);
+  const spec = datasetSpec(context, plan);
   return convert(session, {
     spec,
     settings: plan.settings,
@@ -135,14 +135,16 @@ function comparableLines(
 
 /** A file is published only after it was read and holds the rows that went in. */
 async function readBack(
-  session: Session,
+  session: DuckDbSession,
   plan: PartitionPlan,
   staged: string,
   result: ConversionResult,
 ): Promise<FileFacts> {
   const facts = await fileFacts(staged);
   const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv ? facts.newlines - 1 : Number((await session.rows(rowsInParquet(staged)))[0]?.['rows']);
+  const rows = isCsv
+    ? facts.newlines - 1
+    : Number((await session.rows(parquetRowCount(staged)))[0]?.['rows']);
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
 }

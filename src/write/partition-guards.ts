@@ -5,35 +5,35 @@ import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { deadFiles, isApart, lostLines, overlappedFiles, overlaps } from './held-file.js';
-import type { HeldFile } from './held-file.js';
+import { supersededFiles, areDisjoint, lostLines, overlappedFiles, overlaps } from './existing-file.js';
+import type { ExistingFile } from './existing-file.js';
 import type { Missing, WriteResult } from './writer.js';
 
 /** Files and objects that are not there any more once these are written. */
-export function superseded(
+export function findSuperseded(
   plan: PartitionPlan,
-  held: HeldFile,
+  existing: ExistingFile,
   received: readonly ReceivedObject[],
 ): { dead: string[]; lost: ObjectLine[] } {
   const periods = [
     ...received.map(({ object }) => object.period),
     ...(plan.emptyDays ?? []).map((day) => dayPeriod(day)),
   ];
-  const dead = deadFiles(held, periods);
-  return { dead: plan.split === true ? [...dead, held.file] : dead, lost: lostLines(held, periods) };
+  const dead = supersededFiles(existing, periods);
+  return { dead: plan.split === true ? [...dead, existing.file] : dead, lost: lostLines(existing, periods) };
 }
 
 /** Why nothing may be written: a sound file would lose rows, or rows would be held twice. */
-export function refusal(
+export function guardWrite(
   plan: PartitionPlan,
-  held: HeldFile,
+  existing: ExistingFile,
   received: readonly ReceivedObject[],
   missing: Missing,
 ): WriteResult | undefined {
   const periods = received.map(({ object }) => object.period);
-  const { dead, lost } = superseded(plan, held, received);
-  if (lost.length > 0 && plan.rebuild !== 'damaged') return refuseAll(received, incomplete(lost, missing));
-  const doubled = overlappedFiles(held, periods).filter((file) => !dead.includes(file));
+  const { dead, lost } = findSuperseded(plan, existing, received);
+  if (lost.length > 0 && plan.rebuild !== 'damaged') return failAll(received, incompleteError(lost, missing));
+  const doubled = overlappedFiles(existing, periods).filter((file) => !dead.includes(file));
   if (doubled.length === 0) return undefined;
   const error = new CryptodlError(
     'partition-incomplete',
@@ -42,26 +42,26 @@ export function refusal(
       hint: 'run the whole range with cryptodl vision --force',
     },
   );
-  return refuseAll(received, error);
+  return failAll(received, error);
 }
 
 /** Received objects that cannot take the place of what is held of them: rows of an object that stays lie among theirs. */
-export function heldBack(
-  held: HeldFile,
+export function findInterleaved(
+  existing: ExistingFile,
   received: readonly ReceivedObject[],
   missing: Missing,
 ): Map<string, CryptodlError> {
   const back = new Map<string, CryptodlError>();
   for (const { object } of received) {
-    const own = held.replaced.filter((line) => overlaps(line, object.period));
-    const others = held.kept.filter((line) => own.some((each) => !isApart(line, each)));
-    if (others.length > 0) back.set(object.key, incomplete(others, missing));
+    const own = existing.replaced.filter((line) => overlaps(line, object.period));
+    const others = existing.kept.filter((line) => own.some((each) => !areDisjoint(line, each)));
+    if (others.length > 0) back.set(object.key, incompleteError(others, missing));
   }
   return back;
 }
 
 /** A sound file keeps rows that are not there to be written again; the error has the code of the reason. */
-function incomplete(lost: readonly ObjectLine[], missing: Missing): CryptodlError {
+function incompleteError(lost: readonly ObjectLine[], missing: Missing): CryptodlError {
   const keys = lost.map((line) => line.key).join(', ');
   const file = lost[0]?.file ?? '';
   const causes = lost.map((line) => missing.get(line.key));
@@ -96,10 +96,10 @@ export function lostError(file: string, key: string, aside: string | undefined):
   );
 }
 
-export function refuseAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
-  return nothing(new Map(received.map(({ object }) => [object.key, error])));
+export function failAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
+  return emptyResult(new Map(received.map(({ object }) => [object.key, error])));
 }
 
-export function nothing(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
+export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
   return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
 }

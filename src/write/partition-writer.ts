@@ -12,12 +12,19 @@ import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { expectedRows } from '../convert/gaps.js';
-import { completePlan, heldFile, overlaps } from './held-file.js';
-import type { HeldFile } from './held-file.js';
-import { makeFile, partsOf, specOf, workOf } from './make-file.js';
-import { heldBack, lostError, nothing, refusal, refuseAll, superseded } from './partition-guards.js';
-import { rememberShorter, shorterThan } from './shorter.js';
-import type { Shorter } from './shorter.js';
+import { completePlan, readExistingFile, overlaps } from './existing-file.js';
+import type { ExistingFile } from './existing-file.js';
+import { makeFile, splitIntoParts, datasetSpec, sessionSize } from './make-file.js';
+import {
+  findInterleaved,
+  lostError,
+  emptyResult,
+  guardWrite,
+  failAll,
+  findSuperseded,
+} from './partition-guards.js';
+import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
+import type { ShorterRevision } from './shorter-revisions.js';
 import type { Missing, PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
@@ -39,57 +46,57 @@ async function writeInto(
   missing: Missing,
 ): Promise<WriteResult> {
   const periods = received.map(({ object }) => object.period);
-  const held = await heldFile(context, plan, periods);
-  if (received.length === 0) return writeNothing(context, plan, held, missing);
-  const stillHeld = keysStillHeld(held, missing);
-  const back = heldBack(held, received, missing);
-  if (back.size > 0) return writeOthers(context, plan, { held, received, missing }, back);
-  const before = refusal(plan, held, received, missing);
+  const existing = await readExistingFile(context, plan, periods);
+  if (received.length === 0) return writeNothing(context, plan, existing, missing);
+  const stillHeld = keysStillHeld(existing, missing);
+  const back = findInterleaved(existing, received, missing);
+  if (back.size > 0) return writeOthers(context, plan, { existing, received, missing }, back);
+  const before = guardWrite(plan, existing, received, missing);
   if (before !== undefined) return { ...before, stillHeld };
-  const session = await context.engine.session(workOf(received, held));
+  const session = await context.engine.session(sessionSize(received, existing));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
   try {
-    for (const part of partsOf(plan, received)) {
-      const file = await makeFile(session, context, plan, { ...part, held });
+    for (const part of splitIntoParts(plan, received)) {
+      const file = await makeFile(session, context, plan, { ...part, existing });
       for (const [key, error] of file.result.failed) failed.set(key, error);
       if (file.result.rows > 0) made.push(file);
     }
     const sound = received.filter(({ object }) => !failed.has(object.key));
-    const wrong = [...failed].filter(([key]) => replacedBy(held, received, key).length > 0);
-    const shorter = context.takesShorter ? [] : shorterOf(held, sound, made);
+    const wrong = [...failed].filter(([key]) => replacedBy(existing, received, key).length > 0);
+    const shorter = context.acceptsShorter ? [] : shorterOf(existing, sound, made);
     if (wrong.length > 0 || shorter.length > 0)
-      return await writeOthers(context, plan, { held, received, missing }, new Map(wrong), shorter);
-    const after = refusal(plan, held, sound, new Map([...missing, ...failed]));
+      return await writeOthers(context, plan, { existing, received, missing }, new Map(wrong), shorter);
+    const after = guardWrite(plan, existing, sound, new Map([...missing, ...failed]));
     if (after !== undefined) return { ...after, failed: new Map([...after.failed, ...failed]), stillHeld };
-    if (made.length === 0) return nothing(failed);
+    if (made.length === 0) return emptyResult(failed);
     const files = made.splice(0);
-    const gone = superseded(plan, held, sound);
+    const gone = findSuperseded(plan, existing, sound);
     // Once it is committed, the manifest says what is held now.
-    const replaced = replacedRevisions(held.held, received);
-    const aside = await context.serialize(held.folder, () =>
-      context.timed('commit', () => commit(context, plan, { held, made: files, received, ...gone })),
+    const replaced = replacedRevisions(existing.objects, received);
+    const aside = await context.serialize(existing.folder, () =>
+      context.timed('commit', () => commit(context, plan, { existing, made: files, received, ...gone })),
     );
-    const result = summary(plan, specOf(context, plan), { replaced, received, made: files, failed });
+    const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined) return { ...result, stillHeld };
     return withLost(result, { lost: gone.lost, missing, aside });
   } catch (error) {
     // One partition is too large for the memory, or not what its manifest says; the others need not be.
     const known = toCryptodlError(error);
     if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
-    return nothing(new Map([...refuseAll(received, known).failed, ...failed]));
+    return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
   } finally {
     session.close();
     await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
   }
 }
 
-function keysStillHeld({ inFile }: HeldFile, missing: Missing): ReadonlySet<string> {
+function keysStillHeld({ inFile }: ExistingFile, missing: Missing): ReadonlySet<string> {
   return new Set(inFile.map(({ key }) => key).filter((key) => missing.get(key) === 'absent'));
 }
 
 function replacedBy(
-  { replaced }: HeldFile,
+  { replaced }: ExistingFile,
   received: readonly ReceivedObject[],
   key: string,
 ): readonly ObjectLine[] {
@@ -98,7 +105,7 @@ function replacedBy(
 }
 
 interface Arrived {
-  readonly held: HeldFile;
+  readonly existing: ExistingFile;
   readonly received: readonly ReceivedObject[];
   readonly missing: Missing;
 }
@@ -107,18 +114,19 @@ interface Arrived {
 async function writeOthers(
   context: WriterContext,
   plan: PartitionPlan,
-  { held, received, missing }: Arrived,
+  { existing, received, missing }: Arrived,
   left: ReadonlyMap<string, CryptodlError>,
-  shorter: readonly Shorter[] = [],
+  shorter: readonly ShorterRevision[] = [],
 ): Promise<WriteResult> {
   const isShorter = new Set(shorter.map((each) => each.received));
   const others = received.filter((each) => !left.has(each.object.key) && !isShorter.has(each));
   const result = await writeInto(context, plan, others, new Map([...missing, ...left]));
   const failed = [...left].filter(([key]) => {
     const digest = received.find(({ object }) => object.key === key)?.sha256;
-    return replacedBy(held, received, key).some((line) => line.sha256 !== digest);
+    return replacedBy(existing, received, key).some((line) => line.sha256 !== digest);
   });
-  if (shorter.length > 0) await rememberShorter(context, held.folder, plan.settings.format, shorter);
+  if (shorter.length > 0)
+    await recordShorterRevisions(context, existing.folder, plan.settings.format, shorter);
   const found = shorter.map((each) => [each.received.object.key, each] as const);
   return {
     ...result,
@@ -128,21 +136,21 @@ async function writeOthers(
 }
 
 function shorterOf(
-  held: HeldFile,
+  existing: ExistingFile,
   received: readonly ReceivedObject[],
   made: readonly MadeFile[],
-): Shorter[] {
+): ShorterRevision[] {
   return received.flatMap((each) => {
     const { key } = each.object;
-    const line = held.replaced.find((candidate) => standsInPlaceOf(candidate, each));
+    const line = existing.replaced.find((candidate) => isPredecessor(candidate, each));
     const rows = rowsIn(made, key)?.rows;
     const lackedRows = made.reduce((sum, { result }) => sum + (result.lacked.get(key) ?? 0), 0);
-    return shorterThan(line, each, { rows, keptRows: line?.rows, lackedRows }) ?? [];
+    return findShorterRevision(line, each, { rows, keptRows: line?.rows, lackedRows }) ?? [];
   });
 }
 
 /** An earlier revision of the object, or rows of REST of the same period. */
-function standsInPlaceOf(line: ObjectLine, { object }: ReceivedObject): boolean {
+function isPredecessor(line: ObjectLine, { object }: ReceivedObject): boolean {
   if (!isFromRest(line)) return line.key === object.key;
   return (
     line.cadence === object.period.cadence &&
@@ -158,16 +166,18 @@ function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined
 async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
-  held: HeldFile,
+  existing: ExistingFile,
   missing: Missing,
 ): Promise<WriteResult> {
-  const none = nothing(new Map());
-  const stillHeld = keysStillHeld(held, missing);
+  const none = emptyResult(new Map());
+  const stillHeld = keysStillHeld(existing, missing);
   if (plan.rebuild !== 'damaged') return { ...none, stillHeld };
-  const lost = held.inFile;
+  const lost = existing.inFile;
   if (lost.length === 0 || stillHeld.size < lost.length) return none;
-  const aside = await context.serialize(held.folder, () =>
-    context.timed('commit', () => commit(context, plan, { held, made: [], received: [], dead: [], lost })),
+  const aside = await context.serialize(existing.folder, () =>
+    context.timed('commit', () =>
+      commit(context, plan, { existing, made: [], received: [], dead: [], lost }),
+    ),
   );
   return withLost(none, { lost, missing, aside });
 }
@@ -190,7 +200,7 @@ interface Work {
   readonly failed: ReadonlyMap<string, CryptodlError>;
 }
 
-function summary(
+function summarize(
   plan: PartitionPlan,
   spec: DatasetSpec,
   { replaced, received, made, failed }: Work,

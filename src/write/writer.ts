@@ -9,7 +9,7 @@ import type { Serialize } from '../queue/in-order.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
 import type { Source } from '../source/source.js';
 import type { ObjectFacts } from '../convert/convert.js';
-import type { Shorter } from './shorter.js';
+import type { ShorterRevision } from './shorter-revisions.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/overlap.js';
@@ -32,9 +32,9 @@ export interface WriterContext {
   readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
   readonly tool: string;
   /** Revisions are taken also when they lack rows that are held. */
-  readonly takesShorter: boolean;
+  readonly acceptsShorter: boolean;
   /** Rows of a zip of the archive, or why it cannot be read. */
-  readonly rowsOf: (zip: Body, key: string) => Promise<number | CryptodlError>;
+  readonly countRows: (zip: Body, key: string) => Promise<number | CryptodlError>;
 }
 
 export interface WrittenObject extends Partial<ObjectFacts> {
@@ -52,7 +52,7 @@ export interface WriteResult {
   readonly files: number;
   readonly bytes: number;
   /** Revisions that were not taken, because they lack rows that are held. */
-  readonly shorter?: ReadonlyMap<string, Shorter>;
+  readonly shorter?: ReadonlyMap<string, ShorterRevision>;
   /** Damaged files that were put aside. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;

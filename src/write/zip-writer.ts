@@ -4,21 +4,21 @@ import { mkdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../http/fetch.js';
 import type { CryptodlError } from '../model/errors.js';
-import { setAside } from '../lake/quarantine.js';
-import { folderCheck } from '../lake/inside.js';
-import { keyFile, seriesFolder } from '../lake/layout.js';
+import { moveToQuarantine } from '../lake/quarantine.js';
+import { cachedFolderCheck } from '../lake/path-checks.js';
+import { keyPath, seriesFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
-import { FileWriter } from '../lake/write-files.js';
-import type { FileToWrite } from '../lake/write-files.js';
+import { FileWriter } from '../lake/file-writer.js';
+import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { droppedLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './partition-guards.js';
-import { rememberShorter, shorterThan } from './shorter.js';
-import type { Shorter } from './shorter.js';
+import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
+import type { ShorterRevision } from './shorter-revisions.js';
 import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
@@ -30,12 +30,12 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const at = new Date(context.clock.now()).toISOString();
       const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
       const { zip: held } = await context.manifests.of(folder);
-      const takesAll = plan.force === true || context.takesShorter;
+      const takesAll = plan.force === true || context.acceptsShorter;
       const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
       const isShorter = new Set(shorter.map((each) => each.received));
       const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
       await context.lock?.confirm();
-      const folderOf = folderCheck(context.paths.root);
+      const folderOf = cachedFolderCheck(context.paths.root);
       await folderOf(seriesFolder(context.venue.name, plan.series));
       const made = taken.map((object) => filesOf(context, folderOf, object));
       await context.timed('commit', async () => files.write((await Promise.all(made)).flat()));
@@ -44,7 +44,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
       const lost = await lostZips(context, held, missing);
       const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
       if (all.length > 0) await context.serialize(folder, () => context.manifests.append(folder, all));
-      if (shorter.length > 0) await rememberShorter(context, folder, 'zip', shorter);
+      if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
       return {
         written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
         failed: new Map([...lost.failed, ...broken]),
@@ -63,7 +63,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
 /** Of zips that the archive has no more, sound ones stay; damaged ones are put aside, and their loss is told. */
 async function lostZips(
   { venue, paths, clock }: WriterContext,
-  held: Held,
+  held: HeldObjects,
   missing: Missing,
 ): Promise<LostZips> {
   const lost = { stillHeld: new Set<string>(), failed: new Map<string, CryptodlError>() };
@@ -78,9 +78,9 @@ async function lostZips(
       continue;
     }
     const cause = 'it is not what its manifest says, and the archive has it no more';
-    const aside = await setAside(paths, path, cause, clock.now());
+    const aside = await moveToQuarantine(paths, path, cause, clock.now());
     const { sidecar } = venue.archive;
-    if (sidecar !== undefined) await setAside(paths, path + sidecar.suffix, cause, clock.now());
+    if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
     quarantined += aside === undefined ? 0 : 1;
     lost.failed.set(line.key, lostError(line.file, line.key, aside));
     lines.push(line);
@@ -90,14 +90,14 @@ async function lostZips(
 
 /** Revisions with fewer rows than the held one, and revisions that cannot be read although the held one can. */
 interface WorseZips {
-  readonly shorter: Shorter[];
+  readonly shorter: ShorterRevision[];
   readonly broken: Map<string, CryptodlError>;
 }
 
 /** Revisions are rare: only they are unpacked, and what is held of them. */
 async function worseZips(
   context: WriterContext,
-  held: Held,
+  held: HeldObjects,
   received: readonly ReceivedObject[],
 ): Promise<WorseZips> {
   const worse: WorseZips = { shorter: [], broken: new Map() };
@@ -109,14 +109,14 @@ async function worseZips(
     const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
     const size = await fileSize(path);
     if (size === undefined || size !== line.fileBytes) continue;
-    const keptRows = await context.rowsOf({ kind: 'file', path, size }, key);
+    const keptRows = await context.countRows({ kind: 'file', path, size }, key);
     if (typeof keptRows !== 'number') continue;
-    const rows = await context.rowsOf(each.zip, key);
+    const rows = await context.countRows(each.zip, key);
     if (typeof rows !== 'number') {
       worse.broken.set(key, rows);
       continue;
     }
-    const shorter = shorterThan(line, each, { rows, keptRows });
+    const shorter = findShorterRevision(line, each, { rows, keptRows });
     if (shorter !== undefined) worse.shorter.push(shorter);
   }
   return worse;
@@ -136,7 +136,7 @@ async function filesOf(
 ): Promise<FileToWrite[]> {
   const { key } = received.object;
   const { zip } = received;
-  const place = keyFile(key);
+  const place = keyPath(key);
   const file = {
     content: zip.kind === 'file' ? zip.path : zip.bytes,
     staged: stagedPath(context),
@@ -162,14 +162,14 @@ function stagedPath(context: WriterContext): string {
 function lineOf(
   context: WriterContext,
   plan: PartitionPlan,
-  { received, held }: { readonly received: ReceivedObject; readonly held: Held },
+  { received, held }: { readonly received: ReceivedObject; readonly held: HeldObjects },
   at: string,
 ): ObjectLine {
   const replaces = replacedRevision(held, received);
   return {
     ...objectLine(received, plan, at, context.tool),
     ...(replaces === undefined ? {} : { replaces }),
-    file: keyFile(received.object.key),
+    file: keyPath(received.object.key),
     fileBytes: bodySize(received.zip),
     fileSha256: received.sha256,
   };

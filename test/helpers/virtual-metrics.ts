@@ -1,7 +1,7 @@
 /** `cryptodl metrics` within this process, the venue and the program on one virtual clock. */
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { join } from 'node:path';
-import { SILENT } from '../../src/model/observer.js';
+import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
@@ -61,7 +61,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       surroundings: { home: folder, stateHome: undefined, proxies: NO_PROXIES },
       read: () => Promise.reject(new Error('no list of symbols is read')),
       observer: {
-        ...SILENT,
+        ...SILENT_OBSERVER,
         warn: (message) => warnings.push(message),
         start: (_totals, count) => {
           inFlight = count;

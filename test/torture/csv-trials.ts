@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Settings } from '../../src/model/task.js';
 import type { ColumnSpec } from '../../src/source/facts.js';
-import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { findFirstError } from '../../src/convert/check-rows.js';
 import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
 import type { Converter } from '../helpers/conversion.js';
@@ -43,7 +43,7 @@ export async function checked(random: Random): Promise<string> {
   try {
     const { headerLines } = await inspectCsv(object, spec, symbol);
     const file = { name: object.name, symbol, headerLines };
-    const wrong = await firstWrongLine(columns, file, rowLines(object, headerLines));
+    const wrong = await findFirstError(columns, file, rowLines(object, headerLines));
     if (wrong !== undefined) throw wrong;
   } catch (error) {
     return refusedAtLine(error, right, how);

@@ -1,6 +1,6 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
 import { describe, expect, it } from 'vitest';
-import { areSettings, lineCheck, lineReader, NewerVersion } from '../../src/lake/check-line.js';
+import { areSettings, createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { SETTINGS } from '../helpers/conversion.js';
 
@@ -41,7 +41,7 @@ const ABSENT = {
   at: AT,
   tool: '0.1.0',
 };
-const check = (line: unknown): ManifestLine => lineCheck(FOLDER)(line);
+const check = (line: unknown): ManifestLine => createLineCheck(FOLDER)(line);
 
 describe('a sound line', () => {
   it.each<[string, object]>([
@@ -112,7 +112,7 @@ describe('a sound line', () => {
     ],
     ['of what REST was asked for', { ...ABSENT, rest: { asked: 1, at: AT } }],
   ])('%s is taken as it is', (_, line) => {
-    expect(lineReader(FOLDER)(JSON.stringify(line))).toEqual(line);
+    expect(createLineReader(FOLDER)(JSON.stringify(line))).toEqual(line);
   });
 
   it.each([
@@ -128,27 +128,27 @@ describe('a sound line', () => {
   });
 
   it('of a dataset without an interval has a key without one', () => {
-    const metrics = lineCheck('/lake/binance/um/metrics/symbol=BTCUSDT');
+    const metrics = createLineCheck('/lake/binance/um/metrics/symbol=BTCUSDT');
     const key = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-11-20.zip';
     expect(metrics({ ...OBJECT, key })).toMatchObject({ key });
     expect(metrics({ ...OBJECT, key: 'rest/um/metrics/BTCUSDT/2026-11-20' })).toBeDefined();
   });
 
   it('of the spot market has a key without a folder of futures', () => {
-    const spot = lineCheck('/lake/binance/spot/klines/interval=1h/symbol=BTCUSDT');
+    const spot = createLineCheck('/lake/binance/spot/klines/interval=1h/symbol=BTCUSDT');
     const key = DAY.replace('futures/um', 'spot');
     expect(spot({ ...OBJECT, key })).toMatchObject({ key });
   });
 
   it('that drops a day has the period at the end of its key, not digits of its symbol and interval', () => {
-    const delivery = lineCheck('/lake/binance/cm/klines/interval=15m/symbol=BTCUSD_210625');
+    const delivery = createLineCheck('/lake/binance/cm/klines/interval=15m/symbol=BTCUSD_210625');
     const name = 'klines/BTCUSD_210625/15m/BTCUSD_210625-15m-2021-06-20.zip';
     const key = `data/futures/cm/daily/${name}`;
     expect(delivery({ ...DROPPED, key })).toMatchObject({ key });
   });
 
   it('of any key is taken where the folder is of no series', () => {
-    expect(lineCheck('/somewhere')({ ...OBJECT, key: 'x.zip' })).toBeDefined();
+    expect(createLineCheck('/somewhere')({ ...OBJECT, key: 'x.zip' })).toBeDefined();
   });
 });
 
@@ -328,7 +328,7 @@ describe('a line is damaged', () => {
     ['"x"', 'it is no object'],
     ['[]', 'unknown version'],
   ])('that is %j: %s', (text, says) => {
-    expect(() => lineReader(FOLDER)(text)).toThrow(new TypeError(says));
+    expect(() => createLineReader(FOLDER)(text)).toThrow(new TypeError(says));
   });
 
   it('but not one of a later version, whatever else it says', () => {

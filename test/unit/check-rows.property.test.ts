@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/model/errors.js';
 import type { Series, Settings } from '../../src/model/task.js';
 import type { ColumnSpec } from '../../src/source/facts.js';
-import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { findFirstError } from '../../src/convert/check-rows.js';
 import { rowLines } from '../../src/convert/csv-input.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
@@ -293,7 +293,7 @@ it('the exact checker accepts just the files that are read as they say', async (
       fc.pre(expected.wrongLine !== 1 || headerLines === 0);
       const object = received('2024-01-15', bytes, inFile ? join(folder, 'checked.csv') : undefined);
       const file = { name: object.name, symbol: SYMBOL, headerLines };
-      const wrong = await firstWrongLine(columnsOf(dataset), file, rowLines(object, headerLines));
+      const wrong = await findFirstError(columnsOf(dataset), file, rowLines(object, headerLines));
       const line = /line (\d+):/.exec(wrong?.message ?? '')?.[1];
       expect(line).toBe(expected.wrongLine?.toString());
     }),

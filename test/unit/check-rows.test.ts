@@ -1,14 +1,14 @@
 /** What the exact checker takes for a cell of each type, at its edges. */
 import { expect, it } from 'vitest';
 import type { ColumnSpec } from '../../src/source/facts.js';
-import { firstWrongLine, LONGEST_LINE } from '../../src/convert/check-rows.js';
+import { findFirstError, LONGEST_LINE } from '../../src/convert/check-rows.js';
 
 /** Why a line is wrong; undefined when it is right. */
 async function wrongIn(columns: readonly ColumnSpec[], line: string): Promise<string | undefined> {
   async function* lines(): AsyncGenerator<string> {
     yield await Promise.resolve(line);
   }
-  const wrong = await firstWrongLine(columns, { name: 'x.csv', symbol: 'BTCUSDT', headerLines: 0 }, lines());
+  const wrong = await findFirstError(columns, { name: 'x.csv', symbol: 'BTCUSDT', headerLines: 0 }, lines());
   return wrong?.message.replace('x.csv line 1: ', '');
 }
 

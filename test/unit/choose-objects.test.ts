@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayText, monthOf, monthText, periodText } from '../../src/model/calendar.js';
-import { Held } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/manifest.js';
 import { chooseObjects } from '../../src/plan/choose-objects.js';
 import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
@@ -29,7 +29,7 @@ function listingOf(labels: readonly string[]): SeriesListing {
 }
 
 function contextOf(given: Given): ChooseContext {
-  const held = new Held();
+  const held = new HeldObjects();
   for (const label of given.held ?? []) held.add(objectLine(label));
   return {
     cadences: given.cadences ?? ['daily', 'monthly'],

@@ -30,7 +30,7 @@ import { loadBinance } from '../../src/source/binance/binance.js';
 import { commit } from '../../src/write/commit.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import type { WriterContext } from '../../src/write/writer.js';
-import { heldFile } from '../../src/write/held-file.js';
+import { readExistingFile } from '../../src/write/existing-file.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { objectLine, period, received, SETTINGS } from '../helpers/conversion.js';
@@ -266,7 +266,7 @@ describe('a commit', () => {
 
   function arrivedFromRest(label: string, more: Partial<RestPeriod> = {}): ReceivedObject {
     const { from, to } = period(label);
-    const rest = { from, to, otherwise: 'hole', ...more } as const;
+    const rest = { from, to, reasonIfEmpty: 'hole', ...more } as const;
     return {
       ...received(label, ''),
       object: { key: restKey(label), period: period(label), rest },
@@ -302,8 +302,8 @@ describe('a commit', () => {
       clock: systemClock,
       timed: (_, act) => act(),
       tool: 'test',
-      takesShorter: false,
-      rowsOf: () => Promise.resolve(0),
+      acceptsShorter: false,
+      countRows: () => Promise.resolve(0),
       ...(confirm === undefined ? {} : { lock: { confirm: () => Promise.resolve(confirm()) } }),
     };
     const staged = join(paths.staging, 'x.partial');
@@ -318,7 +318,7 @@ describe('a commit', () => {
     };
     const facts = { bytes: 3, sha256: sha256Of(staged), newlines: 0 };
     await commit(context, plan, {
-      held: await heldFile(context, plan),
+      existing: await readExistingFile(context, plan),
       made: [{ staged, file: MONTH, facts, result }],
       received: scene.arrived,
       dead: scene.dead ?? [],

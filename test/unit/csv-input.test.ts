@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { archivedColumns } from '../../src/source/venue.js';
-import { firstWrongLine } from '../../src/convert/check-rows.js';
+import { findFirstError } from '../../src/convert/check-rows.js';
 import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
 import type { Inspected } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';
@@ -20,7 +20,7 @@ it('a huge file without any line end is a wrong first line, and never one text i
   const object = { ...received('2024-01-15', ''), csv: { kind: 'file' as const, path, size } };
   const checked = { name: object.name, symbol: 'BTCUSDT', headerLines: 0 };
   const columns = archivedColumns(specOf('um', 'fundingRate'));
-  const wrong = await firstWrongLine(columns, checked, rowLines(object, 0));
+  const wrong = await findFirstError(columns, checked, rowLines(object, 0));
   expect(wrong?.code).toBe('row-malformed');
   expect(wrong?.message).toMatch(/^2024-01-15\.csv line 1: /);
 });

@@ -155,6 +155,6 @@ it('only days of ticks that are over are doubtful, not bars', async () => {
   const { doubt } = doubts();
   for (const dataset of ['aggTrades', 'trades', 'bookTicker']) expect(await doubt(0, dataset)).toBe(true);
   expect(await doubt(0, 'klines')).toBe(false);
-  const rest = { from: FIRST, to: FIRST + 1, otherwise: 'hole', open: true } as const;
+  const rest = { from: FIRST, to: FIRST + 1, reasonIfEmpty: 'hole', open: true } as const;
   expect(await doubt(0, 'aggTrades', { rest })).toBe(false);
 });

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve, sep, win32 } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyFile, lakePaths, originalName, safeName, seriesAt, seriesFolder } from '../../src/lake/layout.js';
+import { keyPath, lakePaths, originalName, safeName, seriesAt, seriesFolder } from '../../src/lake/layout.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const NASTY = [
@@ -121,9 +121,9 @@ describe('the series of a folder', () => {
 
 it('a key keeps its layout, and one that climbs stays below the root', () => {
   const key = 'data/spot/daily/klines/BTCUSDT/1m/BTCUSDT-1m-2024-01-15.zip';
-  expect(keyFile(key)).toBe(key);
+  expect(keyPath(key)).toBe(key);
   const root = scratchFolder();
-  const file = join(root, keyFile('data/../../../etc/con.zip'));
+  const file = join(root, keyPath('data/../../../etc/con.zip'));
   expect(file.startsWith(root)).toBe(true);
   mkdirSync(join(file, '..'), { recursive: true });
   writeFileSync(file, '');

@@ -8,10 +8,10 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { MANIFEST } from '../../src/lake/layout.js';
 import {
   appendManifest,
-  Held,
+  HeldObjects,
   heldObject,
   heldRevision,
-  manifestLines,
+  readManifestLines,
   readManifest,
 } from '../../src/lake/manifest.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
@@ -26,7 +26,7 @@ function dropped(label: string, format: 'parquet' | 'csv' = 'parquet'): Manifest
   return { v: 1, kind: 'dropped', key: `${label}.zip`, format, at: '2024-02-02T00:00:00.000Z' };
 }
 
-function keys(held: Held): string[] {
+function keys(held: HeldObjects): string[] {
   return held.lines().map((line) => line.key);
 }
 
@@ -103,7 +103,7 @@ describe('damage', () => {
     const many = Array.from({ length: 2000 }, () => whole[2]);
     writeFileSync(join(folder, MANIFEST), [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'));
     const read = [];
-    for await (const lines of manifestLines(folder)) read.push(...lines);
+    for await (const lines of readManifestLines(folder)) read.push(...lines);
     const messages = read.flatMap((line) => (line instanceof CryptodlError ? [line.message] : []));
     const file = join(folder, MANIFEST);
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
@@ -127,7 +127,7 @@ describe('later lines', () => {
   });
 
   it('of a month replace its days, and no others', () => {
-    const held = new Held();
+    const held = new HeldObjects();
     for (const label of ['2023-12-31', '2024-01-01', '2024-01-31', '2024-02-01', '2024-01'])
       held.add(objectLine(label));
     expect(keys(held)).toEqual(['2023-12-31.zip', '2024-01.zip', '2024-02-01.zip']);
@@ -136,7 +136,7 @@ describe('later lines', () => {
   });
 
   it('of a day replace its month, and no other', () => {
-    const held = new Held();
+    const held = new HeldObjects();
     for (const label of ['2023-12', '2024-01', '2024-01-05']) held.add(objectLine(label));
     expect(keys(held)).toEqual(['2023-12.zip', '2024-01-05.zip']);
   });
@@ -150,7 +150,7 @@ describe('later lines', () => {
   });
 
   it('tell the size that a shared file has now', () => {
-    const held = new Held();
+    const held = new HeldObjects();
     held.add(objectLine('2024-01-02', { fileBytes: 100 }));
     held.add(objectLine('2024-01-01', { fileBytes: 200 }));
     expect(held.lastOfFile('2024-01.parquet')?.fileBytes).toBe(200);
@@ -160,8 +160,8 @@ describe('later lines', () => {
 });
 
 describe('what is held', () => {
-  const heldOf = (...labels: readonly string[]): Held => {
-    const held = new Held();
+  const heldOf = (...labels: readonly string[]): HeldObjects => {
+    const held = new HeldObjects();
     for (const label of labels) held.add(objectLine(label));
     return held;
   };
@@ -189,7 +189,7 @@ describe('what is held', () => {
     const step = fc.record({ label: labels, file: files, isDropped: fc.boolean() });
     const asked = fc.tuple(fc.nat(70), fc.integer({ min: 1, max: 40 }));
     const check = fc.property(fc.array(step), asked, (steps, [start, days]) => {
-      const held = new Held();
+      const held = new HeldObjects();
       for (const { label, file, isDropped } of steps)
         if (isDropped) held.drop(`${label}.zip`);
         else held.add(objectLine(label, { file }));
@@ -228,7 +228,7 @@ describe('what is held', () => {
       period: january,
     });
     const rest = objectLine('2024-01-05', { verified: 'rest' });
-    const usual = { key: rest.key, period: january, rest: { from, to, otherwise: 'before-history' } };
+    const usual = { key: rest.key, period: january, rest: { from, to, reasonIfEmpty: 'before-history' } };
     expect(heldObject(rest, january)).toEqual(usual);
     const insteadOf = { bytes: 1, sha256: 'c'.repeat(64), at: rest.at, rows: 7, gaps: [] };
     expect(heldObject({ ...rest, open: true, insteadOf }, january)).toEqual({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayText, parseDay } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
-import { Held } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/manifest.js';
 import { withRecheckedDays } from '../../src/plan/recheck.js';
 import { objectLine } from '../helpers/conversion.js';
 
@@ -26,7 +26,7 @@ function lookedAt({
   recheckDays = 7,
   asked = ['2026-11-19', '2026-11-19'],
 }: Given): string[] {
-  const held = new Held();
+  const held = new HeldObjects();
   for (const label of labels) {
     const substituted = { verified: 'rest', archiveFailed: 'http-server-error' } as const;
     held.add(objectLine(label.replace('*', ''), label.endsWith('*') ? substituted : {}));

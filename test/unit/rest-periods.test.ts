@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayText, monthOf, monthStart, periodText } from '../../src/model/calendar.js';
-import { Held } from '../../src/lake/manifest.js';
+import { HeldObjects } from '../../src/lake/manifest.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
@@ -23,7 +23,7 @@ function lineOf(text: string): ObjectLine {
 }
 
 function contextOf({ partition = 'month', held: labels = [], ...offer }: Given): RestContext {
-  const held = new Held();
+  const held = new HeldObjects();
   for (const label of labels) held.add(lineOf(label));
   const today = offer.today ?? day('2024-06-15');
   return {
@@ -92,7 +92,7 @@ describe('what REST alone is asked for', () => {
     expect(choice?.listed).toEqual({
       key: 'rest/um/fundingRate/BTCUSDT/2024-02',
       period: period('2024-02'),
-      rest: { from: day('2024-02-01'), to: day('2024-03-01'), otherwise: 'not-listed-yet' },
+      rest: { from: day('2024-02-01'), to: day('2024-03-01'), reasonIfEmpty: 'not-listed-yet' },
     });
   });
 
@@ -255,7 +255,7 @@ describe('what REST fills', () => {
     expect(found?.listed?.rest).toEqual({
       from: day('2024-02-07'),
       to: day('2024-02-08'),
-      otherwise: 'not-published-yet',
+      reasonIfEmpty: 'not-published-yet',
       fills: true,
     });
     expect(found?.absent).toBe('not-published-yet');
@@ -322,7 +322,7 @@ describe('what REST fills', () => {
 describe('periods that are asked for together', () => {
   const task = (text: string, kind: 'fetch' | 'skip' | 'archive' = 'fetch'): Task => {
     const of = period(text);
-    const rest = { from: of.from, to: of.to, otherwise: 'hole' as const };
+    const rest = { from: of.from, to: of.to, reasonIfEmpty: 'hole' as const };
     return {
       series: SERIES,
       object: { key: text, period: of, ...(kind === 'archive' ? {} : { rest }) },
@@ -435,7 +435,7 @@ describe('what REST stands in for while the archive does not answer', () => {
       expect(substituteOf(label)).toEqual({
         key: expect.stringMatching(/^rest\//),
         period: period(label),
-        rest: { ...spanOf(label), otherwise: 'hole', fills: true },
+        rest: { ...spanOf(label), reasonIfEmpty: 'hole', fills: true },
       });
   });
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch } from '../../src/http/fetch.js';
-import { SILENT } from '../../src/model/observer.js';
+import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { Concurrency } from '../../src/queue/concurrency.js';
@@ -114,7 +114,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
     clock,
     hosts: exchangeHosts(options, loadBinance()),
     observer: {
-      ...SILENT,
+      ...SILENT_OBSERVER,
       event: (name, fields) => {
         if (name === 'breaker' && 'state' in fields && fields.state === 'open') opened.push(name);
       },

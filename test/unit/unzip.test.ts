@@ -265,11 +265,13 @@ describe('a large member', () => {
 
   it('is not unpacked to its end when its beginning is refused, and leaves no file', async () => {
     let looked = 0;
-    const look = (chunk: Buffer): void => {
+    const onChunk = (chunk: Buffer): void => {
       looked += chunk.length;
       throw new CryptodlError('row-malformed', 'no row');
     };
-    await expect(unzip(inMemory(zip), NAME, options({ look }))).rejects.toMatchObject({ message: 'no row' });
+    await expect(unzip(inMemory(zip), NAME, options({ onChunk }))).rejects.toMatchObject({
+      message: 'no row',
+    });
     expect(looked).toBeLessThan(1 << 20);
     expect(existsSync(spoolPath)).toBe(false);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { SILENT } from '../../src/model/observer.js';
+import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import { until } from '../../src/options/parsers.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { SeriesRequest } from '../../src/plan/plan-series.js';
@@ -60,7 +60,7 @@ async function wait(untilText: string, scene: Scene) {
     venue,
     nowMs: scene.nowMs ?? NOW,
     currentMs: () => (scene.nowMs ?? NOW) + clock.monotonic() - startedAt,
-    observer: { ...SILENT, waiting: (message) => said.push(message) },
+    observer: { ...SILENT_OBSERVER, waiting: (message) => said.push(message) },
     probe: () => Promise.resolve(false),
     listing: {
       async *folders() {},

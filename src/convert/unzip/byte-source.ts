@@ -36,7 +36,7 @@ export async function openSource(body: Body): Promise<ByteSource> {
       let filled = 0;
       while (filled < length) {
         const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
-        if (bytesRead === 0) throw cut(position + filled, length - filled);
+        if (bytesRead === 0) throw cutError(position + filled, length - filled);
         filled += bytesRead;
       }
       return buffer;
@@ -55,9 +55,9 @@ export async function* pieces(source: ByteSource, position: number, length: numb
 function assertInside(position: number, length: number, size: number): void {
   // Positions come out of headers: any 64-bit number, and no longer exact beyond 2^53.
   if (!Number.isSafeInteger(position) || position < 0 || position + length > size)
-    throw cut(position, length);
+    throw cutError(position, length);
 }
 
-function cut(position: number, length: number): CryptodlError {
+function cutError(position: number, length: number): CryptodlError {
   return new CryptodlError('zip-broken', `the zip is cut: ${length} bytes are missing at ${position}`);
 }

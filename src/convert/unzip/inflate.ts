@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { crc32, createInflateRaw, inflateRaw, inflateRawSync, type ZlibOptions } from 'node:zlib';
 import { CryptodlError } from '../../model/errors.js';
 import { type ByteSource, pieces } from './byte-source.js';
-import { broken, METHOD_STORED, type ZipEntry } from './zip-entry.js';
+import { brokenZip, METHOD_STORED, type ZipEntry } from './zip-entry.js';
 
 /** The default of 16 KiB costs four times as much: one trip to the thread pool per chunk. */
 const CHUNK_BYTES = 256 * 1024;
@@ -92,12 +92,12 @@ async function* inflateStream(
 
 function assertConsumed(consumed: number, compressedSize: number): void {
   if (consumed === compressedSize) return;
-  throw broken(`the deflate stream ends ${compressedSize - consumed} bytes early`);
+  throw brokenZip(`the deflate stream ends ${compressedSize - consumed} bytes early`);
 }
 
 function assertWhole(entry: ZipEntry, size: number, crc: number): void {
-  if (size !== entry.size) throw broken(`the member unpacks to ${size} bytes, the zip says ${entry.size}`);
-  if (crc !== entry.crc32) throw broken(`CRC-32 is ${hex(crc)}, the zip says ${hex(entry.crc32)}`);
+  if (size !== entry.size) throw brokenZip(`the member unpacks to ${size} bytes, the zip says ${entry.size}`);
+  if (crc !== entry.crc32) throw brokenZip(`CRC-32 is ${hex(crc)}, the zip says ${hex(entry.crc32)}`);
 }
 
 function tooLong(size: number): CryptodlError {
@@ -108,7 +108,7 @@ function inflateError(error: unknown, size: number | undefined): unknown {
   if (!(error instanceof Error) || error instanceof CryptodlError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ERR_BUFFER_TOO_LARGE' && size !== undefined) return tooLong(size);
-  if (code.startsWith('Z_')) return broken(`the deflate stream is damaged: ${error.message}`, error);
+  if (code.startsWith('Z_')) return brokenZip(`the deflate stream is damaged: ${error.message}`, error);
   return error;
 }
 

@@ -20,7 +20,7 @@ const WRITE_BUFFER_BYTES = 1024 * 1024;
  * a half-written spool file is removed.
  */
 export async function unzip(zip: Body, memberName: string, options: UnpackOptions): Promise<Body> {
-  const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, look, spoolPath, signal } = options;
+  const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, onChunk, spoolPath, signal } = options;
   signal?.throwIfAborted();
   const source = await openSource(zip);
   try {
@@ -30,7 +30,7 @@ export async function unzip(zip: Body, memberName: string, options: UnpackOption
     const dataOffset = await locateData(source, entry);
     if (entry.size > memoryBytes) {
       const chunks = inflateChunks(source, entry, dataOffset);
-      await spool(look === undefined ? chunks : looked(chunks, look), spoolPath, signal);
+      await spool(onChunk === undefined ? chunks : observed(chunks, onChunk), spoolPath, signal);
       return { kind: 'file', path: spoolPath, size: entry.size };
     }
     // A small member can hide behind a large packed size (empty deflate blocks).
@@ -54,9 +54,12 @@ async function collect(chunks: AsyncIterable<Buffer>, signal: AbortSignal | unde
   return Buffer.concat(collected);
 }
 
-async function* looked(chunks: AsyncIterable<Buffer>, look: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+async function* observed(
+  chunks: AsyncIterable<Buffer>,
+  onChunk: (chunk: Buffer) => void,
+): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
-    look(chunk);
+    onChunk(chunk);
     yield chunk;
   }
 }
@@ -95,17 +98,17 @@ async function readPlainEntry(source: ByteSource, memberName: string): Promise<Z
   const name = Buffer.from(memberName);
   if (source.size < END_BYTES + CENTRAL_BYTES + LOCAL_BYTES) return undefined;
   const endOffset = source.size - END_BYTES;
-  const directory = directoryOf(await source.read(endOffset, END_BYTES));
+  const directory = parseEndRecord(await source.read(endOffset, END_BYTES));
   if (directory === undefined || directory.offset + directory.size !== endOffset) return undefined;
   if (directory.size < CENTRAL_BYTES || directory.size > MAX_CENTRAL_BYTES) return undefined;
-  const entry = entryOf(await source.read(directory.offset, directory.size));
+  const entry = parseEntry(await source.read(directory.offset, directory.size));
   if (entry === undefined || entry.offset !== 0 || !entry.name.equals(name)) return undefined;
   const ordinary = (entry.flags & ~HARMLESS_FLAGS) === 0;
   const small = entry.size < MAX_UINT32 && entry.compressedSize < MAX_UINT32;
   return ordinary && small ? entry : undefined;
 }
 
-function directoryOf(end: Buffer): { offset: number; size: number } | undefined {
+function parseEndRecord(end: Buffer): { offset: number; size: number } | undefined {
   if (end.readUInt32LE(0) !== 0x06054b50) return undefined;
   const disks = end.readUInt16LE(4) + end.readUInt16LE(6);
   const oneEntry = end.readUInt16LE(8) === 1 && end.readUInt16LE(10) === 1;
@@ -113,7 +116,7 @@ function directoryOf(end: Buffer): { offset: number; size: number } | undefined 
   return { size: end.readUInt32LE(12), offset: end.readUInt32LE(16) };
 }
 
-function entryOf(header: Buffer): ZipEntry | undefined {
+function parseEntry(header: Buffer): ZipEntry | undefined {
   if (header.readUInt32LE(0) !== 0x02014b50) return undefined;
   const nameLength = header.readUInt16LE(28);
   const rest = nameLength + header.readUInt16LE(30) + header.readUInt16LE(32);

@@ -37,7 +37,7 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
     throw new CryptodlError('zip-unsupported', `compression method ${entry.method}; 0 and 8 are supported`);
   }
   if (entry.method === METHOD_STORED && entry.compressedSize !== entry.size) {
-    throw broken(`stored, but ${entry.compressedSize} bytes packed and ${entry.size} unpacked`);
+    throw brokenZip(`stored, but ${entry.compressedSize} bytes packed and ${entry.size} unpacked`);
   }
   if (entry.size > maxBytes) {
     throw new CryptodlError(
@@ -64,14 +64,14 @@ export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number)
  */
 export async function locateData(source: ByteSource, entry: ZipEntry): Promise<number> {
   const header = await source.read(entry.offset, LOCAL_HEADER_BYTES);
-  if (header.readUInt32LE(0) !== 0x04034b50) throw broken(`no local header at ${entry.offset}`);
+  if (header.readUInt32LE(0) !== 0x04034b50) throw brokenZip(`no local header at ${entry.offset}`);
   const flags = header.readUInt16LE(6);
   const nameLength = header.readUInt16LE(26);
   const extraLength = header.readUInt16LE(28);
   const tail = await source.read(entry.offset + LOCAL_HEADER_BYTES, nameLength + extraLength);
-  if (!tail.subarray(0, nameLength).equals(entry.name)) throw disagree('name');
-  if (header.readUInt16LE(8) !== entry.method) throw disagree('method');
-  if (((flags ^ entry.flags) & FLAG_ENCRYPTED) !== 0) throw disagree('encryption flag');
+  if (!tail.subarray(0, nameLength).equals(entry.name)) throw disagreement('name');
+  if (header.readUInt16LE(8) !== entry.method) throw disagreement('method');
+  if (((flags ^ entry.flags) & FLAG_ENCRYPTED) !== 0) throw disagreement('encryption flag');
   const streamed = (flags & FLAG_DESCRIPTOR) !== 0;
   const sizes = localSizes(header, tail.subarray(nameLength));
   assertSame('CRC-32', header.readUInt32LE(14), entry.crc32, streamed);
@@ -79,11 +79,11 @@ export async function locateData(source: ByteSource, entry: ZipEntry): Promise<n
   assertSame('size', sizes.size, entry.size, streamed);
   const dataOffset = entry.offset + LOCAL_HEADER_BYTES + nameLength + extraLength;
   const missing = dataOffset + entry.compressedSize - source.size;
-  if (missing > 0) throw broken(`the zip is cut: the last ${missing} packed bytes are missing`);
+  if (missing > 0) throw brokenZip(`the zip is cut: the last ${missing} packed bytes are missing`);
   return dataOffset;
 }
 
-export function broken(message: string, cause?: unknown): CryptodlError {
+export function brokenZip(message: string, cause?: unknown): CryptodlError {
   return new CryptodlError('zip-broken', message, cause === undefined ? {} : { cause });
 }
 
@@ -91,15 +91,15 @@ export function isStronglyEncrypted(flags: number): boolean {
   return (flags & FLAG_STRONG_ENCRYPTION) !== 0;
 }
 
-function disagree(field: string): CryptodlError {
-  return broken(`local header and central directory disagree about the ${field}`);
+function disagreement(field: string): CryptodlError {
+  return brokenZip(`local header and central directory disagree about the ${field}`);
 }
 
 /** A writer that streams does not know sizes and CRC yet: zeros (or the ZIP64 mark) stand for "see below". */
 function assertSame(field: string, local: number, central: number, streamed: boolean): void {
   if (local === central) return;
   if (streamed && (local === 0 || local === MAX_UINT32)) return;
-  throw disagree(field);
+  throw disagreement(field);
 }
 
 function localSizes(header: Buffer, extra: Buffer): { compressedSize: number; size: number } {

@@ -2,7 +2,7 @@ import { callbackify } from 'node:util';
 import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
 import type { ByteSource } from './byte-source.js';
-import { broken, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
+import { brokenZip, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
 
 const MAX_MEMBERS = 65_535;
 const SHOWN_NAMES = 3;
@@ -22,7 +22,7 @@ export async function findEntry(source: ByteSource, memberName: string): Promise
   } catch (error) {
     if (!isReaderError(error)) throw error;
     if (await nextIsEncrypted(zip, source)) throw unsupported('a member has strong encryption');
-    throw broken(error.message, error);
+    throw brokenZip(error.message, error);
   } finally {
     zip.close();
   }
@@ -34,7 +34,7 @@ async function openZip(source: ByteSource): Promise<ZipFile> {
   try {
     return await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
   } catch (error) {
-    throw isReaderError(error) ? broken(error.message, error) : error;
+    throw isReaderError(error) ? brokenZip(error.message, error) : error;
   }
 }
 
@@ -71,10 +71,11 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
     } else if (found === undefined) {
       found = entryOf(entry);
     } else {
-      throw broken(`two members are named ${show(memberName)}`);
+      throw brokenZip(`two members are named ${quoteMember(memberName)}`);
     }
   }
-  if (found === undefined) throw broken(`no member ${show(memberName)} in the zip; ${describe(others)}`);
+  if (found === undefined)
+    throw brokenZip(`no member ${quoteMember(memberName)} in the zip; ${describeMembers(others)}`);
   return found;
 }
 
@@ -96,11 +97,11 @@ function entryOf(entry: Entry): ZipEntry {
   };
 }
 
-function describe(names: readonly string[]): string {
+function describeMembers(names: readonly string[]): string {
   if (names.length === 0) return 'it is empty';
   const shown = names.toSorted((a, b) => likelihood(b) - likelihood(a)).slice(0, SHOWN_NAMES);
   const more = names.length - shown.length;
-  return `it holds ${shown.map(show).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `it holds ${shown.map(quoteMember).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** A CSV at the root under another name (case, un-padded month) explains most. */
@@ -108,7 +109,7 @@ function likelihood(name: string): number {
   return !name.includes('/') && /\.csv$/i.test(name) ? 1 : 0;
 }
 
-function show(name: string): string {
+function quoteMember(name: string): string {
   const cut = name.length > SHOWN_CHARACTERS ? `${name.slice(0, SHOWN_CHARACTERS)}…` : name;
   return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
 }
@@ -116,7 +117,7 @@ function show(name: string): string {
 /** A directory longer than its count hides members from readers that believe the count. */
 async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
   if ((await nextHeader(zip, source)) === undefined) return;
-  throw broken(`the end record counts ${zip.entryCount} members, the directory holds more`);
+  throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
 }
 
 async function nextIsEncrypted(zip: ZipFile, source: ByteSource): Promise<boolean> {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { writeWhole } from '../../files/whole-write.js';
+import { writeAllChunks } from '../../files/whole-write.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Body, PartialBody } from '../fetch.js';
 
@@ -116,7 +116,7 @@ export class Sink {
     this.#written += this.#pending;
     this.#pending = 0;
     this.#file ??= await open(path, 'w');
-    await writeWhole(this.#file, chunks, from);
+    await writeAllChunks(this.#file, chunks, from);
   }
 }
 

@@ -10,7 +10,7 @@ import type { Costs } from '../../report/costs.js';
 import { underWay } from '../throttle/under-way.js';
 import type { UnderWayOptions } from '../throttle/under-way.js';
 import type { Connection, createPools, Pools, PoolUse } from './pool.js';
-import type { Common } from '../../model/shared-resources.js';
+import type { SharedResources } from '../../model/shared-resources.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
@@ -21,7 +21,7 @@ interface SocketOptions {
   readonly options: Options;
   readonly clock: Clock;
   readonly proxies: Proxies;
-  readonly common?: Common | undefined;
+  readonly common?: SharedResources | undefined;
 }
 
 /** Requests do not wait in undici's own queue, because that would spend their timeouts. */

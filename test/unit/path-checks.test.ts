@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { mkdtemp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folderCheck, isFileOfLake, linkOnTheWay } from '../../src/lake/inside.js';
+import { cachedFolderCheck, isManifestFile, firstSymlink } from '../../src/lake/path-checks.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { createSerializer } from '../../src/queue/in-order.js';
@@ -12,7 +12,7 @@ import { quarantine } from '../../src/lake/quarantine.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { systemClock } from '../../src/model/clock.js';
 import { commit } from '../../src/write/commit.js';
-import { heldFile } from '../../src/write/held-file.js';
+import { readExistingFile } from '../../src/write/existing-file.js';
 import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -26,8 +26,8 @@ const CONTEXT = {
   clock: systemClock,
   timed: <T>(_: unknown, act: () => Promise<T>) => act(),
   tool: 'test',
-  takesShorter: false,
-  rowsOf: () => Promise.resolve(0),
+  acceptsShorter: false,
+  countRows: () => Promise.resolve(0),
 };
 const KEY = 'data/spot/daily/klines/BTCUSDT/1m/BTCUSDT-1m-2024-01-15.zip';
 const BODY = { kind: 'memory', bytes: Buffer.from('evidence') } as const;
@@ -46,7 +46,7 @@ describe('a link', () => {
     const { root } = await linked('binance/um');
     const series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' } as const;
     const plan = { series, label: '2024-01', settings: SETTINGS, tasks: [] };
-    const reading = heldFile({ ...CONTEXT, paths: lakePaths(root) }, plan);
+    const reading = readExistingFile({ ...CONTEXT, paths: lakePaths(root) }, plan);
     await expect(reading).rejects.toThrow(/binance\/um is a symbolic link/);
   });
 
@@ -60,8 +60,8 @@ describe('a link', () => {
       symlinkSync(target, join(root, 'binance/um'));
       return Promise.resolve();
     }
-    const held = await heldFile(context, plan);
-    const commitment = { held, made: [], received: [], dead: [], lost: [objectLine('2024-01-01')] };
+    const existing = await readExistingFile(context, plan);
+    const commitment = { existing, made: [], received: [], dead: [], lost: [objectLine('2024-01-01')] };
     await expect(commit(context, plan, commitment)).rejects.toThrow(/binance\/um is a symbolic link/);
     expect(readdirSync(target)).toEqual([]);
   });
@@ -86,17 +86,17 @@ describe('a link', () => {
 
   it('is told by the first place on the way that is one', async () => {
     const { root } = await linked('a/b');
-    const found = ['a/b/c/d', 'a/b', 'a', 'a/c', 'x/y'].map((place) => linkOnTheWay(root, place));
+    const found = ['a/b/c/d', 'a/b', 'a', 'a/c', 'x/y'].map((place) => firstSymlink(root, place));
     expect(await Promise.all(found)).toEqual(['a/b', 'a/b', undefined, undefined, undefined]);
   });
 
   it('is looked for once per folder within a commit, and again in the next one', async () => {
     const { root } = await linked('a/b');
-    const folder = folderCheck(root);
+    const folder = cachedFolderCheck(root);
     await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
     symlinkSync(scratch, join(root, 'a/c'));
     await expect(folder('a/c')).resolves.toBe(join(root, 'a/c'));
-    await expect(folderCheck(root)('a/c')).rejects.toThrow('a/c is a symbolic link');
+    await expect(cachedFolderCheck(root)('a/c')).rejects.toThrow('a/c is a symbolic link');
     await expect(lakePaths(root).folder('a/c')).rejects.toThrow('a/c is a symbolic link');
   });
 });
@@ -122,5 +122,5 @@ it.each([
   ['zip', '/data/x.zip', false],
   ['zip', undefined, false],
 ] as const)('a line of %s may name the file %j: %s', (format, file, may) => {
-  expect(isFileOfLake(format, file)).toBe(may);
+  expect(isManifestFile(format, file)).toBe(may);
 });

@@ -12,7 +12,7 @@ export interface FileToWrite extends Publication {
 }
 
 /** What the threads say to each other. */
-export interface FileOrder {
+export interface FileJob {
   readonly id: number;
   readonly files: readonly FileToWrite[];
 }
@@ -42,11 +42,11 @@ export class FileWriter {
     const thread = (this.#thread ??= this.#start());
     this.#orders += 1;
     const id = this.#orders;
-    const { packed, buffer } = packedTogether(files);
+    const { packed, buffer } = packContents(files);
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       thread.ref();
-      thread.postMessage({ id, files: packed } satisfies FileOrder, [buffer]);
+      thread.postMessage({ id, files: packed } satisfies FileJob, [buffer]);
     });
   }
 
@@ -56,7 +56,7 @@ export class FileWriter {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./file-thread.js', import.meta.url));
+    const thread = new Worker(new URL('./file-worker.js', import.meta.url));
     thread.on('message', ({ id, error }: { id: number; error?: FileError }) => {
       this.#end(id, error === undefined ? undefined : Object.assign(new Error(error.message), error));
     });
@@ -77,7 +77,7 @@ export class FileWriter {
 }
 
 /** Their bytes in one buffer, which changes hands; as they are, each would take the whole buffer with it that it arrived in. */
-function packedTogether(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
+function packContents(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
   const sizes = files.map(({ content }) => (typeof content === 'string' ? 0 : content.length));
   const buffer = new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0));
   let at = 0;

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lengthOfWholeLines, wholeLines } from '../../src/lake/whole-lines.js';
+import { completeLinesLength, completeLines } from '../../src/lake/complete-lines.js';
 import { refuse, withCalls } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
@@ -19,7 +19,7 @@ async function fileOf(content: string): Promise<string> {
 
 async function linesOf(path: string): Promise<string[]> {
   const parts: string[][] = [];
-  for await (const lines of wholeLines(path)) parts.push(lines);
+  for await (const lines of completeLines(path)) parts.push(lines);
   return parts.flat();
 }
 
@@ -67,7 +67,7 @@ it('a file whose reading fails in the middle has not come to its end', async () 
 
 it('a file is closed after its last line, and when its reader leaves before', async () => {
   const path = await fileOf('a\nb\n'.repeat(CHUNK));
-  for await (const lines of wholeLines(path)) {
+  for await (const lines of completeLines(path)) {
     expect([lines.length > 0, openFiles(path)]).toEqual([true, [path]]);
     break;
   }
@@ -87,7 +87,7 @@ it.each([
 ])('the length up to the last newline: %s', async (_, content, length) => {
   const file = await open(await fileOf(content));
   try {
-    expect(await lengthOfWholeLines(file, Buffer.byteLength(content))).toBe(length);
+    expect(await completeLinesLength(file, Buffer.byteLength(content))).toBe(length);
   } finally {
     await file.close();
   }

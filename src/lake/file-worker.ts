@@ -5,15 +5,15 @@
 import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
-import { ofFile } from '../model/errors.js';
+import { withPath } from '../model/errors.js';
 import { renameAll } from './publish.js';
-import type { FileError, FileOrder, FileToWrite } from './write-files.js';
+import type { FileError, FileJob, FileToWrite } from './file-writer.js';
 
 /** Files that are open at once: their syncs go together. */
 const AT_ONCE = 64;
 const synced = promisify(fsync);
 
-parentPort?.on('message', ({ id, files }: FileOrder) => {
+parentPort?.on('message', ({ id, files }: FileJob) => {
   void failureOf(files).then((error) => {
     // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port between threads has no origin
     parentPort?.postMessage({ id, error });
@@ -42,7 +42,7 @@ async function writeOne({ content, staged }: FileToWrite): Promise<void> {
     if (typeof content !== 'string') writeFileSync(file, content);
     await synced(file);
   } catch (error) {
-    throw ofFile(error, staged);
+    throw withPath(error, staged);
   } finally {
     closeSync(file);
   }

@@ -16,7 +16,7 @@ import { lakePaths } from '../../src/lake/layout.js';
 import type { LakePaths } from '../../src/lake/layout.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import { commitWithRedo, finishCommits } from '../../src/lake/commit-journal.js';
+import { commitWithJournal, finishCommits } from '../../src/lake/commit-journal.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
@@ -39,7 +39,7 @@ async function interrupted(): Promise<LakePaths> {
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithRedo(
+  const commit = commitWithJournal(
     { paths, manifests: new Manifests() },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -102,7 +102,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
   writeFileSync(join(paths.root, MADE), 'old month');
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
-  const commit = commitWithRedo(
+  const commit = commitWithJournal(
     { paths, manifests: new Manifests() },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -133,7 +133,7 @@ it('a commit that cannot be written down removes nothing but what it staged', as
   writeFileSync(join(paths.root, DEAD), 'day');
   const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
   writeFileSync(staged[0] ?? '', 'month');
-  const commit = commitWithRedo(
+  const commit = commitWithJournal(
     { paths, manifests: new Manifests() },
     {
       seriesFolder: join(paths.root, SERIES),
@@ -344,7 +344,7 @@ it('a journal that may not survive a power failure is removed with what it names
     lines: [objectLine('2024-01-01', { key: KEY })],
   };
   const committing = syncsOf(
-    () => commitWithRedo({ paths, manifests: new Manifests() }, redo),
+    () => commitWithJournal({ paths, manifests: new Manifests() }, redo),
     (path) => (path === paths.own ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
@@ -362,7 +362,7 @@ it('an old file is gone before the first new one appears, also when a later one 
   }));
   for (const { staged } of publications) writeFileSync(staged, 'new');
   const dead = [join(paths.root, DEAD)];
-  const commit = commitWithRedo(
+  const commit = commitWithJournal(
     { paths, manifests: new Manifests() },
     {
       seriesFolder: join(paths.root, SERIES),

@@ -1,6 +1,6 @@
 /** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
 import type { Clock } from '../model/clock.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';
@@ -8,7 +8,7 @@ import type { Serialize } from '../queue/in-order.js';
 import type { Format } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 
-export interface Shorter {
+export interface ShorterRevision {
   readonly received: ReceivedObject;
   /** Of what is held of its period: an object of the archive, or rows of REST. */
   readonly heldKey: string;
@@ -21,7 +21,7 @@ export interface Shorter {
 }
 
 /** Undefined when the revision has all rows of the held one, as far as that is known, or is none. */
-export function shorterThan(
+export function findShorterRevision(
   line: ObjectLine | undefined,
   received: ReceivedObject,
   {
@@ -33,7 +33,7 @@ export function shorterThan(
     readonly keptRows: number | undefined;
     readonly lackedRows?: number;
   },
-): Shorter | undefined {
+): ShorterRevision | undefined {
   if (line === undefined || line.open === true || received.verified === 'rest') return undefined;
   if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return undefined;
   return rows < keptRows || lackedRows > 0
@@ -42,7 +42,7 @@ export function shorterThan(
 }
 
 /** Later runs leave these revisions alone. Rejects on disk errors, and with `locked` when another run has taken the lake over. */
-export async function rememberShorter(
+export async function recordShorterRevisions(
   context: {
     readonly clock: Pick<Clock, 'now'>;
     readonly serialize: Serialize;
@@ -51,7 +51,7 @@ export async function rememberShorter(
   },
   seriesFolder: string,
   format: Format,
-  shorter: readonly Shorter[],
+  shorter: readonly ShorterRevision[],
 ): Promise<void> {
   const at = new Date(context.clock.now()).toISOString();
   await context.serialize(seriesFolder, async () => {
@@ -60,23 +60,28 @@ export async function rememberShorter(
     const lines = held.lines();
     const found = shorter.flatMap((each) => {
       const line = lines.find(({ key }) => key === each.heldKey);
-      return line === undefined ? [] : [lineOf(held, line, each, at)];
+      return line === undefined ? [] : [lineWithShorter(held, line, each, at)];
     });
     await context.manifests.append(seriesFolder, found);
   });
 }
 
 /** The line of a held object once more: its file may have been written since. */
-export function lineAgain(held: Held, before: ObjectLine): ObjectLine {
+export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
   const { replaces: _, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;
   return { ...line, fileBytes, fileSha256, ...(fileRows === undefined ? {} : { fileRows }) };
 }
 
-function lineOf(held: Held, before: ObjectLine, { received, rows }: Shorter, at: string): ObjectLine {
+function lineWithShorter(
+  held: HeldObjects,
+  before: ObjectLine,
+  { received, rows }: ShorterRevision,
+  at: string,
+): ObjectLine {
   const { etag, lastModified, zipBytes, sha256 } = received;
   return {
-    ...lineAgain(held, before),
+    ...repeatLine(held, before),
     shorter: {
       ...(etag === undefined ? {} : { etag }),
       ...(lastModified === undefined ? {} : { lastModified }),

@@ -1,16 +1,16 @@
 /** Files that grow by lines: a crash may leave a part of the last one. */
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { errnoOf, ofFile } from '../model/errors.js';
-import { openInside } from './inside.js';
+import { errnoOf, withPath } from '../model/errors.js';
+import { openRegularFile } from './path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** Lines that end with a newline, as many at once as are read at once; an absent file has none, a torn last one is left out. */
-export async function* wholeLines(path: string): AsyncGenerator<string[]> {
+export async function* completeLines(path: string): AsyncGenerator<string[]> {
   let file;
   try {
-    file = await openInside(path, constants.O_RDONLY);
+    file = await openRegularFile(path, constants.O_RDONLY);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
@@ -30,7 +30,7 @@ export async function* wholeLines(path: string): AsyncGenerator<string[]> {
       kept = filled - end;
     }
   } catch (error) {
-    throw ofFile(error, path);
+    throw withPath(error, path);
   } finally {
     await file.close();
   }
@@ -39,7 +39,7 @@ export async function* wholeLines(path: string): AsyncGenerator<string[]> {
 const TAIL_BYTES = 64 * 1024;
 
 /** Bytes up to the last newline. */
-export async function lengthOfWholeLines(file: FileHandle, size: number): Promise<number> {
+export async function completeLinesLength(file: FileHandle, size: number): Promise<number> {
   let end = size;
   while (end > 0) {
     const start = Math.max(0, end - TAIL_BYTES);

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import { heldObject } from '../lake/manifest.js';
-import type { Held } from '../lake/manifest.js';
+import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { differingSettings, refuseOtherSettings } from '../lake/settings.js';
+import { differingSettings, throwSettingsError } from '../lake/settings.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { PartitionPlan, Period, Task } from '../model/task.js';
 import type { WriterContext } from './writer.js';
 
-export interface HeldFile {
+export interface ExistingFile {
   readonly folder: string;
   /** Relative to the folder. */
   readonly file: string;
@@ -21,19 +21,19 @@ export interface HeldFile {
   readonly kept: readonly ObjectLine[];
   /** Those whose rows are taken out of the file while the others stay in it. */
   readonly replaced: readonly ObjectLine[];
-  readonly held: Held;
+  readonly objects: HeldObjects;
 }
 
 /** `arriving`: periods whose rows are to be written; before anything is fetched, those that are wanted. */
-export async function heldFile(
+export async function readExistingFile(
   context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
   plan: PartitionPlan,
   arriving: readonly Period[] = fetchedPeriods(plan),
-): Promise<HeldFile> {
+): Promise<ExistingFile> {
   const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
-  const held = (await context.manifests.of(folder))[plan.settings.format];
-  const inFile = held.inFile(file);
+  const objects = (await context.manifests.of(folder))[plan.settings.format];
+  const inFile = objects.inFile(file);
   const isReplaced = (line: ObjectLine): boolean => arriving.some((period) => overlaps(line, period));
   const isAdded = plan.rebuild === undefined;
   return {
@@ -43,7 +43,7 @@ export async function heldFile(
     inFile,
     kept: isAdded ? inFile.filter((line) => !isReplaced(line)) : [],
     replaced: isAdded ? inFile.filter(isReplaced) : [],
-    held,
+    objects,
   };
 }
 
@@ -56,20 +56,20 @@ export async function completePlan(
   plan: PartitionPlan,
 ): Promise<PartitionPlan> {
   if (plan.rebuild !== undefined) return plan;
-  const file = await heldFile(context, plan);
-  if (plan.force !== true) refuseDifferences(file, plan);
+  const file = await readExistingFile(context, plan);
+  if (plan.force !== true) checkSettings(file, plan);
   if (file.inFile.length === 0) return plan;
-  if (plan.force === true) return rebuilt(plan, file.inFile, 'forced');
-  if (!(await isSound(file))) return rebuilt(plan, file.inFile, 'damaged');
-  return file.replaced.length === 0 ? plan : withInterleaved(plan, file);
+  if (plan.force === true) return rebuildPlan(plan, file.inFile, 'forced');
+  if (!(await isSound(file))) return rebuildPlan(plan, file.inFile, 'damaged');
+  return file.replaced.length === 0 ? plan : addInterleaved(plan, file);
 }
 
 /** Rows leave a file by their time: only objects whose rows lie apart from all others are replaced alone. */
-function withInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: HeldFile): PartitionPlan {
-  if (replaced.every((line) => kept.every((other) => isApart(line, other)))) return plan;
+function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: ExistingFile): PartitionPlan {
+  if (replaced.every((line) => kept.every((other) => areDisjoint(line, other)))) return plan;
   // REST's rows for the gaps of an object are worth no fetch of other objects.
   const tasks = plan.tasks.map((task): Task => {
-    if (!mayStandIn(task)) return task;
+    if (!isOptionalReplacement(task)) return task;
     const own = inFile.filter((line) => overlaps(line, task.object.period));
     const others = inFile.filter((line) => !own.includes(line));
     return interleaved(own, others).length === 0 ? task : { ...task, action: { kind: 'skip' } };
@@ -82,7 +82,7 @@ function withInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: HeldFi
 
 /** Those of the lines whose rows lie among the rows of the others, directly or through each other. */
 function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]): ObjectLine[] {
-  const found = lines.filter((line) => others.some((other) => !isApart(line, other)));
+  const found = lines.filter((line) => others.some((other) => !areDisjoint(line, other)));
   if (found.length === 0) return [];
   return [
     ...found,
@@ -94,41 +94,41 @@ function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]
 }
 
 /** By what the manifest says of first and last rows. */
-export function isApart(a: ObjectLine, b: ObjectLine): boolean {
+export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
   if (a.first === undefined || a.last === undefined || b.first === undefined || b.last === undefined)
     return false;
   return a.last < b.first || b.last < a.first;
 }
 
 /** In place of what is held, if it turns out to be more. */
-function mayStandIn({ object, action }: Task): boolean {
+function isOptionalReplacement({ object, action }: Task): boolean {
   return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
 /** The planner has looked already; a failure report may be older than what the series holds now. */
-function refuseDifferences({ held, folder }: HeldFile, plan: PartitionPlan): void {
-  const differences = differingSettings(held.lines(), plan.settings);
-  if (differences.length > 0) refuseOtherSettings(plan.series, folder, differences);
+function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
+  const differences = differingSettings(objects.lines(), plan.settings);
+  if (differences.length > 0) throwSettingsError(plan.series, folder, differences);
 }
 
 /**
  * Size and digest are those of the last commit, and the rows of the objects add up to the file's: a crash within the
  * append of a commit's lines leaves a file that holds more than its manifest says.
  */
-async function isSound({ path, file, inFile, held }: HeldFile): Promise<boolean> {
-  const committed = held.lastOfFile(file);
+async function isSound({ path, file, inFile, objects }: ExistingFile): Promise<boolean> {
+  const committed = objects.lastOfFile(file);
   if (committed === undefined || (await fileSize(path)) !== committed.fileBytes) return false;
   const rows = inFile.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   return rows === committed.fileRows && (await fileFacts(path)).sha256 === committed.fileSha256;
 }
 
-function rebuilt(
+function rebuildPlan(
   plan: PartitionPlan,
   inFile: readonly ObjectLine[],
   rebuild: 'damaged' | 'forced',
 ): PartitionPlan {
   // A file that is made anew is made of what it was made of.
-  const planned = plan.tasks.filter((task) => !mayStandIn(task));
+  const planned = plan.tasks.filter((task) => !isOptionalReplacement(task));
   const fetched = planned.filter((task) => task.action.kind === 'fetch');
   const others = inFile.filter((line) => !fetched.some(({ object }) => overlaps(line, object.period)));
   return { ...plan, rebuild, tasks: withLines(plan, planned, others) };
@@ -153,21 +153,21 @@ function fetchedPeriods(plan: PartitionPlan): Period[] {
 }
 
 /** Lines whose rows would be gone: they are in the file that is replaced, and no received object covers their period. */
-export function lostLines(file: HeldFile, received: readonly Period[]): ObjectLine[] {
+export function lostLines(file: ExistingFile, received: readonly Period[]): ObjectLine[] {
   const kept = new Set(file.kept);
-  return file.held.inFile(file.file).filter((line) => !kept.has(line) && !isCovered(line, received));
+  return file.objects.inFile(file.file).filter((line) => !kept.has(line) && !isCovered(line, received));
 }
 
 /** Other files whose every live object is covered by what was received: they are superseded as a whole. */
-export function deadFiles(file: HeldFile, received: readonly Period[]): string[] {
+export function supersededFiles(file: ExistingFile, received: readonly Period[]): string[] {
   return overlappedFiles(file, received).filter((name) =>
-    file.held.inFile(name).every((line) => isCovered(line, received)),
+    file.objects.inFile(name).every((line) => isCovered(line, received)),
   );
 }
 
 /** Files of which a part would be held twice. */
-export function overlappedFiles(file: HeldFile, received: readonly Period[]): string[] {
-  const lines = received.flatMap((period) => file.held.overlapping(period));
+export function overlappedFiles(file: ExistingFile, received: readonly Period[]): string[] {
+  const lines = received.flatMap((period) => file.objects.overlapping(period));
   return [...new Set(lines.map((line) => line.file))].filter((name) => name !== file.file);
 }
 
