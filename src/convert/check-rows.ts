@@ -1,6 +1,6 @@
 /**
- * The slow, exact reader: finds the first wrong line of a CSV. It is asked only when the fast path refuses a partition
- * or when a file holds characters that the fast path would take too lightly.
+ * The slow, exact checker: finds the first invalid line of a CSV. It runs only when the fast reader (DuckDB) rejects a partition,
+ * or when a file contains characters that the fast reader accepts although they are invalid.
  */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
@@ -11,9 +11,9 @@ const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
 const FLAG = /^ *(?:true|false) *$/i;
 const LAST_HOUR = 23;
-/** What DuckDB reads at most, in bytes. */
+/** The longest line that DuckDB reads, in bytes. */
 export const LONGEST_LINE = 2 * 1024 * 1024;
-/** The last one is what bytes that are no UTF-8 are decoded to. */
+/** U+FFFD replaces bytes that are not UTF-8. */
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const NOT_IN_TEXT = /[\u0000-\u001f\u007f"\uFFFD]/;
 
@@ -25,7 +25,7 @@ export interface CheckedFile {
   readonly headerLines: number;
 }
 
-/** The error of the first wrong line; undefined when every line is right. */
+/** The error of the first invalid line; undefined when all lines are valid. */
 export async function findFirstError(
   columns: readonly ColumnSpec[],
   file: CheckedFile,
@@ -42,7 +42,7 @@ export async function findFirstError(
   return undefined;
 }
 
-/** What is wrong with one line; undefined when it is right. */
+/** What is wrong with a line; undefined when it is valid. `symbol` marks the symbol of another series. */
 export function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,
@@ -94,7 +94,7 @@ function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string):
   if (!Number.isInteger(value)) return false;
   if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   if (type === 'hour') return value >= 0 && value <= LAST_HOUR;
-  // 1.7e12 is 1,700,000,000,000, but no clock writes times like this.
+  // 1.7e12 is a whole number, but no clock writes times in this form.
   if (/e/i.test(cell)) return false;
   return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
 }

@@ -1,33 +1,33 @@
-/** How each declared column is read, checked, converted and written. */
+/** SQL expressions that read, check, convert and write each declared column. */
 import { DAY_MS } from '../model/calendar.js';
 import type { Period, Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { quoteName, quoteText } from './sql.js';
 
-/** Epoch values that can be told apart: 13 digits are milliseconds, 16 are microseconds. */
+/** Epoch values: 13 digits are milliseconds, 16 digits are microseconds. */
 export const MS_RANGE = [1e12, 1e13] as const;
 export const US_RANGE = [1e15, 1e16] as const;
-/** Integers up to here survive a double. */
+/** A double represents all integers up to this one exactly. */
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
-/** DuckDB's own cast also takes `2024/01/15`, short years and zones. */
+/** Checked because the cast of DuckDB also accepts `2024/01/15`, short years and time zones. */
 const DATE = '2\\d{3}-\\d{2}-\\d{2}';
 const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
 
-/** Quotes and commas come out of quoted cells; with the others no published text was ever written. */
+/** Quotes and commas can come from quoted cells. No text column of the archive contains any of these characters. */
 const NOT_IN_TEXT = '[[:cntrl:]",\\x{FFFD}]';
 
-/** Whether numbers keep their published text. */
+/** Whether numbers are stored as the published text. */
 function keepsText(settings: Settings): boolean {
   return settings.format === 'csv' || settings.numbers === 'string';
 }
 
-/** Columns that reach the file: the symbol is said by the path. */
+/** Columns that are written to the file. The symbol is not, because it is in the path. */
 export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
   return spec.columns.filter((column) => column.type !== 'symbol');
 }
 
-/** SQL type in which the CSV reader takes a cell. Integers come as doubles: its own integers round `1.5` to 2. */
+/** The SQL type with which the CSV reader reads a cell. Integers are read as doubles, because an integer type rounds `1.5` to 2. */
 export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
   switch (column.type) {
     case 'time':
@@ -45,7 +45,7 @@ export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VA
   }
 }
 
-/** Expression of the value as it is held and, for Parquet, written. */
+/** Expression that converts a cell to its value in the relation `rows` and in Parquet files. */
 export function convertedExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   switch (column.type) {
@@ -69,12 +69,12 @@ export function convertedExpression(column: ColumnSpec, settings: Settings): str
   }
 }
 
-/** Few cells have spaces around them, and to look for them is cheaper than to copy each cell. */
+/** Trims spaces. Few cells have any, and checking for them is faster than copying every cell. */
 function trimmed(name: string): string {
   return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}, ' ') ELSE ${name} END`;
 }
 
-/** Expression that is true for a legal cell; never NULL. */
+/** Expression that is true for a valid cell; never NULL. */
 export function legalExpression(column: ColumnSpec, symbol: string): string {
   const name = quoteName(column.name);
   const number = `TRY_CAST(${name} AS DOUBLE)`;
@@ -84,7 +84,7 @@ export function legalExpression(column: ColumnSpec, symbol: string): string {
     datetime: `TRY_CAST(${trimmed(name)} AS TIMESTAMP) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATETIME)})`,
     date: `TRY_CAST(${trimmed(name)} AS DATE) IS NOT NULL AND regexp_full_match(${trimmed(name)}, ${quoteText(DATE)})`,
     hour: `${number} BETWEEN 0 AND 23 AND ${whole}`,
-    // Infinity and NaN are larger than every number.
+    // DuckDB sorts Infinity and NaN above all numbers, so the comparison rejects them.
     integer: `abs(${number}) <= ${MAX_INTEGER} AND ${whole}`,
     number: `isfinite(${number})`,
     flag: `CASE WHEN ${name} IN ('true', 'false') THEN true ELSE lower(trim(${name}, ' ')) IN ('true', 'false') END`,
@@ -94,14 +94,14 @@ export function legalExpression(column: ColumnSpec, symbol: string): string {
   return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;
 }
 
-/** Expression by which rows are ordered: by value, also where text is kept. */
+/** Expression that orders rows by value, also for numbers stored as text. */
 export function sortExpression(column: ColumnSpec): string {
   const name = quoteName(column.name);
   if (column.type === 'integer' || column.type === 'hour') return `CAST(${name} AS BIGINT)`;
   return column.type === 'number' ? `CAST(${name} AS DOUBLE)` : name;
 }
 
-/** Expression of a row's instant, made of the converted columns. */
+/** Expression for the time of a row, from converted columns. Throws a RangeError for a dataset without time columns. */
 export function instantExpression(spec: DatasetSpec): string {
   const of = (...types: ColumnSpec['type'][]): string | undefined => {
     const column = spec.columns.find(({ type }) => types.includes(type));
@@ -110,12 +110,12 @@ export function instantExpression(spec: DatasetSpec): string {
   const instant = of('time', 'datetime');
   if (instant !== undefined) return instant;
   const date = of('date');
-  if (date === undefined) throw new RangeError(`${spec.name} has no column that says when`);
+  if (date === undefined) throw new RangeError(`${spec.name} has no time column`);
   const hour = of('hour');
   return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
 }
 
-/** Expression of the written value: only CSV renders times. */
+/** Expression for the written value. Only CSV formats times. */
 export function renderedExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   const isTime = column.type === 'time' || column.type === 'datetime';
@@ -125,7 +125,7 @@ export function renderedExpression(column: ColumnSpec, settings: Settings): stri
   return `strftime(${name}, '%Y-%m-%dT%H:%M:%S.%fZ') AS ${name}`;
 }
 
-/** The inverse, for merging: a value of a file of ours back into a held one. */
+/** The inverse of `renderedExpression`, for reading an existing file. */
 export function rereadExpression(column: ColumnSpec, settings: Settings): string {
   const name = quoteName(column.name);
   if (settings.format !== 'csv') return name;
@@ -137,12 +137,10 @@ export function rereadExpression(column: ColumnSpec, settings: Settings): string
   return `CAST(rtrim(${name}, 'Z') AS TIMESTAMP) AS ${name}`;
 }
 
-// Which times the rows of a period may have: one rule for the writer and for `verify --deep`.
-
-/** The archive publishes bars that are longer than a day beside the period in which they open. */
+/** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */
 const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
 
-/** The first and the last legal time in epoch milliseconds, both included. */
+/** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. Also used by `verify --deep`. */
 export function legalTimeRange(
   { edgeSeconds }: Pick<DatasetSpec, 'edgeSeconds'>,
   interval: string | undefined,
@@ -153,7 +151,7 @@ export function legalTimeRange(
   return { first: from * DAY_MS - earlier - edgeMs, last: to * DAY_MS + edgeMs };
 }
 
-/** Instants in ISO 8601, as manifest lines have them. */
+/** Whether the first and the last row are within the valid time range of the period. Instants are ISO 8601. */
 export function isWithinPeriod(
   spec: Pick<DatasetSpec, 'edgeSeconds'>,
   interval: string | undefined,

@@ -1,4 +1,4 @@
-/** The rows of a partition's objects → one Parquet or CSV file, checked cell by cell, sorted, without duplicates. */
+/** Converts the objects of a partition to one Parquet or CSV file: every cell checked, rows sorted, duplicates removed. */
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
@@ -19,9 +19,9 @@ export interface ObjectFacts {
   readonly rows: number;
   readonly first: string;
   readonly last: string;
-  /** Exact duplicates within the object that were dropped. */
+  /** Exact duplicates within the object; they are removed. */
   readonly duplicates: number;
-  /** Rows with the id or the bar of another row and other values; absent: none. */
+  /** Rows that share an id or a bar with another row but differ in values; undefined: none. */
   readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
 }
@@ -31,7 +31,7 @@ export interface ConversionResult {
   readonly failed: ReadonlyMap<string, CryptodlError>;
   /** Rows of the whole file. */
   readonly rows: number;
-  /** Exact duplicates across objects, which are kept. */
+  /** Exact duplicates across objects; they are kept. */
   readonly duplicatesAcross: number;
   readonly overlap?: Overlap;
   /** Held rows that a revision lacks, by its key. */
@@ -39,8 +39,8 @@ export interface ConversionResult {
 }
 
 /**
- * Writes `targetPath` from every object that is right; a wrong one is left out and named in `failed` with its line.
- * When nothing is right there is no file and `rows` is 0. Rejects on disk errors and bugs.
+ * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors with the line. Without a
+ * valid object no file is written and `rows` is 0. Rejects on disk errors and bugs.
  */
 export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   try {
@@ -69,7 +69,7 @@ async function convertValid(session: DuckDbSession, conversion: Conversion): Pro
   return { ...(await writeRows(session, conversion, read, ordinals)), failed };
 }
 
-/** Undefined where the month has every row of the days, and more. */
+/** The error if the monthly object lacks rows of the held days or adds none; undefined if it may replace them. */
 async function monthRefusal(
   session: DuckDbSession,
   conversion: Conversion,
@@ -77,8 +77,8 @@ async function monthRefusal(
 ): Promise<CryptodlError | undefined> {
   const { lost, gained } = await countChangedRows(session, conversion, days);
   if (lost === 0 && gained > 0) return undefined;
-  const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of days that are held` : 'it has no other rows';
-  return new CryptodlError('month-incomplete', `${why}: the held days stay as they are`);
+  const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of held days` : 'it has no additional rows';
+  return new CryptodlError('month-incomplete', `${why}: the held days were not changed`);
 }
 
 async function writeRows(
@@ -128,11 +128,11 @@ function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'ga
 
 interface Irregularities {
   readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
-  /** Rows beyond the first of their bar. */
+  /** Rows after the first of their bar. */
   readonly crowded: ReadonlyMap<number, number>;
 }
 
-/** By ordinal; only what has another number of rows than its period, or rows out of order or off the grid, is looked through. */
+/** Gaps and extra rows by ordinal. Only objects with an unexpected row count, order or time grid are searched. */
 async function findIrregularities(
   session: DuckDbSession,
   conversion: Conversion,
@@ -158,7 +158,7 @@ async function findIrregularities(
   };
 }
 
-/** The rows that stay in a file. Throws `partition-incomplete` when taking others out would take of them as well. */
+/** Loads the rows that stay. Rejects with `partition-incomplete` when their number differs from the manifest. */
 async function loadKeptRows(
   session: DuckDbSession,
   conversion: Conversion,
@@ -172,11 +172,11 @@ async function loadKeptRows(
   if (Number(counted?.['rows']) === expected) return;
   throw new CryptodlError(
     'partition-incomplete',
-    `${kept.file} has ${String(counted?.['rows'])} rows of other periods, its manifest says ${expected}`,
+    `${kept.file} has ${String(counted?.['rows'])} rows of other periods; its manifest lists ${expected}`,
   );
 }
 
-/** Positions of all objects of the file in period order. */
+/** Positions of all objects of the file, in period order. */
 function ordinalsOf(
   inputs: readonly Input[],
   lines: readonly ObjectLine[],

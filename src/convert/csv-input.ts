@@ -1,4 +1,4 @@
-/** The published CSVs of a partition, one after the other, without their headers, as one input for the converter. */
+/** Reads published CSVs: removes headers, counts rows, and detects content that needs the exact checker. */
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../model/errors.js';
 import type { Body } from '../http/fetch.js';
@@ -9,15 +9,15 @@ import { archivedColumns } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
 
-/** A verified, unpacked object on its way into a file. */
+/** A verified, unpacked object that is to be written to a file. */
 export interface ReceivedObject {
   readonly object: ArchiveObject;
   readonly zip: Body;
-  /** The rows; empty in memory when nothing is converted. */
+  /** The rows; an empty body in memory for `--format zip`. */
   readonly csv: Body;
   /** Name of the CSV, for messages. */
   readonly name: string;
-  /** Facts of the zip, for the manifest. */
+  /** Size of the zip, for the manifest. */
   readonly zipBytes: number;
   readonly sha256: string;
   readonly etag?: string;
@@ -29,9 +29,9 @@ export interface ReceivedObject {
 export interface Inspected {
   readonly rows: number;
   readonly headerLines: number;
-  /** Holds, or gets, what the fast reader takes more lightly than the exact one: `1_000`, `+-1`, `1e-400`, a comma too many. */
+  /** The fast reader would accept invalid content that may be in the file: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
-  /** No byte order mark, no carriage return and every column: the fast reader may read it where it is. */
+  /** No byte order mark, no carriage return and all columns: the fast reader can read the file directly. */
   readonly isPlain: boolean;
 }
 
@@ -41,29 +41,28 @@ const UNDERSCORE = 0x5f;
 const SPACE = 0x20;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
-/** Tab, vertical tab, form feed, a return without its line feed, NUL, doubled signs, spaces at quotes. */
+/** Tab, vertical tab, form feed, carriage return without line feed, NUL, plus sign. */
 const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
 const ODD_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
 const EXPONENT_MARKS = [0x45, 0x65];
 const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
-/** Only in a longer line may a number without exponent be too small for a double. */
+/** Only a longer line can have a number without exponent that is too small for a double. */
 const LONG_LINE = 324;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Columns of a CSV as it was received: files of the archive do not have those that only REST tells. */
+/** The columns of a received CSV. Files of the archive lack the columns that only REST has. */
 export function receivedColumns({ verified }: ReceivedObject, spec: DatasetSpec): readonly ColumnSpec[] {
   return verified === 'rest' ? spec.columns : archivedColumns(spec);
 }
 
-/** Takes rows as text, in their order. */
+/** Receives rows as text, in order. */
 export interface RowSink {
   appendFile(rows: Buffer | string): Promise<void>;
 }
 
 /**
- * Reads a published CSV from start to end. `sink` gets its rows without header, byte order mark and carriage returns,
- * the last one ended by a line feed, and blank where the archive has no such column. Throws `header-unknown` and `file-empty`. The header is told by its first byte
- * (facts, section 1.4).
+ * Reads a published CSV completely. `sink` receives its rows without header, byte order mark and carriage returns; every row ends
+ * with a line feed, and columns that the archive lacks are blank. Rejects with `header-unknown` or `file-empty`.
  */
 export async function inspectCsv(
   received: ReceivedObject,
@@ -75,7 +74,7 @@ export async function inspectCsv(
   const counts = { rows: 0, underscores: 0, spaces: 0 };
   let isBlankEndSplit = false;
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
-  // The fast reader overlooks one blank cell too many, which is what a row of too many cells ends with then.
+  // The fast reader ignores one extra blank cell. With appended commas, a row with too many cells ends with one.
   let isOdd = rowEnd !== '\n';
   let isPlain = rowEnd === '\n';
   let headerLines = 0;
@@ -122,7 +121,7 @@ export async function inspectCsv(
   return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol), isPlain };
 }
 
-/** A sink may gather chunks; those of a file are only lent. */
+/** Copies chunks of a file, because their buffer is reused and a sink may keep them. */
 function copyIfShared(chunk: Buffer, csv: Body): Buffer {
   return csv.kind === 'file' ? Buffer.from(chunk) : chunk;
 }
@@ -135,7 +134,7 @@ function hasOddBytes(chunk: Buffer): boolean {
   return ODD_BYTES.some((byte) => chunk.includes(byte)) || ODD_TEXTS.some((text) => chunk.includes(text));
 }
 
-/** An `e` behind a digit, or at the start of a chunk that a digit comes before. */
+/** Whether an `e` follows a digit or a point. `before`: the byte before the chunk. */
 function hasExponent(chunk: Buffer, before: number): boolean {
   return EXPONENT_MARKS.some((mark) => {
     for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
@@ -157,7 +156,10 @@ function needsCheck(
   return counts.underscores !== counts.rows * symbols * underscores || counts.spaces !== counts.rows * dates;
 }
 
-/** The header with which a CSV begins, if it has one (facts, section 1.4). Throws `header-unknown` for another one. */
+/**
+ * The header line of a CSV; undefined when it has none: the archive publishes files with and without. Throws `header-unknown`
+ * for a header with other columns.
+ */
 export function headerOf(chunk: Buffer, columns: readonly ColumnSpec[], name: string): Buffer | undefined {
   if (!beginsWithHeader(chunk)) return undefined;
   const end = chunk.indexOf(NEWLINE);
@@ -166,6 +168,7 @@ export function headerOf(chunk: Buffer, columns: readonly ColumnSpec[], name: st
   return header;
 }
 
+/** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */
 export function beginsWithHeader(chunk: Buffer): boolean {
   return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 }
@@ -182,10 +185,7 @@ function checkHeader(line: Buffer, columns: readonly ColumnSpec[], name: string)
     missing.length === 0 ? '' : `missing ${missing.slice(0, 5).join(', ')}`,
   ].filter((part) => part !== '');
   const text = difference.length === 0 ? 'the order of columns differs' : difference.join('; ');
-  throw new CryptodlError(
-    'header-unknown',
-    `${name} line 1: header is not the declared one (${text.slice(0, 200)})`,
-  );
+  throw new CryptodlError('header-unknown', `${name} line 1: unexpected header (${text.slice(0, 200)})`);
 }
 
 function count(chunk: Buffer, byte: number): number {
@@ -195,8 +195,8 @@ function count(chunk: Buffer, byte: number): number {
 }
 
 /**
- * The last cell of a line may be blank, or it is one too many: the line's commas tell. `isSplit`: such a line began in another
- * chunk. `before`: the byte before the chunk.
+ * Counts lines and finds odd line ends. A comma at the end of a line is a blank last cell or an extra one, which the number of
+ * commas decides. `isSplit`: such a line began in an earlier chunk. `before`: the byte before the chunk.
  */
 function scanLineEnds(
   chunk: Buffer,
@@ -222,7 +222,7 @@ async function commasIn(csv: Body): Promise<number> {
   return found;
 }
 
-/** They come every few bytes: too often for a search from one to the next. */
+/** Compares every byte: commas are so frequent that a search with `indexOf` is slower. */
 function commasWithin(chunk: Buffer, from: number, to: number): number {
   let found = 0;
   for (let at = from; at < to; at += 1) if (chunk[at] === COMMA) found += 1;
@@ -231,7 +231,7 @@ function commasWithin(chunk: Buffer, from: number, to: number): number {
 
 const READ_BYTES = 1024 * 1024;
 
-/** A chunk is looked at and left: of a file, the next one takes its place in memory. */
+/** The chunks of a body. Chunks of a file share one buffer: each is valid only until the next. */
 async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   if (csv.kind === 'memory') {
     yield csv.bytes;
@@ -240,7 +240,7 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   const file = await open(csv.path);
   try {
     const buffer = Buffer.allocUnsafe(READ_BYTES);
-    // A carriage return at the end of a chunk waits for its line feed.
+    // A carriage return at the end of a chunk is moved to the next chunk, where its line feed may follow.
     let carried = 0;
     for (;;) {
       const { bytesRead } = await file.read(buffer, carried, READ_BYTES - carried);
@@ -258,7 +258,7 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   }
 }
 
-/** Lines of rows, for the exact checker, up to the first that is too long for one. Only LF and CRLF end a line. */
+/** The lines after the header, for the exact checker. Ends after the first line that is too long. Only LF and CRLF end a line. */
 export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let skip = headerLines;
@@ -270,7 +270,7 @@ export async function* rowLines(received: ReceivedObject, headerLines: number): 
       if (skip > 0) skip -= 1;
       else yield line.endsWith('\r') ? line.slice(0, -1) : line;
     }
-    // A file without line ends would be joined anew with every chunk, until no string can hold it.
+    // A file without line ends would otherwise be copied with every chunk, up to the maximum length of a string.
     if (rest.length > LONGEST_LINE) break;
   }
   rest += decoder.decode();

@@ -1,4 +1,4 @@
-/** Owner of DuckDB: loaded when it is first needed, bounded in memory, cut off from any download. */
+/** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
 import { createRequire } from 'node:module';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type * as Values from '@duckdb/node-api';
@@ -13,45 +13,45 @@ import type {
 export interface EngineOptions {
   readonly threads: number;
   readonly memoryBytes: number;
-  /** Where it may spill. */
+  /** Folder for data that exceeds the memory limit. */
   readonly tempFolder: string;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A value that has lost nothing: whole numbers of 64 bits and more are bigint, decimals and times text (UTC, to the microsecond). */
+/** A value without loss: integers of 64 bits and more as bigint, decimals and times as text (UTC, with microseconds). */
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
 export interface Column {
-  /** Another one's name with a number behind it when they would be the same. */
+  /** Unique: a repeated name gets a number. */
   readonly name: string;
   readonly isNumber: boolean;
 }
 
 export interface QueryResult {
   readonly columns: readonly Column[];
-  /** Rows as they are made, some at a time. */
+  /** Rows in batches, read while the query runs. */
   readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
 }
 
 export interface DuckDbSession {
   run(sql: string): Promise<void>;
-  /** Rows with JSON-like values: integers beyond 2^53 and times are text. */
+  /** All rows with JSON values: integers beyond 2^53 and times are text. */
   rows(sql: string): Promise<Row[]>;
-  /** Undefined unless DuckDB says that it is one statement, and a SELECT. Errors are DuckDB's own. */
+  /** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
   select(sql: string): Promise<QueryResult | undefined>;
   close(): void;
 }
 
 export interface Engine {
   /**
-   * `small`: statements run on the thread that they are given to, which costs less than to share them out; several
-   * sessions use the cores together. Of the large ones, which may fill the memory, there are as many at once as threads: whoever
-   * asks for one more waits, and must not hold another.
+   * `small`: each statement runs on one thread, without the cost of distributing it; several sessions use several cores. `large`:
+   * statements may use the whole memory limit, and at most `threads` sessions exist; further callers wait. A caller must not wait
+   * for a large session while it has one.
    */
   session(work?: 'small' | 'large'): Promise<DuckDbSession>;
-  /** Ends what runs, and whatever begins after this, with `interrupted`. */
+  /** Running and later statements reject with `interrupted`. */
   interrupt(): void;
   close(): void;
 }
@@ -110,7 +110,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** A fixed number of them, given in the order of asking. */
+/** A counting semaphore, first come, first served. */
 class Semaphore {
   #free: number;
   readonly #waiting = new Set<Waiter>();
@@ -137,21 +137,21 @@ class Semaphore {
     next.resolve();
   }
 
-  /** Whoever waits gets none. */
+  /** Rejects all waiting calls. */
   refuse(error: Error): void {
     for (const { reject } of this.#waiting) reject(error);
     this.#waiting.clear();
   }
 }
 
-/** Rejects when its native part cannot be loaded on this machine. */
+/** The version of DuckDB. Rejects when its native binary cannot be loaded. */
 export function duckdbVersion(): Promise<string> {
   return new Promise((resolve) => {
     resolve(load().version());
   });
 }
 
-/** Whether it is there, without loading it. Throws `engine-missing`. */
+/** Throws `engine-missing` when the binary of this platform is not installed. Does not load it. */
 export function requireBinary(): void {
   const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
   const bindings = createRequire(createRequire(api).resolve('@duckdb/node-bindings/package.json'));
@@ -169,15 +169,15 @@ export function requireBinary(): void {
 
 function engineMissing(cause: unknown): CryptodlError {
   const platform = `${process.platform} ${process.arch}`;
-  return new CryptodlError('engine-missing', `the binary of DuckDB for ${platform} is not installed`, {
+  return new CryptodlError('engine-missing', `the DuckDB binary for ${platform} is not installed`, {
     cause,
-    hint: 'install cryptodl again with its optional packages: npm install --include=optional',
+    hint: 'install cryptodl again with optional packages: npm install --include=optional',
   });
 }
 
 /**
- * Not `import()`: that reads its many files once more, for the names that they export. Throws `engine-missing` when the
- * binary of this platform is not installed.
+ * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
+ * when the binary of this platform is not installed.
  */
 function load(): typeof Values {
   try {
@@ -200,7 +200,7 @@ async function start(options: EngineOptions): Promise<DuckDBInstance> {
 }
 
 function interrupted(): CryptodlError {
-  return new CryptodlError('interrupted', 'the write was ended before it was done');
+  return new CryptodlError('interrupted', 'the write was interrupted');
 }
 
 function sessionOf(connection: DuckDBConnection, onClose: () => void): DuckDbSession {
@@ -236,7 +236,7 @@ async function select(connection: DuckDBConnection, sql: string): Promise<QueryR
     columns: result
       .deduplicatedColumnNames()
       .map((name, at) => ({ name, isNumber: numbers.has(result.columnTypeId(at)) })),
-    // It hands parts of a value to the converter that it is given, whatever that makes of them.
+    // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
     batches: batchesOf(result, cellOf(values, values.JsonDuckDBValueConverter as unknown as ToCell)),
   };
 }
@@ -250,7 +250,7 @@ async function* batchesOf(
   for await (const rows of result.yieldConvertedRows(converter)) yield rows;
 }
 
-/** Like the client's own values for JSON, but for whole numbers and instants. */
+/** Like the JSON converter of DuckDB, except for integers and times. */
 function cellOf(
   { DuckDBTypeId: types, DuckDBTimestampValue: Instant, DuckDBTimestampTZValue: Zoned }: typeof Values,
   otherwise: ToCell,
@@ -265,7 +265,7 @@ function cellOf(
   };
 }
 
-/** `2024-01-15 08:00:00.5` → `2024-01-15T08:00:00.500000Z`; what has no such form stays as it is (`infinity`). */
+/** `2024-01-15 08:00:00.5` → `2024-01-15T08:00:00.500000Z`; other texts are unchanged (`infinity`). */
 function instantText(text: string): string {
   const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?$/.exec(text);
   if (match === null) return text;
@@ -273,7 +273,7 @@ function instantText(text: string): string {
   return `${day}T${time}.${fraction.padEnd(6, '0')}Z`;
 }
 
-/** DuckDB has no error codes, only texts: those that are not about the data are told apart here, once. */
+/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so this is the only place that reads its messages. */
 async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -282,15 +282,15 @@ async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
     if (/No space left|disk quota/i.test(text)) {
       throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
         cause: error,
-        hint: 'make room and run the same command again; what is committed stays',
+        hint: 'free some space and run the same command again; committed files are kept',
       });
     }
     if (text.startsWith('INTERRUPT Error')) throw interrupted();
     if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
     if (text.startsWith('Out of Memory Error')) {
-      throw new CryptodlError('out-of-memory', `DuckDB ran out of its memory: ${text}`, {
+      throw new CryptodlError('out-of-memory', `DuckDB exceeded its memory limit: ${text}`, {
         cause: error,
-        hint: 'smaller files need less: --partition day; or fewer at once: --concurrency 1',
+        hint: 'write smaller files (--partition day), or fewer at once (--concurrency 1)',
       });
     }
     throw error;

@@ -1,4 +1,4 @@
-/** Where rows of a regular grain are missing within an object, and where there are more than one for a bar. */
+/** Missing rows of a regular grain within an object, and several rows for one bar. */
 import { dayText } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
@@ -9,7 +9,7 @@ import type { Conversion } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { quoteName } from './sql.js';
 
-/** Rows that a period must have; undefined where that is not fixed, and for what is not over yet. */
+/** The number of rows that a period must have; undefined for an irregular grain, and for a period that is not over. */
 export function expectedRows(
   spec: DatasetSpec,
   { interval }: Series,
@@ -20,19 +20,19 @@ export function expectedRows(
   return ((period.to - period.from) * 86_400) / seconds;
 }
 
-/** Seconds of a bar; undefined for what has no bars, and for bars that are longer than a day, which open beside their period. */
+/** Length of a bar; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
 function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
   const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
   return seconds === undefined || seconds > 86_400 ? undefined : seconds;
 }
 
-/** Expression that is true for a row that is not on the grid of its interval. */
+/** SQL expression that is true for a row that is not on the time grid of its interval. */
 export function offGridExpression(spec: DatasetSpec, series: Series): string {
   const seconds = barSeconds(spec, series);
   return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
 }
 
-/** Whether an object has so many bars that they must be of a shorter interval; bars that open off the grid are published. */
+/** Whether an object has so many bars that they must be of a shorter interval. Single bars off the grid occur in the archive. */
 export function hasShorterBars(
   spec: DatasetSpec,
   series: Series,
@@ -43,7 +43,7 @@ export function hasShorterBars(
   return expected !== undefined && rows > 2 * expected;
 }
 
-/** By ordinal, 0 left out: rows beyond the first of each bar of the period, exact duplicates not counted. */
+/** Rows after the first of each bar, by ordinal; exact duplicates do not count, and objects with 0 are left out. */
 export async function countExtraBars(
   session: DuckDbSession,
   { spec, series }: Conversion,
@@ -61,13 +61,13 @@ export async function countExtraBars(
   return new Map(rows.map((row) => [Number(row['ord']), Number(row['crowded'])]));
 }
 
-/** Objects of the relation `rows`, told by their ordinals. */
+/** An object in the relation `rows`, identified by its ordinal. */
 export interface ObjectPeriod {
   readonly ordinal: number;
   readonly period: ArchiveObject['period'];
 }
 
-/** The missing rows of some objects by ordinal: ISO instants `[from, to)`, ascending, the first hundred of each. */
+/** The gaps of some objects by ordinal: ISO instants `[from, to)`, ascending, at most `MAX_GAPS` of each. */
 export async function findGaps(
   session: DuckDbSession,
   { spec, series }: Conversion,
@@ -85,8 +85,8 @@ export async function findGaps(
 }
 
 /**
- * The objects whose rows are not, each once, on every point of the grain from the first to the last: the others, with as many
- * rows as their period must have, have no gap, in whatever order they come.
+ * Ordinals of objects that do not have exactly one row for each point of the grain from their first to their last row. Any other
+ * object with the expected number of rows has no gap.
  */
 export async function findIrregularObjects(
   session: DuckDbSession,
@@ -102,8 +102,8 @@ export async function findIrregularObjects(
 }
 
 /**
- * Labels at the end of their interval (metrics) lie one grain later than the period. Times jitter: half a grain more than
- * expected is a missing row.
+ * Datasets with labels at the end of their interval (metrics) are one grain later than the period. Times vary slightly, so a
+ * distance of one and a half grains or more counts as a gap.
  */
 function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: number): string {
   const grain = `INTERVAL ${seconds} SECOND`;
@@ -134,7 +134,7 @@ function instants({ from, to }: ArchiveObject['period']): string[] {
   return [from, to].map((day) => `TIMESTAMP '${dayText(day)} 00:00:00'`);
 }
 
-/** `2024-01-01 00:00:00` as DuckDB prints it → ISO. */
+/** A time as formatted by DuckDB, `2024-01-01 00:00:00` → ISO. */
 export function isoInstant(row: Row, name: string): string {
   return `${String(row[name]).replace(' ', 'T')}Z`;
 }

@@ -1,4 +1,4 @@
-/** Every row of a file of the lake, read again: whether they are those that its manifest lines tell of. */
+/** Reads all rows of a file of the lake and compares them with its manifest lines. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -25,15 +25,15 @@ export interface InspectedFile {
   readonly interval?: string | undefined;
   /** Objects in the file, in period order. */
   readonly lines: readonly ObjectLine[];
-  /** Columns that it has; undefined for CSV, whose header says. */
+  /** Columns of the file; undefined for CSV, where they are read from the header. */
   readonly columns: ReadonlySet<string> | undefined;
 }
 
-/** What is wrong, in words; empty when all is as it should be. Rejects with typed errors, which are not about the rows. */
+/** The problems as texts; empty when there are none. Rejects with typed errors, which do not concern the rows. */
 export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
   const columns = file.columns ?? (await headerOf(file.path));
   const lacking = writtenColumns(file.spec).filter(({ name }) => !columns.has(name));
-  // A column that only REST has came later than the first files.
+  // Older files lack columns that only REST has.
   const missing = lacking.filter(({ restOnly }) => !restOnly);
   if (missing.length > 0) return [`it has no column ${missing.map(({ name }) => name).join(', ')}`];
   const present = { ...file.spec, columns: file.spec.columns.filter((column) => !lacking.includes(column)) };
@@ -63,7 +63,7 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
   const cells = writtenColumns(spec)
     .map(({ name }) => quoteName(name))
     .join(', ');
-  // Milliseconds have lost what is behind them.
+  // Times in milliseconds were truncated.
   const isCut = settings.format === 'csv' && settings.timestamps === 'ms';
   const counts = withTimes(lines).map(({ first, last }, index) => {
     const start = `TIMESTAMP ${quoteText(first)}`;
@@ -86,7 +86,7 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
                 FROM ${readStoredRows({ spec, settings }, path)}))`;
 }
 
-/** Expression that is true for a cell that was never written. */
+/** SQL expression that is true for a cell that cryptodl never writes. */
 function isWrong({ name, type, nullable }: ColumnSpec): string {
   const cell = quoteName(name);
   const isBlank = nullable ? 'false' : `${cell} IS NULL`;
@@ -111,21 +111,21 @@ function describeProblems(row: Row, file: InspectedFile): string[] {
   const wrong: string[] = [];
   const rows = Number(row['rows']);
   const expected = lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
-  if (rows !== expected) wrong.push(`it has ${rows} rows, its manifest says ${expected}`);
-  if (Number(row['wrong']) > 0) wrong.push(`${String(row['wrong'])} rows have a cell that is no value`);
+  if (rows !== expected) wrong.push(`it has ${rows} rows, its manifest lists ${expected}`);
+  if (Number(row['wrong']) > 0) wrong.push(`${String(row['wrong'])} rows have an invalid cell`);
   if (rows > 0) wrong.push(...timeProblems(row, file));
   if (!settings.asPublished && Number(row['unordered']) > 0)
-    wrong.push(`${String(row['unordered'])} rows are out of the order of ${spec.sort.join(', ')}`);
+    wrong.push(`${String(row['unordered'])} rows are not in the order of ${spec.sort.join(', ')}`);
   const objects = withTimes(lines);
   if (objects.length !== lines.length || !areDisjoint(objects)) return wrong;
   for (const [index, { line }] of objects.entries()) {
     const found = Number(row[`object ${index}`]);
     if (found !== line.rows)
-      wrong.push(`${line.period} has ${found} rows, its manifest line says ${line.rows ?? 0}`);
+      wrong.push(`${line.period} has ${found} rows, its manifest line has ${line.rows ?? 0}`);
   }
-  // Within one object the same row is kept only as published; objects that do not overlap share none.
+  // Duplicates within an object are kept only with --as-published, and objects that do not overlap share no rows.
   const doubled = Number(row['doubled']);
-  if (!settings.asPublished && doubled > 0) wrong.push(`${doubled} rows are there twice`);
+  if (!settings.asPublished && doubled > 0) wrong.push(`${doubled} rows are duplicates`);
   return wrong;
 }
 
@@ -137,16 +137,14 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   });
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
   if (first < legal.first || last > legal.last)
-    return [`its rows are of ${shown(first)} … ${shown(last)}, which is not its period`];
+    return [`its rows are from ${shown(first)} … ${shown(last)}, outside its period`];
   const objects = withTimes(lines);
   const stray = objects.find(({ line, ...times }) => {
     const period = parsePeriod(line.cadence, line.period);
     return period !== undefined && !isWithinPeriod(spec, interval, period, times);
   });
   if (stray !== undefined)
-    return [
-      `the rows of ${stray.line.period} are of ${stray.first} … ${stray.last}, which is not its period`,
-    ];
+    return [`the rows of ${stray.line.period} are from ${stray.first} … ${stray.last}, outside this period`];
   if (objects.length !== lines.length) return [];
   const said = [
     Math.min(...objects.map((object) => Math.floor(Date.parse(object.first)))),
@@ -154,7 +152,7 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   ];
   if (said[0] === first && said[1] === last) return [];
   return [
-    `its rows are of ${shown(first)} … ${shown(last)}, its manifest says ${shown(said[0] ?? 0)} … ${shown(said[1] ?? 0)}`,
+    `its rows are from ${shown(first)} … ${shown(last)}, its manifest lists ${shown(said[0] ?? 0)} … ${shown(said[1] ?? 0)}`,
   ];
 }
 
@@ -171,7 +169,7 @@ function areDisjoint(objects: readonly Timed[]): boolean {
   return spans.every((span, index) => index === 0 || (spans[index - 1]?.last ?? '') < span.first);
 }
 
-/** Texts that are in the order of their times. */
+/** ISO instants padded to microseconds, so that their text order is their time order. */
 function inMicroseconds(instant: string): string {
   const plain = instant.replace('Z', '');
   return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');

@@ -1,4 +1,4 @@
-/** The rows of a partition's objects as one relation: small ones in memory, large ones in a Parquet file at once. */
+/** Loads the rows of the objects of a partition as one relation: in memory, or for large objects in a Parquet file. */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import type { CryptodlError } from '../model/errors.js';
@@ -17,7 +17,7 @@ export interface Input {
   readonly inspected: Inspected;
 }
 
-/** Objects that can be read, and the files in which their rows come one after the other. */
+/** Readable objects, and the files that contain their rows in the same order. */
 export interface Gathered {
   readonly inputs: readonly Input[];
   readonly csvs: readonly CsvFile[];
@@ -30,7 +30,7 @@ export function isLarge(
   return objects.reduce((sum, { csv }) => sum + bodySize(csv), 0) > memoryCsvBytes;
 }
 
-/** Many small CSVs become one, because a file more costs a reader more than its rows do. */
+/** Joins small CSVs to one file, because opening a file takes the reader longer than reading its few rows. */
 export async function gatherSmall(
   conversion: Conversion,
   objects: readonly ReceivedObject[],
@@ -53,7 +53,7 @@ export async function gatherSmall(
 
 const WRITE_BYTES = 4 * 1024 * 1024;
 
-/** Dozens of small CSVs in one call: each is a trip to the thread pool. */
+/** Buffers dozens of small CSVs for one write, because each write is a round trip to the thread pool. */
 class GatheringSink implements RowSink {
   readonly #file: FileHandle;
   #chunks: Buffer[] = [];
@@ -81,7 +81,7 @@ class GatheringSink implements RowSink {
   }
 }
 
-/** Large CSVs are read where they are, unless the fast reader must not see them as they are. */
+/** Large CSVs are read directly if they are plain; the others are rewritten first. */
 export async function gatherLarge(
   conversion: Conversion,
   objects: readonly ReceivedObject[],
@@ -109,7 +109,7 @@ export async function gatherLarge(
   return { inputs, csvs };
 }
 
-/** Undefined, and named in `failed`, when the file as a whole is not what it should be. */
+/** Undefined for an invalid file, whose error is added to `failed`. */
 async function inspectOrFail(
   { spec, series }: Conversion,
   received: ReceivedObject,
@@ -126,7 +126,7 @@ async function inspectOrFail(
   }
 }
 
-/** Makes the relation `rows`; the path of the Parquet file that it lies in, when it is not in memory. */
+/** Creates the relation `rows`. Resolves with the path of its Parquet file, or undefined when it is in memory. */
 export async function loadRows(
   session: DuckDbSession,
   conversion: Conversion,
@@ -146,7 +146,7 @@ export async function loadRows(
   return path;
 }
 
-/** Beside the target, so that it can become it. */
+/** In the folder of the target, so that it can be renamed to it. */
 export function stagedPath({ targetPath }: Conversion): string {
   return `${targetPath}.rows`;
 }

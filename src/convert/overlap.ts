@@ -1,4 +1,4 @@
-/** REST's rows beside those of the archive of the same periods, of which one replaces the other: do they say the same? */
+/** Compares rows of REST with rows of the archive for the same periods, and new revisions with held ones. */
 import { dayText, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -11,21 +11,21 @@ import type { DuckDbSession } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
 
-/** Numbers that differ by less say the same: REST rounds ratios to four digits (facts of the REST interface, section 6). */
+/** Relative difference up to which numbers count as equal: REST rounds ratios to four digits. */
 const TOLERANCE = 0.001;
 
 export interface Overlap {
-  /** Rows of the same time in both. */
+  /** Rows with the same time in both sources. */
   readonly compared: number;
-  /** Those of them that say something else. */
+  /** Compared rows with different values. */
   readonly differing: number;
   readonly onlyRest: number;
   readonly onlyArchive: number;
-  /** The archive's labels are so much later (earlier, when negative): then more rows agree. */
+  /** Shift of the archive times (negative: earlier) with which most rows agree, when they do not agree without it. */
   readonly labelsShiftMs?: number;
 }
 
-/** The relation `rows` has what is new; the file still has what is replaced, of one source. */
+/** Compares the relation `rows` with the lines in `file` that they replace. All lines must come from one source. */
 export async function compareOverlap(
   session: DuckDbSession,
   conversion: Conversion,
@@ -55,7 +55,7 @@ export async function compareOverlap(
   return plain;
 }
 
-/** How many held rows of one object the relation `rows` lacks. */
+/** The number of held rows of one object that the relation `rows` lacks. */
 export async function countLackedRows(
   session: DuckDbSession,
   conversion: Conversion,
@@ -80,14 +80,14 @@ function stepOf(spec: DatasetSpec, interval: string | undefined): number | undef
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** Trades have an id; everything else is told by its time. */
+/** The id column, which trades have; undefined for datasets whose rows are identified by time. */
 function keyOf(spec: DatasetSpec): string | undefined {
   const [first] = spec.sort;
   const column = spec.columns.find(({ name }) => name === first);
   return column?.type === 'integer' ? column.name : undefined;
 }
 
-/** Rows that these objects have in the file and the relation `rows` has not, and the other way round; by id, or by time. */
+/** `lost`: rows of these lines in the file that the relation `rows` lacks; `gained`: the reverse. Compared by id or time. */
 export async function countChangedRows(
   session: DuckDbSession,
   { spec, ...conversion }: Conversion,
@@ -126,7 +126,7 @@ function overlapQuery(
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
   const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
-  // `rows` may hold more periods than were replaced.
+  // `rows` may have more periods than were replaced.
   return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${within(held)}),
       n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
@@ -142,7 +142,7 @@ function within(spans: readonly (readonly [from: string, to: string])[]): string
     .join(' OR ');
 }
 
-/** All of the period: the archive may have rows after the last one of REST. */
+/** The whole period, because the archive may have rows after the last row of REST. */
 function periodOf(line: ObjectLine): readonly [string, string] {
   const period = parsePeriod(line.cadence, line.period);
   if (period === undefined) return [line.first ?? '', line.last ?? ''];

@@ -1,4 +1,4 @@
-/** Received objects → the relation `rows`, cell by cell what their columns declare; wrong objects are named with their line. */
+/** Reads received objects into the relation `rows`, checks every cell, and finds the first invalid line of each invalid object. */
 import { rm } from 'node:fs/promises';
 import { periodText } from '../model/calendar.js';
 import type { Row, DuckDbSession } from './duckdb.js';
@@ -13,22 +13,22 @@ import { isWithinPeriod } from './columns.js';
 import { statsQuery } from './statements.js';
 
 export interface ReadObjects {
-  /** Those that are right. */
+  /** The valid objects. */
   readonly inputs: readonly Input[];
   /** One row per object. */
   readonly stats: readonly Row[];
-  /** Where the rows lie, when they are not in memory. */
+  /** Path of the file with the rows; undefined when they are in memory. */
   readonly staged: string | undefined;
 }
 
 export interface ReadOptions {
-  /** Gets what is wrong, by key. */
+  /** Receives the errors of invalid objects, by key. */
   readonly failed: Map<string, CryptodlError>;
-  /** By position of the input: how its rows are told from those of the others. */
+  /** Returns a number for each input that identifies its rows. */
   readonly ordinalsOf: (inputs: readonly Input[]) => readonly number[];
 }
 
-/** Undefined when no object is right. Rejects on disk errors and bugs. */
+/** Undefined when no object is valid. Rejects on disk errors and bugs. */
 export async function readObjects(
   session: DuckDbSession,
   conversion: Conversion,
@@ -49,14 +49,14 @@ export async function readObjects(
   }
 }
 
-/** Files that were made on the way. */
+/** Removes the temporary files of a conversion. */
 export async function removeScratch(conversion: Conversion): Promise<void> {
   const parts = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
   const ofLarge = isLarge(conversion, conversion.received) ? [...parts, stagedPath(conversion)] : [];
   await Promise.all([conversion.csvPath, ...ofLarge].map((path) => rm(path, { force: true })));
 }
 
-/** Undefined when some objects were found wrong and put into `failed`. */
+/** Undefined when some objects are invalid and were added to `failed`. */
 async function readRows(
   session: DuckDbSession,
   conversion: Conversion,
@@ -72,10 +72,10 @@ async function readRows(
     return rejectOutsidePeriod(conversion, inputs, stats, failed) ? undefined : { stats, staged };
   } catch (error) {
     const known = toCryptodlError(error);
-    // DuckDB's complaints about content are unknown to us; everything known is about something else.
+    // Errors of DuckDB about content have no code of their own. Errors with a known code do not concern the content.
     if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
     if (await findWrongLines(conversion, inputs, failed)) return undefined;
-    // No line is wrong by itself, and yet they cannot be read: nobody may take them for right.
+    // Every single line is valid, but the files cannot be read: all objects fail.
     const text = known.message.split('\n')[0] ?? '';
     for (const { received } of inputs) {
       const refusal = new CryptodlError('row-malformed', `${received.name} cannot be read: ${text}`, {
@@ -87,7 +87,7 @@ async function readRows(
   }
 }
 
-/** Whether rows were found that are not of the period of their object, or bars of a shorter interval. */
+/** Fails objects with rows outside their period, or with bars of a shorter interval. Returns whether there were any. */
 function rejectOutsidePeriod(
   { spec, series }: Conversion,
   inputs: readonly Input[],
@@ -100,16 +100,16 @@ function rejectOutsidePeriod(
     const [first, last] = [isoInstant(row, 'first'), isoInstant(row, 'last')];
     const { period, key } = received.object;
     const [rows, unordered] = [Number(row['rows']), Number(row['unordered'])];
-    // Duplicates come out of order; the first row of an object may also follow a later object.
+    // Duplicates count as unordered, and so may the first row of an object that follows a later object.
     if (unordered <= 1 && hasShorterBars(spec, series, received.object, rows - unordered)) {
       const expected = expectedRows(spec, series, received.object) ?? 0;
-      const text = `${received.name}: ${rows} rows, its period has ${expected} of ${series.interval ?? ''}`;
+      const text = `${received.name}: ${rows} rows, expected ${expected} for interval ${series.interval ?? ''}`;
       failed.set(key, new CryptodlError('row-malformed', text));
       found = true;
       continue;
     }
     if (isWithinPeriod(spec, series.interval, period, { first, last })) continue;
-    const text = `${received.name}: its rows are of ${first} … ${last}, its period is ${periodText(period)}`;
+    const text = `${received.name}: its rows are from ${first} … ${last}, its period is ${periodText(period)}`;
     failed.set(key, new CryptodlError('rows-outside-period', text));
     found = true;
   }
@@ -125,7 +125,7 @@ async function checkSuspicious(
   if (suspicious.length > 0) await findWrongLines(conversion, suspicious, failed);
 }
 
-/** Whether a wrong line was found. */
+/** Adds the first invalid line of each object to `failed`. Returns whether there was any. */
 async function findWrongLines(
   conversion: Conversion,
   inputs: readonly Input[],
@@ -144,7 +144,7 @@ async function findWrongLines(
   return found;
 }
 
-/** The line counts must agree as well: a reader that skips a blank line is not trusted to have seen the rest. */
+/** Throws for invalid cells, and when the row counts of the reader and of the inspection differ. */
 function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
@@ -152,5 +152,5 @@ function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
       ({ inspected }, index) =>
         Number(stats[index]?.['rows']) === inspected.rows && Number(stats[index]?.['wrong']) === 0,
     );
-  if (!isRight) throw new CryptodlError('row-malformed', 'a cell is not what its column declares');
+  if (!isRight) throw new CryptodlError('row-malformed', 'a cell does not match the type of its column');
 }

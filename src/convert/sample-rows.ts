@@ -1,4 +1,4 @@
-/** A look at the rows of a large CSV while it is unpacked: garbage ends before it fills the disk. */
+/** Checks samples of a large CSV while it is unpacked, so that invalid content does not fill the disk. */
 import { CryptodlError } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { archivedColumns } from '../source/venue.js';
@@ -15,8 +15,8 @@ export interface SampledCsv {
 }
 
 /**
- * Takes the chunks of an archived CSV in their order and checks the header and the first complete line of each chunk.
- * The function that it returns throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
+ * Returns a function that takes the chunks of an archived CSV in order, and checks the header and the first complete line of each
+ * chunk. It throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
  */
 export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) => void {
   const columns = archivedColumns(spec);

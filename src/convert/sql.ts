@@ -1,11 +1,13 @@
-/** The one way for names and texts from outside to enter SQL. */
+/** Quoting: names and texts from input enter SQL only through these functions. */
 
+/** A quoted identifier. Throws a RangeError for a NUL character. */
 export function quoteName(name: string): string {
-  if (name.includes('\0')) throw new RangeError('a name holds a NUL character');
+  if (name.includes('\0')) throw new RangeError('a name contains a NUL character');
   return `"${name.replaceAll('"', '""')}"`;
 }
 
+/** A quoted string literal. Throws a RangeError for a NUL character. */
 export function quoteText(text: string): string {
-  if (text.includes('\0')) throw new RangeError('a text holds a NUL character');
+  if (text.includes('\0')) throw new RangeError('a text contains a NUL character');
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,4 +1,4 @@
-/** The SQL of a conversion. Relations: `rows` (new), `kept` (from the file that is added to). */
+/** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
 import type { Format } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion } from './conversion.js';
@@ -22,21 +22,21 @@ const DOUBLE = quoteName('.double');
 
 type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
 
-/** A CSV as the fast reader gets it. */
+/** A CSV for the fast reader. */
 export interface CsvFile {
   readonly path: string;
   readonly headerLines: number;
 }
 
-/** Which object a row belongs to, told by its number. */
+/** Maps row numbers to objects. */
 export interface Origin {
-  /** Rows of each object, in the order in which they come. */
+  /** Row count of each object, in file order. */
   readonly rowCounts: readonly number[];
   /** Position of each object in period order. */
   readonly ordinals: readonly number[];
 }
 
-/** By halves: every row is asked once for each of the arms of a flat CASE. */
+/** Nested CASEs as a binary search: a flat CASE would evaluate each of its conditions for every row. */
 function ordinalCase({ rowCounts, ordinals }: Origin): string {
   let last = 0;
   const ends = rowCounts.map((rows) => (last += rows));
@@ -48,7 +48,7 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
   return within(0, rowCounts.length);
 }
 
-/** The reader's own is about eight times as much, which is asked for at once, however short the file is. */
+/** The default of the reader is eight times larger, and is allocated at once even for short files. */
 const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
 
 function readPublished(
@@ -73,14 +73,14 @@ function legalCondition({ spec, series }: SqlContext): string {
   return spec.columns.map((column) => legalExpression(column, series.symbol)).join(' AND ');
 }
 
-/** Parses one CSV into memory. The CSV reader and `row_number` without a window order keep the order of the file. */
+/** Parses one CSV into memory. The CSV reader and `row_number` without a window order preserve the order of the file. */
 export function createRows(declared: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
     SELECT ${convertedList(declared)}, ${legalCondition(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(declared, csv, SMALL_BUFFER_BYTES)})`;
 }
 
-/** Parses CSVs of any size straight into a Parquet file, which stops at the first wrong cell. */
+/** Parses CSVs of any size into a Parquet file. The statement fails at the first invalid cell. */
 export function stageRows(
   declared: SqlContext,
   csvs: readonly CsvFile[],
@@ -89,12 +89,12 @@ export function stageRows(
   const parts = csvs.map(
     (csv) =>
       `SELECT ${convertedList(declared)} FROM ${readPublished(declared, csv)}
-       WHERE CASE WHEN ${legalCondition(declared)} THEN true ELSE error('a cell is not what its column declares') END`,
+       WHERE CASE WHEN ${legalCondition(declared)} THEN true ELSE error('a cell does not match the type of its column') END`,
   );
   return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
 }
 
-/** What `stageRows` wrote, as `rows`. */
+/** The relation `rows` over the file that `stageRows` wrote. */
 export function viewStaged(path: string, origin: Origin): string {
   return `CREATE OR REPLACE TEMP VIEW rows AS
     SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
@@ -102,6 +102,7 @@ export function viewStaged(path: string, origin: Origin): string {
           FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
+/** The relation `kept`. */
 export function createKept(
   declared: SqlContext,
   kept: NonNullable<Conversion['kept']>,
@@ -120,7 +121,7 @@ export function createKept(
           FROM ${readStoredRows(declared, kept.file)} ${stays})`;
 }
 
-/** A file of ours, with the values in which rows are held. */
+/** The rows of a file of the lake, with the same value types as in `rows`. */
 export function readStoredRows(
   { spec, settings }: Pick<SqlContext, 'spec' | 'settings'>,
   file: string,
@@ -129,14 +130,14 @@ export function readStoredRows(
   return `(SELECT ${values.join(', ')} FROM ${readLakeFile(file, settings.format, spec)})`;
 }
 
-/** A file of ours as it is; the values of a CSV are texts. */
+/** A file of the lake without conversion; values of a CSV are text. */
 function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
   if (format === 'parquet') return `read_parquet(${quoteText(file)}, hive_partitioning = false)`;
   const columns = writtenColumns(spec).map((column) => `${quoteText(column.name)}: 'VARCHAR'`);
   return `read_csv(${quoteText(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
-/** Per object: rows, first and last time, wrong rows, rows off the grid, and rows that do not come strictly after the row before. */
+/** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
 export function statsQuery({ spec, series }: SqlContext): string {
   const key = sortKey(spec);
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
@@ -146,7 +147,7 @@ export function statsQuery({ spec, series }: SqlContext): string {
     GROUP BY ord ORDER BY min(number)`;
 }
 
-/** Rows of the file, and how many sort keys they have: as many mean that no row is another's duplicate. */
+/** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
 export function keysQuery({ spec, kept }: SqlContext): string {
   const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
   const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
@@ -166,24 +167,24 @@ function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
   });
 }
 
-/** Whether a row is named by an id of the exchange: two rows with one id should be the same. */
+/** Whether rows are identified by an id of the exchange. */
 export function hasIds({ columns, sort }: DatasetSpec): boolean {
   return columns.find(({ name }) => name === sort[0])?.type === 'integer';
 }
 
-/** Rows of each new object that have the id of another one and other values, beyond the first of each id. */
+/** Rows of each new object that share an id with an earlier row but differ in values. */
 export function conflictsQuery({ spec }: Pick<SqlContext, 'spec'>): string {
   return `SELECT ord, sum(n - 1) AS ids, min(id) AS id FROM (
       SELECT ord, id, count(*) AS n FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord, ${sortKey(spec)} AS id FROM rows)
       GROUP BY ord, id HAVING count(*) > 1) GROUP BY ord ORDER BY ord`;
 }
 
-/** Rows of each new object after exact duplicates are dropped. */
+/** Rows of each new object without exact duplicates. */
 export function distinctQuery({ spec }: SqlContext): string {
   return `SELECT ord, count(*) AS rows FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} AS ord FROM rows) GROUP BY ord`;
 }
 
-/** Rows of the file, and how many of them are exact duplicates across objects. */
+/** Rows of the file and exact duplicates across objects. */
 export function totalsQuery(declared: SqlContext): string {
   const all = allRows(declared);
   const distinct = declared.settings.asPublished
@@ -206,7 +207,7 @@ function allRows({ spec, settings, kept }: SqlContext): string {
   return kept === undefined ? own : `${own} UNION ALL SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM kept`;
 }
 
-/** A total order: the sort columns by value, then every column as it is. */
+/** A total order: the sort columns by value, then all columns. */
 function totalOrder({ spec, settings }: SqlContext): string {
   if (settings.asPublished) return `${ORDINAL}, ${NUMBER}`;
   const leading = sortColumns(spec).map(sortExpression);
@@ -217,8 +218,8 @@ function totalOrder({ spec, settings }: SqlContext): string {
 }
 
 /**
- * Rows of any number, sorted in bounded memory: into a file with their ordinals and with whether each is an exact
- * duplicate within its object.
+ * Sorts any number of rows in bounded memory into a file, with the ordinal of each row and a mark for exact duplicates within
+ * its object.
  */
 export function sortIntoFile(declared: SqlContext, path: string): string {
   const { spec, settings, kept } = declared;
@@ -234,14 +235,14 @@ export function sortIntoFile(declared: SqlContext, path: string): string {
     TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
 }
 
-/** Whether a row equals the one before it; blanks equal blanks. */
+/** Whether a row equals the previous row; NULL equals NULL. */
 function sameAsBefore(columns: string): string {
   return `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
 }
 
 /**
- * What `sortIntoFile` wrote: rows of each object, how many equal the row before them, and how many have its sort key, but
- * other values.
+ * Counts in the file that `sortIntoFile` wrote, for each object: rows, rows equal to the previous row, and rows with the same
+ * sort key but other values.
  */
 export function sortedCounts({ spec }: SqlContext, path: string): string {
   const key = `row(${sortKey(spec)}, ${ORDINAL})`;
@@ -252,6 +253,7 @@ export function sortedCounts({ spec }: SqlContext, path: string): string {
     GROUP BY ord`;
 }
 
+/** Writes the target from the file that `sortIntoFile` wrote. */
 export function copySorted(declared: SqlContext, path: string, provenance: string): string {
   return copyTo(declared, `${sortedFile(path)} WHERE NOT ${DOUBLE}`, provenance);
 }
@@ -261,8 +263,8 @@ function sortedFile(path: string): string {
 }
 
 /**
- * `as-is`: `rows` come in their order, and nothing is kept. `by-key`: no two rows have the same sort key. `total`: they may,
- * and exact duplicates within an object are dropped.
+ * `as-is`: `rows` is in order, and `kept` is empty. `by-key`: sort keys are unique. `total`: sort keys may repeat, and exact
+ * duplicates within an object are removed.
  */
 export type RowOrder = 'as-is' | 'by-key' | 'total';
 

@@ -1,4 +1,4 @@
-/** The relations `rows` and `kept` → the target file: as they are, or sorted and without exact duplicates of one object. */
+/** Writes the relations `rows` and `kept` to the target file: unchanged, or sorted and without exact duplicates. */
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
@@ -16,30 +16,30 @@ import {
 } from './statements.js';
 
 export interface Target {
-  /** Where `rows` lies, when it is not in memory. */
+  /** Path of the file with `rows`; undefined when they are in memory. */
   readonly staged: string | undefined;
-  /** Every row comes strictly after the one before it, and nothing is kept. */
+  /** Every row is strictly after the previous row, and `kept` is empty. */
   readonly isOrdered: boolean;
   readonly provenance: string;
 }
 
 export interface Counts {
-  /** Rows of an object by its ordinal, after duplicates are dropped; undefined: all of them. */
+  /** Rows of an object by ordinal, without duplicates; undefined when it has none. */
   readonly rowsOf: (ordinal: number) => number | undefined;
-  /** Rows of an object, by its ordinal, with the id of another row and other values; 0 for datasets without ids. */
+  /** Rows of an object, by ordinal, that share an id with another row but differ in values; 0 for datasets without ids. */
   readonly conflictsOf: (ordinal: number) => number;
-  /** Of the file; undefined: those of the new objects. */
+  /** Rows of the file; undefined when it has only the new objects. */
   readonly rows: number | undefined;
-  /** Exact duplicates across objects, which are kept. */
+  /** Exact duplicates across objects; they are kept. */
   readonly across: number;
 }
 
 const ALL_ROWS: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
 
-/** A file that is added to, above which everything is sorted on disk. */
+/** If rows are added to a larger file, sorting uses the disk. */
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** `kept`: what stays in it. */
+/** Whether sorting must use the disk. `kept`: lines of the existing file that stay. */
 export function isLargeFile(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
@@ -70,7 +70,7 @@ async function sortInMemory(
   if (!settings.asPublished) {
     const [counted] = await session.rows(keysQuery(conversion));
     const rows = Number(counted?.['rows']);
-    // Nearly always: rows out of their order, or more days for a file, and no duplicate among them.
+    // The usual case: rows out of order, or days added to a file, without duplicates.
     if (Number(counted?.['keys']) === rows) {
       await session.run(copyStatement(conversion, { order: 'by-key', provenance }));
       return { ...ALL_ROWS, rows };
@@ -93,7 +93,7 @@ function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, numb
   return new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
 }
 
-/** One sort that spills, then only passes from file to file. */
+/** Sorts once into a file; the further steps read that file sequentially. */
 async function sortOnDisk(
   session: DuckDbSession,
   conversion: Conversion,

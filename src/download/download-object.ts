@@ -159,7 +159,7 @@ async function unpack(
     maxBytes: CSV_MAX_BYTES,
     maxRatio: CSV_MAX_RATIO,
     signal: context.signal,
-    ...(spec === undefined ? {} : { look: sampleRows({ spec, symbol, name }) }),
+    ...(spec === undefined ? {} : { onChunk: sampleRows({ spec, symbol, name }) }),
   };
   try {
     return await context.timed('check', () => packing.unpack(response.body, name, options));

@@ -1,13 +1,13 @@
 /**
- * `mkdir -p` that ends. Node's own goes round for ever where the kernel says ENOENT of a folder whose parent is there, as it
- * does below /proc (Node 20 to 24).
+ * Replacement for `mkdir -p`. `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
+ * exists, for example below /proc (Node 20 to 24).
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 
-/** Resolves with the first folder that was made, undefined when all were there. */
+/** Resolves with the outermost folder that was created, undefined when all existed. Rejects with the error of the system. */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path);
@@ -22,12 +22,13 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path);
   } catch (error) {
-    // Another run made it meanwhile.
+    // Another process has created it in the meantime.
     if (!(await isFolder(path))) throw error;
   }
   return first ?? path;
 }
 
+/** The synchronous `makeFolder`. */
 export function makeFolderSync(path: string): void {
   try {
     mkdirSync(path);

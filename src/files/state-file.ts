@@ -1,6 +1,6 @@
 /**
- * A small JSON file that all runs of one machine share. It is a help, never a duty: damaged content is not used, and a folder
- * that cannot be written costs the sharing, not the run. Content that is not the tool's own is moved aside, never lost.
+ * A small JSON file that all runs on one machine share. Runs work without it: damaged content is ignored, and an unwritable
+ * folder only prevents sharing. A damaged file is renamed, never deleted.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ export interface StateFileOptions {
   readonly warn: (message: string) => void;
 }
 
-/** A lock older than this belongs to nobody: it is held for the time of one small write. */
+/** A lock protects one small write. An older lock was left by a killed process. */
 const STALE_LOCK_MS = 10_000;
 const LOCK_TRIES = 50;
 const LOCK_WAIT_MS = 20;
@@ -30,7 +30,7 @@ export class StateFile<T> {
   #hasWarned = false;
   #updated: Promise<void> = Promise.resolve();
 
-  /** `parse` gives undefined for content that is not what it should be. */
+  /** `parse` returns undefined for invalid content. */
   constructor(options: StateFileOptions, parse: (content: unknown) => T | undefined, empty: T) {
     this.#options = options;
     this.#path = join(options.folder, options.name);
@@ -38,6 +38,7 @@ export class StateFile<T> {
     this.#empty = empty;
   }
 
+  /** The content, or `empty` for a missing, damaged or unreadable file; the last two cause one warning. */
   async read(): Promise<T> {
     try {
       return (await this.#content()) ?? this.#empty;
@@ -47,7 +48,7 @@ export class StateFile<T> {
     }
   }
 
-  /** Undefined for what is damaged. Rejects for what cannot be read. */
+  /** Undefined for a damaged file. Rejects for an unreadable file. */
   async #content(): Promise<T | undefined> {
     let bytes: Buffer;
     try {
@@ -58,13 +59,13 @@ export class StateFile<T> {
     }
     const content = this.#parse(parsed(bytes.toString('utf8')));
     if (content === undefined)
-      this.#warn('is damaged: its content is not used, and the next write moves it aside');
+      this.#warn('is damaged: its content is ignored, and the next write renames it');
     return content;
   }
 
-  /** One writer at a time; readers see the old content or the new one. */
+  /** Changes the content under a lock. Readers see the old or the new content. Warns instead of rejecting. */
   update(change: (content: T) => T): Promise<void> {
-    // This process must not wait for its own lock.
+    // The updates of this process run one after the other, so that it never waits for its own lock.
     this.#updated = this.#updated.then(() => this.#update(change));
     return this.#updated;
   }
@@ -98,7 +99,7 @@ export class StateFile<T> {
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
         const held = await lstat(path).catch(() => undefined);
-        // A lock of the tool is an empty file.
+        // Locks of cryptodl are empty files; any other file is not removed.
         const isOwn = held?.isFile() === true && held.size === 0;
         if (isOwn && clock.now() - held.mtimeMs > STALE_LOCK_MS) await rm(path, { force: true });
         else await clock.sleep(LOCK_WAIT_MS);
@@ -123,11 +124,12 @@ function parsed(text: string): unknown {
   }
 }
 
-// A file of the state folder, whole.
-
 export const TOO_LARGE = 'too large';
 
-/** Rejects for a larger file, and for what is no regular file: the end of a pipe without a writer never comes. */
+/**
+ * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a larger file, and for anything but a regular
+ * file: reading a pipe without a writer would never end.
+ */
 export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -140,7 +142,7 @@ export async function readState(path: string, maxBytes = Number.POSITIVE_INFINIT
   }
 }
 
-/** Like an error of the system: warnings name the code. */
+/** Has a `code` like errors of the system, because warnings show the code. */
 function refusal(path: string, code: string): Error {
   return Object.assign(new Error(`${path} is ${code}`), { code });
 }

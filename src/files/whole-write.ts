@@ -1,6 +1,7 @@
+/** Writes that complete also when the system accepts only a part of the bytes. */
 import type { FileHandle } from 'node:fs/promises';
 
-/** Writes all chunks one after the other, in one call where the system takes them so. */
+/** Writes all chunks from byte `from` on, in one system call if possible. Rejects with the error of the system. */
 export async function writeAllChunks(
   file: FileHandle,
   chunks: readonly Buffer[],
@@ -10,7 +11,7 @@ export async function writeAllChunks(
   if (length === 0) return;
   const { bytesWritten } = await file.writev(chunks, from);
   if (bytesWritten === length) return;
-  // A short write is legal; the rest goes out piece by piece.
+  // POSIX allows a write to stop early.
   const all = Buffer.concat(chunks);
   for (let at = bytesWritten; at < length;)
     at += (await file.write(all, at, length - at, from + at)).bytesWritten;

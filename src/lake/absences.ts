@@ -1,10 +1,10 @@
-/** What is remembered of periods that nobody has: why, and how often that was asked. */
+/** Absent periods of a series, as recorded in its manifest: the reason, and the number of requests. */
 import { DAY_MS, monthOf, parsePeriod, periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
-/** A manifest line: periods of one cadence, one after the other, that are absent for one reason. */
+/** A manifest line: consecutive periods of one cadence that are absent for one reason. */
 export interface AbsentLine {
   readonly v: 1;
   readonly kind: 'absent';
@@ -13,27 +13,27 @@ export interface AbsentLine {
   readonly first: string;
   readonly last: string;
   readonly reason: AbsenceReason;
-  /** It is there, but could not be had: why. `reason` is then `hole`, for readers that do not know this field. */
+  /** The object exists, but fetching it failed with this code. `reason` is then `hole`, for readers without this field. */
   readonly failed?: ErrorCode;
-  /** Of one period, which may be held in an earlier revision: what was fetched, and is not fetched again. */
+  /** A revision that was fetched and rejected, and is not fetched again. The line then has one period. */
   readonly refused?: RefusedRevision;
-  /** How often it was asked in vain, and when the last time, ISO. */
+  /** The number of requests without result; `at`: the last of them, ISO. */
   readonly asked: number;
   readonly at: string;
-  /** The same of REST, which a run asks only when it is told to; also of held periods that lack rows. */
+  /** The same for requests to REST; also for held periods with missing rows. */
   readonly rest?: { readonly asked: number; readonly at: string };
   readonly tool: string;
 }
 
-/** One state of an object and its sidecar in the listing. */
+/** One version of an object and its sidecar in the listing. */
 export interface RefusedRevision {
   readonly format: Format;
   readonly etag: string;
-  /** Empty: the listing had no sidecar. */
+  /** Empty if the listing had no sidecar. */
   readonly sidecarEtag: string;
 }
 
-/** A line with a refused revision. */
+/** A line with a rejected revision. */
 export interface RefusedLine extends AbsentLine {
   readonly failed: ErrorCode;
   readonly refused: RefusedRevision;
@@ -42,13 +42,13 @@ export interface RefusedLine extends AbsentLine {
 export interface Absence {
   readonly reason: AbsenceReason;
   readonly asked: number;
-  /** Milliseconds since 1970 of the last time that it was asked. */
+  /** The last request, in epoch milliseconds. */
   readonly atMs: number;
-  /** How often REST was asked in vain, and when the last time. */
+  /** Requests to REST without result. */
   readonly rest?: { readonly asked: number; readonly atMs: number };
 }
 
-/** The latest word on each period of a series, in whatever format its data is held. What is held is not absent, whatever is said here. */
+/** The latest record of each period of a series, for all formats. Callers check held periods first: those are not absent. */
 export class Absences {
   readonly #daily = new Map<number, Absence>();
   readonly #monthly = new Map<number, Absence>();
@@ -79,12 +79,12 @@ export class Absences {
     }
   }
 
-  /** Why a period that is there could not be had; undefined for what did not fail the last time. */
+  /** The code with which the last fetch of an existing object failed; undefined when it did not fail. */
   failureOf({ cadence, from }: Period): ErrorCode | undefined {
     return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
   }
 
-  /** The line of an earlier run that fetched this revision of an object, with this sidecar, and could not take it. */
+  /** The line of an earlier run that fetched and rejected this revision of an object with this sidecar. */
   refusalOf(format: Format, { period, etag, sidecarEtag }: ArchiveObject): RefusedLine | undefined {
     const line = this.#refused.get(`${format} ${period.cadence} ${periodText(period)}`);
     return line?.refused.etag === etag && line?.refused.sidecarEtag === sidecarEtag ? line : undefined;
@@ -94,18 +94,18 @@ export class Absences {
     return cadence === 'daily' ? this.#daily.get(from) : this.#monthly.get(monthOf(from));
   }
 
-  /** Of single days, by day. */
+  /** Absences of daily objects, by day. */
   days(): ReadonlyMap<number, Absence> {
     return this.#daily;
   }
 
-  /** Of whole months, by month (see `monthOf`). */
+  /** Absences of monthly objects, by month (see `monthOf`). */
   months(): ReadonlyMap<number, Absence> {
     return this.#monthly;
   }
 }
 
-/** What may come at any hour is asked for soon again; what nobody had for long, seldom. */
+/** The wait after the first request without result. It is short for objects that are published at any hour. */
 const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
   'not-published-yet': 600_000,
   hole: 6 * 3_600_000,
@@ -117,14 +117,14 @@ const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
 };
 const LATEST_MS = 30 * DAY_MS;
 
-/** Whether it is worth asking again: twice as late each time, a month at most. */
+/** Whether to request an absent period again. The wait doubles after each request, up to 30 days. */
 export function isDue({ reason, asked, atMs }: Omit<Absence, 'rest'>, nowMs: number): boolean {
   const waitMs = Math.min(SOONEST_MS[reason] * 2 ** Math.min(asked - 1, 30), LATEST_MS);
-  // A clock that was set back must not keep anything from being asked.
+  // After the clock was set back, requests must not stop.
   return nowMs < atMs || nowMs >= atMs + waitMs;
 }
 
-/** Whether it is worth asking REST: at once where that was not done yet. */
+/** Whether to request an absent period from REST; true before the first request. */
 export function isRestDue({ reason, rest }: Absence, nowMs: number): boolean {
   return rest === undefined || isDue({ reason, ...rest }, nowMs);
 }

@@ -1,16 +1,19 @@
-/** What a line of a manifest must be, field by field; every reader of manifests asks here. */
+/** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
 import type { AbsenceReason, Cadence, Format, Settings } from '../model/task.js';
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 
-/** Thrown with the version that a later cryptodl wrote. */
+/** Thrown for a line of a later cryptodl; the message is its version. */
 export class NewerVersion extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The line that a text is. Throws `NewerVersion`, and otherwise with what is wrong; whether its periods are days of the calendar is not looked at. */
+/**
+ * Parses and checks a line. Throws `NewerVersion`, or a TypeError that tells what is wrong. Does not check whether periods are
+ * dates of the calendar.
+ */
 export type LineReader = (text: string) => ManifestLine;
 
 export function createLineReader(seriesFolder: string): LineReader {
@@ -22,11 +25,11 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new TypeError('it is no JSON', { cause: error });
+    throw new TypeError('the line is not JSON', { cause: error });
   }
 }
 
-/** The same for what is no text any more. */
+/** The same for parsed JSON. */
 export function createLineCheck(seriesFolder: string): (line: unknown) => ManifestLine {
   const isKey = createKeyCheck(seriesFolder);
   return (line) => {
@@ -37,7 +40,7 @@ export function createLineCheck(seriesFolder: string): (line: unknown) => Manife
 }
 
 function lineProblem(line: unknown, isKey: KeyCheck): string | undefined {
-  if (typeof line !== 'object' || line === null) return 'it is no object';
+  if (typeof line !== 'object' || line === null) return 'the line is not an object';
   const fields = line as Fields;
   const { v: version, kind } = fields;
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
@@ -164,7 +167,7 @@ function absentProblem({ cadence, first, last, reason, failed, refused, rest }: 
   return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';
 }
 
-/** From 2000 to 2199: a reader counts the days of an absence one by one, which would take long for millennia. */
+/** From 2000 to 2199, because readers iterate over all days of an absence. */
 function isSupportedPeriod(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
 }
@@ -176,12 +179,12 @@ function isObject(value: unknown): value is Fields {
 type KeyCheck = (key: string, cadence: Cadence, period: string) => boolean;
 
 /**
- * Whether a key is that of an object of the series whose folder it is. The archive keeps markets in folders of its own
- * (`data/futures/um`), of which the last has the market's name.
+ * Whether a key belongs to an object of the series in this folder. The archive has a folder for each market
+ * (`data/futures/um`); its last name is the market.
  */
 function createKeyCheck(seriesFolder: string): KeyCheck {
   const series = seriesOfFolder(seriesFolder);
-  // No folder of a lake: it has no series to be compared with.
+  // The folder is not in a lake, so there is no series to compare with.
   if (series === undefined) return () => true;
   const { market, dataset, interval, symbol } = series;
   const name = `${dataset}/${symbol}/${interval === undefined ? '' : `${interval}/`}${symbol}-${interval ?? dataset}-`;

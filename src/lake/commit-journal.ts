@@ -1,6 +1,6 @@
 /**
- * Commits that take files away as well: what is to be done is written down first, so that a crash in the middle is
- * finished by the next run. Doing it twice does no harm.
+ * Commits that also remove files. A journal is written first, so that the next run completes the commit after a crash.
+ * Applying a journal twice has the same effect as once.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +16,10 @@ import type { Manifests } from './manifests.js';
 import { fileSize, publish, publishAll, removeStaged, syncAll, syncDirectory } from './publish.js';
 import type { Publication } from './publish.js';
 
-/** The staged files are gone afterwards, unless the next run must finish with them what this one began. */
+/**
+ * Writes the journal, applies it and removes it. If writing fails, the staged files are removed. If applying fails, the journal
+ * and the staged files stay for the next run. Rejects with the error of the disk.
+ */
 export async function commitWithJournal(
   { paths, manifests }: { readonly paths: LakePaths; readonly manifests: Pick<Manifests, 'append'> },
   redo: JournaledCommit,
@@ -28,7 +31,7 @@ export async function commitWithJournal(
     await writeFile(`${journal}.partial`, JSON.stringify(await buildJournal(paths, redo)));
     await publish(`${journal}.partial`, journal);
   } catch (error) {
-    // The journal first: one that is found counts, and needs what it names.
+    // The journal is removed first, because the next run applies any journal and needs its staged files.
     for (const path of [journal, `${journal}.partial`]) await rm(path, { force: true });
     await removeStaged(redo.publications);
     throw error;
@@ -37,21 +40,21 @@ export async function commitWithJournal(
   await rm(journal);
 }
 
-/** A journal that was not applied. */
+/** A journal that was rejected and not applied. */
 export interface RefusedCommit {
   /** Its name in `.cryptodl`. */
   readonly name: string;
   readonly why: string;
-  /** The folder that it is kept in, with everything that was staged. */
+  /** The folder to which it was moved, with all staged files. */
   readonly kept: string;
 }
 
-/** A journal, and one that was not written to its end. */
+/** A journal, or an incomplete journal. */
 const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
 
 /**
- * Finishes what a killed run had begun to commit in this lake. Of any other journal nothing is applied, and nothing that it
- * may need is removed.
+ * Completes commits of a killed run in this lake. Any other journal is not applied; it is moved away together with all staged
+ * files and returned.
  */
 export async function finishCommits(paths: LakePaths, venue: VenueFolders): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
@@ -76,7 +79,7 @@ async function setAsideJournals(
 ): Promise<RefusedCommit[]> {
   const kept = join(own, `set-aside-${randomUUID()}`);
   await mkdir(kept);
-  // The staged files first: a journal that is still in its place is found again.
+  // The staged files are moved first: a journal that is still in place is found again after a crash.
   await rename(staging, join(kept, 'tmp')).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error;
   });
@@ -87,7 +90,7 @@ async function setAsideJournals(
 async function apply(redo: JournaledCommit, append: Manifests['append']): Promise<void> {
   await mkdir(redo.seriesFolder, { recursive: true });
   const staged = await stillStaged(redo.publications);
-  // A dead file may have the name of a new one that is there already.
+  // A new file that was already published may have the name of a superseded file.
   const published = new Set(
     redo.publications.filter((publication) => !staged.includes(publication)).map(({ target }) => target),
   );
@@ -101,36 +104,34 @@ async function stillStaged(publications: readonly Publication[]): Promise<Public
   return publications.filter((_, index) => sizes[index] !== undefined);
 }
 
-// What a commit is about to do, written down for the run that may have to finish it: each file by its name in this
-// lake. A journal that is read is checked name by name, because the lake may have been copied, restored or edited
-// since.
-
+/** The actions of one commit. Journals of earlier versions have these fields, with absolute paths. */
 export interface JournaledCommit {
   readonly seriesFolder: string;
   readonly publications: readonly Publication[];
-  /** Superseded files, which go before the new ones appear: at no moment are rows seen twice. */
+  /** Superseded files. They are removed before the new files appear, so that readers never see a row twice. */
   readonly dead: readonly string[];
   readonly lines: readonly ManifestLine[];
 }
 
 interface LakeIdentity {
   readonly path: string;
-  /** Of `.cryptodl`. */
+  /** Device and inode of `.cryptodl`. */
   readonly device: string;
   readonly inode: string;
 }
 
+/** All names are relative, and checked when a journal is read: the lake may have been copied, restored or edited. */
 interface Journal {
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
-  /** Names in the staging folder, and in the series' folder. */
+  /** Names in the staging folder and in the folder of the series. */
   readonly publications: readonly Publication[];
-  /** Names in the series' folder. */
+  /** Names in the folder of the series. */
   readonly dead: readonly string[];
   readonly lines: readonly ManifestLine[];
 }
 
-/** As it is written. */
+/** The content of a journal file. */
 interface OwnedJournal extends Journal {
   readonly lake: LakeIdentity;
 }
@@ -154,12 +155,12 @@ function relativeJournal(
   };
 }
 
-/** Thrown with the reason why a journal is not applied. */
+/** Thrown with the reason for not applying a journal. */
 class JournalRefused extends Error {}
 
-/** Rejects for a journal that is damaged, another lake's, or leads out of this one. */
+/** Rejects with `JournalRefused` for a damaged journal, for one of another lake, and for paths outside this lake. */
 async function readJournal(paths: LakePaths, venue: VenueFolders, path: string): Promise<JournaledCommit> {
-  if (!(await lstat(path)).isFile()) throw new JournalRefused('it is no regular file');
+  if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const content = JSON.parse((await readRegularFile(path)) ?? '') as OwnedJournal | JournaledCommit;
     const journal =
@@ -168,14 +169,14 @@ async function readJournal(paths: LakePaths, venue: VenueFolders, path: string):
         : await checkIdentity(paths, content);
     return await resolveJournal(paths, venue, journal);
   } catch (error) {
-    // What the disk says is no word on the journal.
+    // Errors of the disk say nothing about the journal.
     if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
     const why = error instanceof CryptodlError && error.code === 'disk' ? error.message : 'it is damaged';
     throw new JournalRefused(why, { cause: error });
   }
 }
 
-/** A copy of the lake has another inode. A renamed or remounted one has the same; device numbers may change with a boot. */
+/** A copied lake has another inode; a renamed or remounted one keeps it. Device numbers may change with a reboot. */
 async function checkIdentity(paths: LakePaths, journal: OwnedJournal): Promise<Journal> {
   const own = await lakeIdentity(paths);
   const { path, device, inode } = journal.lake;
@@ -193,7 +194,7 @@ async function lakeIdentity({ root, own }: LakePaths): Promise<LakeIdentity> {
 async function convertAbsolutePaths({ root, own }: LakePaths, redo: JournaledCommit): Promise<Journal> {
   const roots = [root, await realpath(root)];
   const lake = roots.find((path) => redo.seriesFolder.startsWith(`${path}${sep}`));
-  if (lake === undefined) throw new JournalRefused(`it is about ${redo.seriesFolder}`);
+  if (lake === undefined) throw new JournalRefused(`it was written for ${redo.seriesFolder}`);
   const staging = join(lake, basename(own), 'tmp');
   const { publications, dead, seriesFolder } = redo;
   const isBelow =
@@ -203,7 +204,7 @@ async function convertAbsolutePaths({ root, own }: LakePaths, redo: JournaledCom
   return relativeJournal(lake, redo);
 }
 
-/** With absolute paths, all of them in the folder of one series or among the staged files. */
+/** The commit with absolute paths, all of them in the folder of one series or in the staging folder. */
 async function resolveJournal(
   paths: LakePaths,
   venue: VenueFolders,
@@ -213,7 +214,7 @@ async function resolveJournal(
     seriesAt(venue, series) !== undefined &&
     publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&
     dead.every(isPartitionFile);
-  if (!isInside) throw new JournalRefused('it names files that are no partitions of a series');
+  if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
   const seriesFolder = await paths.folder(series);
   const checked = createLineCheck(seriesFolder);
   for (const line of lines) applyLine(emptyManifest(), checked(line));

@@ -1,4 +1,4 @@
-/** Files that grow by lines: a crash may leave a part of the last one. */
+/** Reading of append-only files of lines. A crash may leave an incomplete last line. */
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { errnoOf, withPath } from '../model/errors.js';
@@ -6,7 +6,7 @@ import { openRegularFile } from './path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Lines that end with a newline, as many at once as are read at once; an absent file has none, a torn last one is left out. */
+/** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
   let file;
   try {
@@ -17,7 +17,7 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
   }
   try {
     let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-    /** Bytes of a line that is not over. */
+    /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
@@ -38,7 +38,7 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
 
 const TAIL_BYTES = 64 * 1024;
 
-/** Bytes up to the last newline. */
+/** The number of bytes up to and including the last newline. */
 export async function completeLinesLength(file: FileHandle, size: number): Promise<number> {
   let end = size;
   while (end > 0) {

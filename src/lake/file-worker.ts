@@ -1,6 +1,5 @@
 /**
- * The other thread of `write-files.ts`. What returns at once, but for a slow disk, is called without a promise: here nobody
- * else waits.
+ * The worker thread of `file-writer.ts`. It uses synchronous calls except for fsync, because nothing else runs on this thread.
  */
 import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -9,7 +8,7 @@ import { withPath } from '../model/errors.js';
 import { renameAll } from './publish.js';
 import type { FileError, FileJob, FileToWrite } from './file-writer.js';
 
-/** Files that are open at once: their syncs go together. */
+/** Maximum number of open files; they are synced concurrently. */
 const AT_ONCE = 64;
 const synced = promisify(fsync);
 
@@ -48,7 +47,7 @@ async function writeOne({ content, staged }: FileToWrite): Promise<void> {
   }
 }
 
-/** A copy of an error between threads keeps its text and loses what tells a full disk from another. */
+/** Errors lose their `code` when they are copied between threads, so the fields are sent one by one. */
 function fieldsOf(error: unknown): FileError {
   if (!(error instanceof Error)) return { message: String(error) };
   const { message, code, errno, syscall } = error as NodeJS.ErrnoException;

@@ -1,22 +1,23 @@
 /**
- * Whole files for the lake, in great numbers: written, synced and renamed on a thread of their own, because each of them is
- * several calls that the event loop would have to hand out and take back.
+ * Writes, syncs and renames many small files on a worker thread, where each file needs no round trips between the event loop and
+ * the thread pool.
  */
 import { Worker } from 'node:worker_threads';
 import type { Publication } from './publish.js';
 
-/** It is written to `staged` first. */
+/** A file that is written to `staged` and then renamed to `target`. */
 export interface FileToWrite extends Publication {
-  /** Bytes, or the path of a file that is copied. */
+  /** Bytes, or the path of a file to copy. */
   readonly content: Uint8Array | string;
 }
 
-/** What the threads say to each other. */
+/** The message to the worker thread. */
 export interface FileJob {
   readonly id: number;
   readonly files: readonly FileToWrite[];
 }
 
+/** The answer of the worker thread when a job fails. */
 export interface FileError {
   readonly message: string;
   readonly code?: string | undefined;
@@ -35,8 +36,8 @@ export class FileWriter {
   #orders = 0;
 
   /**
-   * Resolves when all of them are published: synced, under their final names, which appeared in the given order. Rejects with the
-   * error of the disk; what was renamed before stays.
+   * Resolves when all files are synced and renamed, in the given order. Rejects with the error of the disk; files that were
+   * already renamed stay.
    */
   write(files: readonly FileToWrite[]): Promise<void> {
     const thread = (this.#thread ??= this.#start());
@@ -76,7 +77,7 @@ export class FileWriter {
   }
 }
 
-/** Their bytes in one buffer, which changes hands; as they are, each would take the whole buffer with it that it arrived in. */
+/** Copies all contents to one buffer that is transferred to the worker; each content alone would transfer its whole source buffer. */
 function packContents(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
   const sizes = files.map(({ content }) => (typeof content === 'string' ? 0 : content.length));
   const buffer = new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0));

@@ -1,4 +1,4 @@
-/** A manifest line by line: what is damaged is told, not thrown. */
+/** Reads a manifest line by line and reports damaged lines instead of throwing. */
 import { join } from 'node:path';
 import { readRegularFile } from './path-checks.js';
 import { MANIFEST } from './layout.js';
@@ -13,19 +13,19 @@ interface DamagedLine {
   readonly number: number;
   readonly text: string;
   readonly why: string;
-  /** A whole line but for its line feed: as it stands, readers pass over it. */
+  /** A valid last line without line feed; readers ignore it. */
   readonly isWhole?: true;
 }
 
 export interface InspectedManifest {
   /** False when there is no such file. */
   readonly exists: boolean;
-  /** What its sound lines say. */
+  /** The content of the valid lines. */
   readonly manifest: Manifest;
-  /** Sound lines as they stand, in their order. */
+  /** The text of the valid lines, in file order. */
   readonly sound: readonly string[];
   readonly damaged: readonly DamagedLine[];
-  /** Numbers of lines that a later cryptodl wrote. */
+  /** Numbers of lines that a later version of cryptodl wrote. */
   readonly newer: readonly number[];
   readonly dropped: readonly DroppedLine[];
 }
@@ -52,12 +52,12 @@ export async function inspectManifest(seriesFolder: string): Promise<InspectedMa
   return { exists: text !== undefined, manifest, sound, damaged, newer, dropped };
 }
 
-/** Of a manifest that is not read. */
+/** The result for a manifest that was not read. */
 export function uninspected(): InspectedManifest {
   return { exists: true, manifest: emptyManifest(), sound: [], damaged: [], newer: [], dropped: [] };
 }
 
-/** The line, or why it is none; its word counts from now on. */
+/** Reads a line and adds it to the manifest. Returns the line, `newer`, or what is wrong with it. */
 function readInto(manifest: Manifest, readLine: LineReader, text: string): ManifestLine | string {
   try {
     const line = readLine(text);
@@ -71,6 +71,6 @@ function readInto(manifest: Manifest, readLine: LineReader, text: string): Manif
 function tornLine(readLine: LineReader, number: number, text: string): DamagedLine {
   const read = readInto(emptyManifest(), readLine, text);
   return typeof read === 'string'
-    ? { number, text, why: 'it was not written to its end' }
-    : { number, text, why: 'it has no line end, so it does not count', isWhole: true };
+    ? { number, text, why: 'it is incomplete' }
+    : { number, text, why: 'it has no line end, so readers ignore it', isWhole: true };
 }

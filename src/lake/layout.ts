@@ -1,4 +1,4 @@
-/** Where things lie in a lake. Relative paths use `/`; no name from outside is ever trusted as a path. */
+/** Paths in a lake. Relative paths use `/`. Names from input become path components only through `safeName`. */
 import { join } from 'node:path';
 import type { Market, Series } from '../model/task.js';
 import { checkedFolder } from './path-checks.js';
@@ -11,8 +11,8 @@ const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 const UNSAFE = /[\u0000-\u001f\u007f/\\:*?"<>|%]/g;
 
 /**
- * One folder or file name made of any text: raw UTF-8, with separators, control characters and reserved names
- * percent-encoded, so that it is reversible and never leaves its folder.
+ * Converts any text to one file or folder name: raw UTF-8, with separators, control characters and reserved names
+ * percent-encoded. `originalName` converts it back.
  */
 export function safeName(name: string): string {
   let safe = name.replaceAll(UNSAFE, encodeCharacter);
@@ -33,25 +33,25 @@ export function originalName(safe: string): string {
   );
 }
 
-/** Folder of a series below the lake's root. */
+/** Folder of a series, relative to the root of the lake. */
 export function seriesFolder(venue: string, series: Series): string {
   const parts = [venue, series.market, safeName(series.dataset)];
   if (series.interval !== undefined) parts.push(`interval=${safeName(series.interval)}`);
   return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
 }
 
-/** The venue, as far as it names folders. */
+/** The names of a venue that are used in folders. */
 export interface VenueFolders {
   readonly name: string;
   readonly markets: Readonly<Record<Market, unknown>>;
 }
 
-/** The series whose folder has this place below the lake's root; undefined for any other place. */
+/** The series that has this folder, relative to the root of the lake; undefined for any other path. */
 export function seriesAt(venue: VenueFolders, place: string): Series | undefined {
   const names = seriesOfFolder(place);
   if (names === undefined || !isMarket(venue, names.market)) return undefined;
   const series = { ...names, market: names.market };
-  // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but the lake never writes it.
+  // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but cryptodl never writes it.
   return seriesFolder(venue.name, series) === place ? series : undefined;
 }
 
@@ -59,33 +59,34 @@ function isMarket({ markets }: VenueFolders, name: string): name is Market {
   return Object.hasOwn(markets, name);
 }
 
-/** The inverse of `seriesFolder`, of a path that ends like it; undefined for any other. */
+/** The inverse of `seriesFolder` for any path that ends in such a folder; undefined for any other path. */
 export function seriesOfFolder(path: string): (Omit<Series, 'market'> & { market: string }) | undefined {
   const found = /([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(path);
   const [, market, dataset, interval, symbol] = found ?? [];
   if (market === undefined || dataset === undefined || symbol === undefined) return undefined;
   const layer = interval === undefined ? {} : { interval: originalName(interval) };
-  // In the order of the planner: a file's word of itself has the series as it stands.
+  // The order of the fields is that of the planner, because the metadata of files contains the series as JSON.
   return { market, dataset: originalName(dataset), ...layer, symbol: originalName(symbol) };
 }
 
-/** An archive key as a path below the lake's root (`--format zip`, quarantine). */
+/** An archive key as a path relative to the root of the lake (`--format zip`) or the quarantine. */
 export function keyPath(key: string): string {
   return key.split('/').map(safeName).join('/');
 }
 
-/** The lake's own places. */
+/** The root of a lake and the folders with fixed names in it. */
 export interface LakePaths {
   readonly root: string;
+  /** `.cryptodl`: lock, journals, staged files. */
   readonly own: string;
   readonly staging: string;
   readonly failures: string;
   readonly quarantine: string;
-  /** The path of a folder by its place below the root. Rejects when a symbolic link is on the way to it. */
+  /** The absolute path of a folder relative to the root. Rejects with `disk` when the path contains a symbolic link. */
   readonly folder: (place: string) => Promise<string>;
 }
 
-/** Rejects when one of the folders that a run writes to and clears is a symbolic link. */
+/** Rejects with `disk` when one of the folders that a run writes and clears is a symbolic link. */
 export async function refuseLinkedFolders({ folder }: LakePaths): Promise<void> {
   await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));
 }

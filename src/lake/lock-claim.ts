@@ -1,3 +1,4 @@
+/** Claim files: they make sure that only one process at a time takes over the lock file of a lake. */
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -5,11 +6,11 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { readHolderFile, holderState, type LockHolder } from './lock-holder.js';
 import { LEASE_MS } from './lock-lease.js';
 
-/** Every claim has a name of its own, so that removing a dead one can never hit a living one. */
+/** Every claim has a unique name, so that removing the claim of a dead process never removes a live one. */
 const CLAIM = /^lock-[0-9a-f-]{36}\.(claim|tmp)$/;
 const WAIT_MS = 10;
 const GIVE_UP_AFTER_MS = 3000;
-/** A claim lives for milliseconds; an unreadable one of this age was left by a crash. */
+/** A claim exists for milliseconds; an unreadable one of this age was left by a crash. */
 const TORN_AFTER_MS = 10_000;
 
 interface Rival {
@@ -18,12 +19,12 @@ interface Rival {
 }
 
 /**
- * Runs `work` while no other process that shares the directory is inside; `work` gets the path of a file that
- * describes `me`, to be renamed into the lock, and the time of the file system. Rejects with `locked` when other claims kept
- * us out for three seconds.
+ * Runs `work` while no other process that uses the directory runs its own. `work` gets the path of a file that describes `me`,
+ * to be renamed to the lock file, and the time of the file system. Rejects with `locked` when other claims prevent this for
+ * three seconds.
  *
- * Everyone first creates its claim, then lists: of two, the later one sees the earlier. Whoever sees a claim of a
- * smaller nonce steps back, so one always gets through.
+ * Every process creates its claim first and then lists the claims, so of two processes the later one sees the earlier. A
+ * process that sees a claim with a smaller nonce withdraws its own, so one process always proceeds.
  */
 export async function withClaim<T>(
   directory: string,
@@ -37,10 +38,10 @@ export async function withClaim<T>(
     await writeFile(resting, `${JSON.stringify(me)}\n`, { flag: 'wx' });
     const { mtimeMs } = await stat(resting);
     const listRivals = (): Promise<Rival[]> => livingRivals(directory, me, mtimeMs);
-    // Reading the claims takes longer than the wait between two looks when there are hundreds of them.
+    // The limit is a time, because reading hundreds of claims takes longer than the wait between two attempts.
     const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
     for (;;) {
-      // Looking first spares the others a claim that would step back again.
+      // Listing first avoids a claim that would be withdrawn at once.
       rivals = await listRivals();
       if (!hasSmaller(rivals, me)) {
         await rename(resting, path);
@@ -52,7 +53,7 @@ export async function withClaim<T>(
       await sleep(WAIT_MS);
     }
   } catch (error) {
-    // A claim of this age is taken for dead by others: this process was suspended.
+    // Another process has removed the claim as too old: this process was suspended.
     if (errnoOf(error) === 'ENOENT') throw contendedError(rivals);
     throw error;
   } finally {
@@ -64,12 +65,12 @@ export async function withClaim<T>(
 function contendedError(rivals: readonly Rival[]): CryptodlError {
   const [first] = rivals;
   const where = first === undefined ? '' : `: ${first.path}`;
-  return new CryptodlError('locked', `other runs are taking this lake${where}`, {
-    hint: `run the same command again; a claim that is still there after ${LEASE_MS / 1000} s is not of a run and can be removed`,
+  return new CryptodlError('locked', `other runs are acquiring the lock of this lake${where}`, {
+    hint: `run the same command again; a claim that still exists after ${LEASE_MS / 1000} s belongs to no run and can be removed`,
   });
 }
 
-/** With the claim made: waits for the larger ones to step back. Resolves with what is left of the rivals. */
+/** With the own claim in place, waits until claims with larger nonces are withdrawn. Resolves with the remaining rivals. */
 async function waitForLargerClaims(
   listRivals: () => Promise<Rival[]>,
   me: LockHolder,
@@ -87,7 +88,7 @@ function hasSmaller(rivals: readonly Rival[], me: LockHolder): boolean {
   return rivals.some(({ nonce }) => nonce < me.nonce);
 }
 
-/** The claims that may be alive; removes those of the dead. */
+/** The claims of processes that may be alive; removes the others. */
 async function livingRivals(directory: string, me: LockHolder, nowMs: number): Promise<Rival[]> {
   const living: Rival[] = [];
   for (const name of await readdir(directory)) {
@@ -101,17 +102,17 @@ async function livingRivals(directory: string, me: LockHolder, nowMs: number): P
   return living;
 }
 
-/** `away`: it was there when the directory was read; it may come back, so it must not be removed. */
+/** `away`: the claim existed when the directory was listed; it may reappear, so it must not be removed. */
 async function claimState(path: string, me: LockHolder, nowMs: number): Promise<'alive' | 'dead' | 'away'> {
   const file = await readHolderFile(path);
   if (file === undefined) return 'away';
-  // Both stamps come from the clock of the file system.
+  // Both times come from the clock of the file system.
   const ageMs = nowMs - file.mtimeMs;
   if (file.holder === undefined) return ageMs > TORN_AFTER_MS ? 'dead' : 'alive';
   return ageMs > LEASE_MS || (await holderState(file.holder, me)) === 'gone' ? 'dead' : 'alive';
 }
 
-/** A claim that cannot be removed can still become the lock. */
+/** False if the claim cannot be removed; it can then still become the lock. */
 async function isRemoved(path: string): Promise<boolean> {
   try {
     await rm(path, { force: true });

@@ -1,44 +1,45 @@
+/** The content of lock files: the process that holds a lock, and whether that process still runs. */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { errnoOf } from '../model/errors.js';
 
-/** Who holds a lock, as its file tells it. Fields that a platform does not know are empty. */
+/** The holder of a lock, as written in the lock file. Fields that a platform does not provide are empty. */
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
   readonly command: string;
   /** ISO 8601, UTC, by the holder's clock. */
   readonly startedAt: string;
-  /** /proc/sys/kernel/random/boot_id: new with every boot of the machine. */
+  /** /proc/sys/kernel/random/boot_id: changes with every boot. */
   readonly bootId: string;
-  /** Field 22 of /proc/<pid>/stat, clock ticks since boot: tells a process from a later one with its pid. */
+  /** Field 22 of /proc/<pid>/stat, clock ticks since boot: differs for a later process with the same pid. */
   readonly processStart: string;
-  /** /proc/self/ns/pid: a pid says nothing outside its namespace (containers may share a host name). */
+  /** /proc/self/ns/pid: a pid is valid only in its namespace, and containers may have the same host name. */
   readonly pidNamespace: string;
-  /** New for every lock. */
+  /** Unique for every lock. */
   readonly nonce: string;
-  /** How often the holder renews its file; absent in files of versions that renew none. */
+  /** Interval of the renewals of the file; undefined in files of versions without renewal. */
   readonly heartbeatMs?: number;
 }
 
-/** A lock file or a claim as it lies there. */
+/** The content and time of a lock file or claim. */
 export interface HolderFile {
-  /** Undefined for a torn text, and for anything that is not a file. */
+  /** Undefined for invalid content, and for anything but a regular file. */
   readonly holder: LockHolder | undefined;
-  /** By the clock of the file system. */
+  /** Time of the last write, by the clock of the file system. */
   readonly mtimeMs: number;
 }
 
-/** Undefined when there is none. Waits for no pipe, follows no link. */
+/** Reads a lock file; undefined when it does not exist. Does not wait for a pipe or follow a symbolic link. */
 export async function readHolderFile(path: string): Promise<HolderFile | undefined> {
   try {
     const there = await lstat(path);
     if (!there.isFile()) return { holder: undefined, mtimeMs: there.mtimeMs };
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      // Of the open file: NFS answers lstat(2) from a cache, and asks its server when a file is opened.
+      // The open file is used because NFS answers lstat(2) from a cache, but requests attributes from the server on open.
       const { mtimeMs } = await file.stat();
       return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
     } finally {
@@ -69,7 +70,7 @@ export async function describeThisProcess(command: string, now: number): Promise
   };
 }
 
-/** Undefined for a torn text. */
+/** Undefined for invalid content. */
 export function parseHolder(text: string): LockHolder | undefined {
   let value: unknown;
   try {
@@ -81,20 +82,20 @@ export function parseHolder(text: string): LockHolder | undefined {
 }
 
 /**
- * - `gone`: provably not running any more (other boot, no such pid, or the pid is another process now).
- * - `here`: running on this machine.
- * - `elsewhere`: on another host or in another container, which nothing here can look into.
+ * - `gone`: the process has ended (other boot, unknown pid, or the pid belongs to another process).
+ * - `here`: the process runs on this machine.
+ * - `elsewhere`: it runs on another host or in another container, whose processes are not visible here.
  */
 export type HolderState = 'gone' | 'here' | 'elsewhere';
 
-/** What became of `holder`, as far as process `me` can prove it. */
+/** The state of `holder`, as far as the process `me` can determine it. */
 export async function holderState(holder: LockHolder, me: LockHolder): Promise<HolderState> {
   if (holder.host !== me.host) return 'elsewhere';
   if (differ(holder.bootId, me.bootId)) return 'gone';
   if (differ(holder.pidNamespace, me.pidNamespace)) return 'elsewhere';
   if (!isRunning(holder.pid)) return 'gone';
   const found = await processOf(holder.pid);
-  // It runs, and nothing more is known: no /proc, or one that hides other users.
+  // The process runs, but /proc is missing or hides processes of other users.
   if (found === undefined) return 'here';
   return found.isZombie || differ(found.start, holder.processStart) ? 'gone' : 'here';
 }
@@ -108,7 +109,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs, as another user.
+    // EPERM: the process runs as another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
@@ -119,7 +120,7 @@ function unknown(): string {
 
 async function processOf(pid: number): Promise<{ start: string; isZombie: boolean } | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // Field 2 is the program's name in brackets and may hold blanks and brackets; field 3, the state, follows it.
+  // Field 2, the program name in parentheses, may contain blanks and parentheses; field 3 is the state (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const start = fields[19];
   return start === undefined ? undefined : { start, isZombie: fields[0] === 'Z' || fields[0] === 'X' };

@@ -1,6 +1,6 @@
 /**
- * How long a lock counts without its process being seen. The holder renews it by writing to its file; the age of a renewal is
- * the difference of two stamps of one file system, so that the clocks of the hosts do not matter.
+ * The lease of a lock, for holders on other hosts and in other containers. The holder renews it by writing to the lock file. The
+ * age of a renewal is the difference between two times of the same file system, so the clocks of the hosts do not matter.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -12,18 +12,18 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { parseHolder, type HolderFile, type LockHolder } from './lock-holder.js';
 
 export const HEARTBEAT_MS = 15_000;
-/** A lock of another host or container that was not renewed for so long is free. */
+/** A lock of another host or container expires this long after its last renewal. */
 export const LEASE_MS = 60_000;
 const MOST_AHEAD_MS = 3_600_000;
-/** A renewal of this age is confirmed on the disk before a commit: the process may have been suspended. */
+/** If the last renewal is older, a commit renews the lock first, because the process may have been suspended. */
 const CONFIRM_AFTER_MS = 2 * HEARTBEAT_MS;
 
 export interface LeaseOptions {
-  /** Of the lock file. */
+  /** Path of the lock file. */
   readonly path: string;
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
-  /** Called once, with `locked`, when the lock has another holder. */
+  /** Called once, with a `locked` error, when the lock has another holder. */
   readonly onLost: (error: CryptodlError) => void;
 }
 
@@ -33,16 +33,16 @@ export class Lease {
   #renewedAt: { readonly wall: number; readonly monotonic: number };
   #lost: CryptodlError | undefined;
 
-  /** Of a lock file that was written just now. */
+  /** Begins the lease of a lock file that was just written. */
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#renewedAt = this.#time();
     this.#timer = options.clock.timer(HEARTBEAT_MS, () => void this.#beat(), { keepsAlive: false });
   }
 
-  /** Rejects with `locked` when the lock has another holder, and with the error of a disk that cannot tell. */
+  /** Rejects with `locked` when the lock has another holder, and with the error of the disk when the file cannot be read. */
   async confirm(): Promise<void> {
-    // The monotonic clock stands still while the machine sleeps, and the wall clock may be set.
+    // Both clocks are used: the monotonic clock stops while the machine sleeps, and the wall clock may be changed.
     const { wall, monotonic } = this.#time();
     const ages = [wall - this.#renewedAt.wall, monotonic - this.#renewedAt.monotonic];
     if (ages.some((age) => age < 0 || age > CONFIRM_AFTER_MS)) await this.#renew();
@@ -58,7 +58,7 @@ export class Lease {
   }
 
   async #beat(): Promise<void> {
-    // What the disk refuses now it may take at the next heartbeat; until then `confirm` tells of it.
+    // A failed renewal is repeated at the next heartbeat; until then `confirm` rejects with the error.
     await this.#renew().catch(() => undefined);
     if (this.#lost === undefined) this.#timer.restart();
   }
@@ -72,16 +72,16 @@ export class Lease {
   }
 
   #lose(holder: LockHolder | 'none'): void {
-    // Two renewals may be under way.
+    // Two renewals may run at once.
     if (this.#lost !== undefined) return;
     this.end();
     const { path, onLost } = this.#options;
     const why =
       holder === 'none'
         ? `${path} is gone or damaged`
-        : `pid ${holder.pid} on ${holder.host} took it over (${holder.command})`;
+        : `pid ${holder.pid} on ${holder.host} has taken it over (${holder.command})`;
     this.#lost = new CryptodlError('locked', `this run has lost the lock of its lake: ${why}`, {
-      hint: 'what is committed stays; run the same command again when no other run writes this lake',
+      hint: 'committed files are kept; run the same command again when no other run writes to this lake',
     });
     onLost(this.#lost);
   }
@@ -92,7 +92,7 @@ export class Lease {
   }
 }
 
-/** Renews the lock file of `nonce`; resolves with its holder, or `none`, if that is not `nonce`. */
+/** Renews the lock file of `nonce`. If the file belongs to another holder, resolves with that holder, or with `none`. */
 async function touch(path: string, nonce: string): Promise<LockHolder | 'none' | undefined> {
   let file: FileHandle;
   try {
@@ -105,8 +105,8 @@ async function touch(path: string, nonce: string): Promise<LockHolder | 'none' |
     const text = await file.readFile('utf8');
     const holder = parseHolder(text);
     if (holder?.nonce !== nonce) return holder ?? 'none';
-    // The same byte again, for its stamp: utimes(2) would set that of this host's clock. Should another run have put its
-    // file there meanwhile, this writes to the old one.
+    // Rewriting one byte sets mtime by the clock of the file system; utimes(2) would set it by the clock of this host. If
+    // another run has just replaced the lock file, this changes only the old file.
     await file.write(text.slice(0, 1), 0);
     return undefined;
   } finally {
@@ -114,9 +114,9 @@ async function touch(path: string, nonce: string): Promise<LockHolder | 'none' |
   }
 }
 
-/** Now, in epoch milliseconds, by the clock of the file system of `directory`; undefined where nothing can be written. */
+/** The time of the file system of `directory` in epoch milliseconds; undefined if the directory is not writable. */
 export async function fileSystemNow(directory: string): Promise<number | undefined> {
-  // A name of the claims: the next run clears it, if this one is killed here.
+  // The name is that of a claim, so the next run removes it if this process is killed.
   const probe = join(directory, `lock-${randomUUID()}.tmp`);
   try {
     await writeFile(probe, '', { flag: 'wx' });
@@ -128,10 +128,10 @@ export async function fileSystemNow(directory: string): Promise<number | undefin
   }
 }
 
-/** Whether a lock file was not renewed for a whole lease; false for those of versions that renew none. */
+/** Whether the lease of a lock file has expired; false for files of versions without renewal. */
 export function isExpired({ holder, mtimeMs }: HolderFile, nowMs: number | undefined): boolean {
   if (holder?.heartbeatMs === undefined || nowMs === undefined) return false;
-  // Clocks differ by minutes; a stamp that is hours ahead was forged, or its clock was set back since.
+  // A time that is hours ahead was forged, or the clock was set back since.
   const ageMs = nowMs - mtimeMs;
   return ageMs > LEASE_MS || ageMs < -MOST_AHEAD_MS;
 }

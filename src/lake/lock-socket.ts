@@ -1,23 +1,24 @@
+/** The lock of the kernel: an abstract unix socket for each lake (Linux only). */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 
-/** The kernel's word on a directory: `taken` by another, `unknown` where there are no abstract sockets, or ours. */
+/** `taken` by another process; `unknown` on platforms without abstract sockets; else the lock of this process. */
 export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
 
-/** Fills sun_path: whether shorter names are padded with zeros depends on the version of Node. */
+/** The length of sun_path. Versions of Node differ in whether they pad shorter names with zeros. */
 const NAME_BYTES = 107;
 
 /**
- * Binds the abstract unix socket that stands for the directory (unix(7)). The kernel frees it with its process,
- * however that ends; it reaches as far as the network namespace. Does not keep the process alive.
+ * Binds the abstract unix socket of the directory (unix(7)). The kernel frees it when the process ends in any way. The lock is
+ * valid in one network namespace. It does not keep the process running.
  */
 export async function bindSocket(directory: string): Promise<SocketLock> {
   if (process.platform !== 'linux') return 'unknown';
   return listenOn(await socketName(directory));
 }
 
-/** Whether somebody else has bound it, found out without binding it; false where there are no abstract sockets. */
+/** Whether another process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
 export async function isSocketTaken(directory: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const path = await socketName(directory);
@@ -33,7 +34,7 @@ export async function isSocketTaken(directory: string): Promise<boolean> {
   });
 }
 
-/** What the name of the socket begins with, as ss(8) shows it. */
+/** The first characters of the socket name, as shown by ss(8). */
 export async function socketNamePrefix(directory: string): Promise<string> {
   return (await nameOf(directory)).slice(0, 24);
 }
@@ -42,7 +43,7 @@ async function socketName(directory: string): Promise<string> {
   return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
 }
 
-/** By identity, so that a symlink or a second spelling of the path is the same lake. */
+/** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
 async function nameOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;

@@ -1,3 +1,4 @@
+/** The lock of a lake: one process at a time may write to it. */
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,20 +18,20 @@ import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-
 import { bindSocket, isSocketTaken, socketNamePrefix, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
-  /** The holder on another host or in another container whose lock was not renewed any more; undefined: the lake was free. */
+  /** The former holder whose lease had expired, on another host or in another container; undefined: the lock was free. */
   readonly takenFrom: LockHolder | undefined;
-  /** To be called before every commit. Rejects with `locked` when another run has taken the lake over. */
+  /** Call before every commit. Rejects with `locked` when another run has taken over the lake. */
   confirm(): Promise<void>;
-  /** Whether another run has taken the lake over, as far as this one has noticed. */
+  /** Whether this run knows that another run has taken over the lake. */
   readonly isLost: boolean;
-  /** Frees the lake; a second call does nothing. */
+  /** Releases the lock; a second call does nothing. */
   release(): Promise<void>;
 }
 
 export interface LockRequest {
   readonly command: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
-  /** Called once, with `locked`, when another run has taken the lake over. */
+  /** Called once, with a `locked` error, when another run has taken over the lake. */
   readonly onLost: (error: CryptodlError) => void;
 }
 
@@ -38,11 +39,11 @@ const HOLDER_POLL_MS = 20;
 const HOLDER_POLLS = 15;
 
 /**
- * The right to write the lake of `directory` (`<out>/.cryptodl`, created if missing).
- * Between the processes of one machine the kernel decides, so a killed holder never blocks the next run.
- * `lock.json` tells people who it is, and holds off other hosts, containers and platforms as long as it is renewed.
+ * Locks the lake of `directory` (`<out>/.cryptodl`, created if missing). Between processes on one Linux machine a socket of the
+ * kernel decides, so a killed run leaves no lock behind. `lock.json` describes the holder, and excludes other hosts, containers
+ * and platforms as long as it is renewed.
  *
- * Rejects with `locked`, naming the holder, also when this process holds the lock already.
+ * Rejects with `locked` and the holder, also when this process already holds the lock.
  */
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await makeFolder(directory);
@@ -72,7 +73,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
         const current = await readHolderFile(path);
         if (current?.holder?.nonce === me.nonce) await rm(path, { force: true });
       } finally {
-        // Last: whoever gets the socket next must not find our file.
+        // The socket is released last, so that its next owner does not find this lock file.
         await releaseSocket(socket);
       }
     },
@@ -80,8 +81,8 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
 }
 
 /**
- * Rejects with `locked`, as `acquireLock` would, while another run writes the lake of `directory`. Takes nothing; a directory
- * that is not there is not locked.
+ * Rejects with `locked` while another run writes to the lake of `directory`. Does not acquire the lock. A missing directory is
+ * not locked.
  */
 export async function refuseIfLocked(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
@@ -103,13 +104,13 @@ interface Taken {
 
 interface Taking {
   readonly claim: string;
-  /** By the clock of the file system. */
+  /** Time by the clock of the file system. */
   readonly nowMs: number;
   readonly me: LockHolder;
   readonly kernelDecides: boolean;
 }
 
-/** Makes the claim the lock, unless the lock belongs to a process that may be alive. Only under a claim. */
+/** Renames the claim to the lock file, unless the present holder may be alive. The caller must have the only claim. */
 async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Taking): Promise<Taken> {
   const current = await readHolderFile(path);
   if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadableError(path);
@@ -122,7 +123,7 @@ async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Takin
   return { from: state === 'expired' ? current?.holder : undefined };
 }
 
-/** `expired`: on another host or in another container, and not renewed any more. */
+/** `expired`: the holder is on another host or in another container, and its lease has expired. */
 type LockState = HolderState | 'expired';
 
 async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undefined): Promise<LockState> {
@@ -130,14 +131,14 @@ async function lockState(file: HolderFile, me: LockHolder, nowMs: number | undef
   return state === 'elsewhere' && isExpired(file, nowMs) ? 'expired' : state;
 }
 
-/** A lock file as it lies there; `holder` is undefined when it cannot be read. */
+/** A lock file; `holder` is undefined for invalid content. */
 export interface LockFile {
   readonly path: string;
   readonly holder: LockHolder | undefined;
   readonly state: LockState | undefined;
 }
 
-/** Who holds the lock of `directory`, without taking it; undefined when there is no lock. */
+/** The lock file of `directory`; undefined when there is none. Does not acquire the lock. */
 export async function readLock(directory: string): Promise<LockFile | undefined> {
   const path = join(directory, 'lock.json');
   const file = await readHolderFile(path);
@@ -150,7 +151,7 @@ export async function readLock(directory: string): Promise<LockFile | undefined>
   return { path, holder, state: await lockState(file, me, await fileSystemNow(directory)) };
 }
 
-/** The holder binds its socket a moment before it writes its file. */
+/** Waits for the lock file, because a holder binds its socket before it writes the file. */
 async function socketHeldError(directory: string, path: string): Promise<CryptodlError> {
   const me = await describeThisProcess('', 0);
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
@@ -171,7 +172,7 @@ async function releaseSocket(socket: SocketLock): Promise<void> {
 }
 
 function heldHereError(holder: LockHolder): CryptodlError {
-  return new CryptodlError('locked', `another run is writing this lake: ${holderText(holder)}`, {
+  return new CryptodlError('locked', `another run is writing to this lake: ${holderText(holder)}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
   });
 }
@@ -179,22 +180,23 @@ function heldHereError(holder: LockHolder): CryptodlError {
 function heldElsewhereError(holder: LockHolder, path: string): CryptodlError {
   return new CryptodlError(
     'locked',
-    `a run on another host or container holds this lake: ${holderText(holder)}`,
+    `a run on another host or in another container holds the lock of this lake: ${holderText(holder)}`,
     {
       hint:
         holder.heartbeatMs === undefined
-          ? `if that run is surely gone, remove ${path}`
-          : `wait for it to end (--wait-lock); if it was killed, its lock is free ${LEASE_MS / 1000} s after its last heartbeat`,
+          ? `if that run has certainly ended, remove ${path}`
+          : `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
     },
   );
 }
 
 function unreadableError(path: string): CryptodlError {
   return new CryptodlError('locked', `the lock file ${path} cannot be read`, {
-    hint: `if no other run writes this lake, remove ${path}`,
+    hint: `if no other run writes to this lake, remove ${path}`,
   });
 }
 
+/** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
 export function holderText(holder: LockHolder): string {
   return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
 }

@@ -1,4 +1,4 @@
-/** What a manifest says, line by line. */
+/** The lines of a manifest. Absences are in `absences.ts`. */
 import type { ErrorCode } from '../model/errors.js';
 import type { Cadence, Format, Revision, Settings, ShortObject } from '../model/task.js';
 import type { AbsentLine } from './absences.js';
@@ -14,21 +14,21 @@ export interface ObjectLine {
   readonly lastModified?: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** What vouched for the bytes: the sidecar, the listing's ETag, or only the zip's own CRC; REST's rows are looked at one by one. */
+  /** How the bytes were verified: sidecar, ETag of the listing, or only the CRC of the zip; rows of REST are checked one by one. */
   readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
-  /** The period was not over when its rows were asked for. */
+  /** The period was not over when its rows were requested. */
   readonly open?: true;
   /** The revision of the same object that was held before. */
   readonly replaces?: Revision;
-  /** A later revision that has fewer rows than this one, and was not taken for that. */
+  /** A later revision that was rejected because it has fewer rows. */
   readonly shorter?: Revision & { readonly rows: number };
-  /** The sidecar names another digest, but size and ETag are those of the listing: the sidecar's digest. */
+  /** The digest in the sidecar, if it differs although size and ETag match the listing. */
   readonly staleSidecar?: string;
-  /** REST's rows, taken because the archive did not answer: how it failed. Runs ask the archive until it does. */
+  /** Rows come from REST because requests to the archive failed with this code. Later runs request the archive again. */
   readonly archiveFailed?: ErrorCode;
-  /** REST's rows stand in for this revision of the archive's object, which lacks those in its gaps. */
+  /** The incomplete revision of the archive object that these rows of REST replace. */
   readonly insteadOf?: ShortObject;
-  /** A monthly object that lacks whole days: whether its daily objects have them was not found out yet. */
+  /** A monthly object that lacks whole days; its daily objects were not checked yet. */
   readonly daysPending?: true;
   /** Rows of this object in the file; absent for zip. */
   readonly rows?: number;
@@ -37,11 +37,11 @@ export interface ObjectLine {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
-  /** Rows with the id of another row of the object and other values: all of them are in the file. */
+  /** Rows that share an id with another row of the object but differ in values. All of them are in the file. */
   readonly idConflicts?: number;
-  /** Where rows of a regular grain are missing: ISO instants `[from, to)`, ascending, the first `MOST_GAPS` of them. */
+  /** Missing rows of a regular grain: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
   readonly gaps?: readonly (readonly [string, string])[];
-  /** Relative to the series' folder; for zip to the lake's root. */
+  /** Relative to the folder of the series; for zip, relative to the root of the lake. */
   readonly file: string;
   readonly fileBytes: number;
   readonly fileSha256: string;
@@ -53,14 +53,14 @@ export interface ObjectLine {
   readonly tool: string;
 }
 
-/** An object whose rows are no longer in its file; `repair` asks for what is not held since. */
+/** An object whose rows are no longer in its file. `repair` fetches it again if it is not held. */
 export interface DroppedLine {
   readonly v: 1;
   readonly kind: 'dropped';
   readonly key: string;
   readonly format: Format;
   readonly at: string;
-  /** How it was written, where no other line of the series may tell. */
+  /** Settings of the file, if no other line of the series may have them. */
   readonly settings?: Settings;
 }
 

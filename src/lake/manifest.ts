@@ -1,6 +1,6 @@
 /**
- * The memory of the lake: one append-only JSON Lines file per series, beside its data. Each line tells of one source
- * object and of the partition file that it went into; later lines supersede earlier ones.
+ * The manifest of a series: an append-only JSON Lines file beside its data. Each line describes one source object and the
+ * partition file that contains its rows. Later lines supersede earlier ones.
  */
 import { constants } from 'node:fs';
 import { copyFile, lstat, rm } from 'node:fs/promises';
@@ -16,15 +16,15 @@ import { publish, syncDirectory } from './publish.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { completeLinesLength, completeLines } from './complete-lines.js';
 
-/** More gaps than these within one object are not remembered one by one. */
+/** Maximum number of gaps recorded for one object. */
 export const MAX_GAPS = 100;
 
-/** Whether its rows came from REST: what the archive publishes of the period takes their place. */
+/** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
 export function isFromRest({ verified }: ObjectLine): boolean {
   return verified === 'rest';
 }
 
-/** What of a line tells its object from another state of it. */
+/** The revision of the object in a line. */
 export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
   return {
     ...(etag === undefined ? {} : { etag }),
@@ -36,8 +36,8 @@ export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLi
 }
 
 /**
- * What is known of a held object without asking for it: not its size, which may have changed. What came from REST can only
- * come from there again.
+ * The archive object of a line, without its size and ETag, which may have changed upstream. Rows from REST are requested from
+ * REST again.
  */
 export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
   const { from, to } = period;
@@ -54,7 +54,7 @@ function byPeriod(a: ObjectLine, b: ObjectLine): number {
   return a.period < b.period ? -1 : 1;
 }
 
-/** What a series holds in one format. */
+/** The objects that a series holds in one format. */
 export class HeldObjects {
   readonly #byDay = new Map<number, ObjectLine>();
   readonly #byMonth = new Map<number, ObjectLine>();
@@ -100,13 +100,13 @@ export class HeldObjects {
     return [...this.#byDay.values(), ...this.#byMonth.values()].sort(byPeriod);
   }
 
-  /** First day that is held. */
+  /** The first held day. */
   first(): number | undefined {
     const days = [...this.#byDay.keys(), ...[...this.#byMonth.keys()].map(monthStart)];
     return days.length === 0 ? undefined : Math.min(...days);
   }
 
-  /** Day after the last one that is held. */
+  /** The day after the last held day. */
   end(): number | undefined {
     const ends = [
       ...[...this.#byDay.keys()].map((day) => day + 1),
@@ -137,7 +137,7 @@ export class HeldObjects {
     return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
   }
 
-  /** The last commit of a file: its size and digest now. */
+  /** A line of the last commit of a file, with its present size and digest. */
   lastOfFile(file: string): ObjectLine | undefined {
     return this.#lastOfFile.get(file);
   }
@@ -160,7 +160,10 @@ export function emptyManifest(): Manifest {
   };
 }
 
-/** An absent file is an empty manifest. A torn last line is ignored; damage before it is an error with file and line. */
+/**
+ * Reads a manifest; a missing file gives an empty one. An incomplete last line is ignored. Rejects with `manifest-damaged`,
+ * naming file and line, for damage before it and for lines of a newer version.
+ */
 export async function readManifest(seriesFolder: string): Promise<Manifest> {
   const manifest = emptyManifest();
   for await (const lines of readManifestLines(seriesFolder)) {
@@ -172,15 +175,15 @@ export async function readManifest(seriesFolder: string): Promise<Manifest> {
   return manifest;
 }
 
-/** One whole line, and where it is. */
+/** One complete line with its file and line number. */
 interface ReadLine {
   readonly where: string;
   readonly line: ManifestLine;
 }
 
 /**
- * Every whole line, some at a time: what it says, or why it is refused, in which case the others still come. An absent
- * file has none; a torn last line is left out.
+ * All complete lines, in batches. A damaged line is returned as an error, and the following lines still come. A missing file
+ * has no lines; an incomplete last line is left out.
  */
 export async function* readManifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
   const file = join(seriesFolder, MANIFEST);
@@ -201,27 +204,27 @@ export async function* readManifestLines(seriesFolder: string): AsyncGenerator<(
 
 function lineError(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
-    const text = `${where} is of version ${cause.message}, this cryptodl knows version 1`;
+    const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;
     return new CryptodlError('manifest-damaged', text, {
       cause,
-      hint: 'go on with the newer cryptodl that wrote it, or choose another --out',
+      hint: 'use the newer cryptodl that wrote it, or choose another --out',
     });
   }
   return new CryptodlError('manifest-damaged', `${where} is damaged`, {
     cause,
-    hint: 'restore the file; or set the line aside with cryptodl verify --fix, and fetch its object again with cryptodl repair',
+    hint: 'restore the file; or move the line to the quarantine with cryptodl verify --fix, and fetch its object again with cryptodl repair',
     correction: { command: ['verify', '--fix'] },
   });
 }
 
-/** Throws when a period of it is none. */
+/** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar. */
 export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else manifest[line.settings.format].add(line);
 }
 
-/** Puts a line on top of those before it. Returns why it cannot be: nothing of it is remembered then. */
+/** Adds a line. Returns the error of a line that cannot be added; the manifest is then unchanged. */
 export function addLine(manifest: Manifest, { where, line }: ReadLine): CryptodlError | undefined {
   try {
     applyLine(manifest, line);
@@ -231,7 +234,7 @@ export function addLine(manifest: Manifest, { where, line }: ReadLine): Cryptodl
   }
 }
 
-/** Appends all lines in one write and syncs; a torn tail of an earlier crash is cut back to its last newline first. */
+/** Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. */
 export async function appendManifest(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
   const path = join(seriesFolder, MANIFEST);
   await breakHardLink(path);
@@ -243,7 +246,7 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
     if (whole < size) await file.truncate(whole);
     await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await file.datasync();
-    // A new file is an entry of its folder as well.
+    // The folder entry of a new file must be synced too.
     if (size === 0) await syncDirectory(seriesFolder);
   } catch (error) {
     throw withPath(error, path);
@@ -252,7 +255,7 @@ export async function appendManifest(seriesFolder: string, lines: readonly Manif
   }
 }
 
-/** A snapshot of hard links (`cp -al`) keeps the manifest that it has: the lake goes on with a copy. */
+/** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */
 async function breakHardLink(path: string): Promise<void> {
   const facts = await lstat(path).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error;

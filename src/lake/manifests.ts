@@ -1,29 +1,29 @@
-/** The manifests of the series that a run works on: each is read once, and follows what the run appends to it. */
+/** A cache of the manifests that a run uses: each is read once and updated with every append of the run. */
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';
 
 /** A line takes about 1 kB of memory. */
 const MOST_LINES = 100_000;
-/** What a manifest without lines takes, in lines. */
+/** Memory of an empty manifest, in lines. */
 const EMPTY_LINES = 4;
-/** So many remembered absences take as much memory as one line. */
+/** This number of absences takes as much memory as one line. */
 const ABSENCES_PER_LINE = 16;
 
 interface Known {
   readonly manifest: Promise<Manifest>;
-  /** Memory that it takes, in lines; 0 until it is read. */
+  /** Its memory, in lines; 0 until it is read. */
   lines: number;
 }
 
 /**
- * Valid while no other process writes the lake: for a run that holds the lock, or for one pass of a command that only
- * reads. The manifests used last stay in memory, as many as `mostLines` allows. A run works on a few series at a time,
- * one after the other: a manifest that is let go is read again once per phase (plan, download) at most.
+ * Valid while no other process writes to the lake: for a run that holds the lock, or for one pass of a read-only command. The
+ * most recently used manifests stay in memory, up to `mostLines` in total. A run works on few series at a time, so a
+ * manifest that was removed from memory is read again at most once per phase (plan, download).
  */
 export class Manifests {
   readonly #mostLines: number;
-  /** By folder, the one used last at the end. */
+  /** By folder, in the order of their last use. */
   readonly #known = new Map<string, Known>();
   #lines = 0;
 
@@ -31,7 +31,7 @@ export class Manifests {
     this.#mostLines = mostLines;
   }
 
-  /** What is held of a series; it goes on to change with `append`. Rejects like `readManifest`. */
+  /** The manifest of a series; `append` changes the returned object. Rejects like `readManifest`. */
   of(seriesFolder: string): Promise<Manifest> {
     const known = this.#known.get(seriesFolder) ?? this.#read(seriesFolder);
     this.#known.delete(seriesFolder);
@@ -39,12 +39,12 @@ export class Manifests {
     return known.manifest;
   }
 
-  /** Rejects like `appendManifest`. One call at a time for a series. */
+  /** Appends lines. Callers must not run two calls for one series at once. Rejects like `appendManifest`. */
   async append(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
     try {
       await appendManifest(seriesFolder, lines);
     } catch (error) {
-      // Whether the disk has the lines is for the next reader to find out.
+      // It is unknown whether the lines were written, so the next caller reads the file again.
       this.#forget(seriesFolder);
       throw error;
     }
@@ -69,7 +69,7 @@ export class Manifests {
   }
 
   #weigh(seriesFolder: string, known: Known, manifest: Manifest): void {
-    // It was let go meanwhile.
+    // It was removed from memory in the meantime.
     if (this.#known.get(seriesFolder) !== known) return;
     const lines = sizeOf(manifest);
     this.#lines += lines - known.lines;

@@ -1,4 +1,4 @@
-/** What a lake says of its own files, and the folders it consists of, never lead out of it. */
+/** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -7,25 +7,25 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { shownPath } from '../text/paths.js';
 import type { Format } from '../model/task.js';
 
-/** The name of one file or folder. */
+/** Whether a name is a single path component that does not begin with a dot. */
 export function isPlainName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name);
 }
 
 const PARTITION = /^\d{4}-\d{2}(-\d{2})?\.(parquet|csv)$/;
 
-/** The name of a partition file, in the folder of its series. */
+/** Whether a name is that of a partition file, for example `2024-01.parquet`. */
 export function isPartitionFile(name: unknown): name is string {
   return typeof name === 'string' && PARTITION.test(name);
 }
 
-/** What a manifest line may call its file: a partition of the series, or for zip a key of the archive. */
+/** Whether a manifest line may name this file: a partition file, or for zip a key of the archive. */
 export function isManifestFile(format: Format, file: unknown): file is string {
   if (format !== 'zip') return isPartitionFile(file);
   return typeof file === 'string' && file.startsWith('data/') && file.split('/').every(isPlainName);
 }
 
-/** The first symbolic link on the way from the root, which may be one itself, to a place below it; undefined when there is none. */
+/** The first symbolic link between the root and a relative path below it; undefined without one. The root may be a link. */
 export async function firstSymlink(root: string, place: string): Promise<string | undefined> {
   const names = place.split('/');
   const places = names.map((_, index) => names.slice(0, index + 1).join('/'));
@@ -42,14 +42,14 @@ async function isLinkAt(path: string): Promise<boolean> {
   }
 }
 
-/** The path of a folder of the lake, which need not be there yet. Rejects when a symbolic link is on the way to it. */
+/** The path of a folder of the lake, which need not exist. Rejects with `disk` when the path contains a symbolic link. */
 export async function checkedFolder(root: string, place: string): Promise<string> {
   const link = await firstSymlink(root, place);
   if (link !== undefined) throw symlinkError(join(root, link));
   return join(root, place);
 }
 
-/** The same, with one look per folder: for the files of one commit. */
+/** The same with a cache, for the files of one commit. */
 export function cachedFolderCheck(root: string): (place: string) => Promise<string> {
   const known = new Map<string, Promise<string>>();
   return (place) => {
@@ -59,11 +59,11 @@ export function cachedFolderCheck(root: string): (place: string) => Promise<stri
   };
 }
 
-/** Opens a file of the lake, but not what a symbolic link in its place leads to, and no pipe, device or folder. */
+/** Opens a regular file of the lake. Rejects with `disk` for a symbolic link, pipe, device or folder. */
 export async function openRegularFile(path: string, flags: number): Promise<FileHandle> {
   let file;
   try {
-    // Without it, the open of a pipe waits for its other end.
+    // Without O_NONBLOCK, opening a pipe waits for its other end.
     file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) === 'ELOOP') throw symlinkError(path);
@@ -76,12 +76,12 @@ export async function openRegularFile(path: string, flags: number): Promise<File
 }
 
 function notRegularError(path: string): CryptodlError {
-  return new CryptodlError('disk', `${shownPath(path)} is no regular file`, {
-    hint: 'move it away; cryptodl verify tells what the lake then lacks',
+  return new CryptodlError('disk', `${shownPath(path)} is not a regular file`, {
+    hint: 'move it away; cryptodl verify then lists the missing data',
   });
 }
 
-/** The whole text of a file of the lake; undefined when there is none. */
+/** The text of a file of the lake; undefined when it does not exist. Rejects like `openRegularFile`. */
 export async function readRegularFile(path: string): Promise<string | undefined> {
   let file;
   try {
@@ -96,11 +96,11 @@ export async function readRegularFile(path: string): Promise<string | undefined>
 }
 
 export function symlinkMessage(path: string): string {
-  return `${shownPath(path)} is a symbolic link, which is not followed inside a lake`;
+  return `${shownPath(path)} is a symbolic link; links inside a lake are not followed`;
 }
 
 function symlinkError(path: string): CryptodlError {
   return new CryptodlError('disk', symlinkMessage(path), {
-    hint: 'put the folder or file itself there, or mount it there; only --out itself may be a link',
+    hint: 'replace the link by the folder or file itself, or by a mount; only --out itself may be a link',
   });
 }

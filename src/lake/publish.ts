@@ -1,4 +1,4 @@
-/** A file appears under its final name whole, or not at all. */
+/** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -15,13 +15,13 @@ export async function publish(staged: string, target: string): Promise<void> {
   await publishAll([{ staged, target }]);
 }
 
-/** The same for several files: their order of appearance is the given one, each directory is synced once. */
+/** The same for several files. They appear in the given order; each directory is synced once. */
 export async function publishAll(publications: readonly Publication[]): Promise<void> {
   await syncAll(publications);
   await renameAll(publications);
 }
 
-/** What is synced already appears under its final name, in the given order; each directory is synced once. */
+/** Renames synced files to their final names in the given order; each directory is synced once. */
 export async function renameAll(publications: readonly Publication[]): Promise<void> {
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
@@ -34,7 +34,7 @@ export async function renameAll(publications: readonly Publication[]): Promise<v
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
-/** The folders that one call made, from the innermost up to the first: each is an entry of its parent, which can be lost. */
+/** The folders that one `mkdir` created, from the innermost to the outermost. The parent of each must be synced. */
 function createdFolders(innermost: string, first: string | undefined): string[] {
   if (first === undefined) return [];
   const made = [innermost];
@@ -62,7 +62,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** File systems without directory sync (some network mounts) say EINVAL or ENOTSUP; the rename still happened. */
+/** Syncs a directory. File systems without directory sync (some network mounts) answer EINVAL or ENOTSUP, which is ignored. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
@@ -80,7 +80,7 @@ export interface FileFacts {
   readonly newlines: number;
 }
 
-/** Size, SHA-256 and number of line feeds of a file, read once. */
+/** Reads a file and returns its size, SHA-256 and number of line feeds. */
 export async function fileFacts(path: string): Promise<FileFacts> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -94,7 +94,7 @@ export async function fileFacts(path: string): Promise<FileFacts> {
   return { bytes, sha256: hash.digest('hex'), newlines };
 }
 
-/** Bytes of a regular file; undefined when there is none, or only a link to one. */
+/** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */
 export async function fileSize(path: string): Promise<number | undefined> {
   try {
     const facts = await lstat(path);

@@ -1,4 +1,4 @@
-/** Files of the lake that are not what they should be, put into the quarantine: nothing is deleted that may be somebody's. */
+/** The quarantine: damaged files of the lake and rejected objects are moved there with their cause, and never deleted. */
 import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
@@ -9,7 +9,7 @@ import type { LakePaths } from './layout.js';
 import { keyPath, MANIFEST } from './layout.js';
 import { fileSize, publish, syncDirectory } from './publish.js';
 
-/** Moves a file; resolves with where it is now, undefined when it was gone already. Earlier evidence is never replaced. */
+/** Moves a file and resolves with its new path, or undefined when it does not exist. Never replaces a quarantined file. */
 export async function moveToQuarantine(
   paths: LakePaths,
   path: string,
@@ -24,7 +24,7 @@ export async function moveToQuarantine(
   return kept;
 }
 
-/** Keeps lines of a manifest, one below the other as they stood. */
+/** Writes lines of a manifest to the quarantine, unchanged. Resolves with the path. */
 export async function quarantineLines(
   paths: LakePaths,
   seriesFolder: string,
@@ -39,7 +39,7 @@ export async function quarantineLines(
   return quarantine(paths, await freeName(paths, place, nowMs), { kind: 'memory', bytes }, cause);
 }
 
-/** The manifest with these lines and no others, whole or not at all. */
+/** Replaces a manifest atomically by one with these lines. */
 export async function rewriteManifest(
   paths: LakePaths,
   seriesFolder: string,
@@ -51,7 +51,7 @@ export async function rewriteManifest(
   await publish(staged, join(seriesFolder, MANIFEST));
 }
 
-/** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number where that is taken. */
+/** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */
 async function freeName(paths: LakePaths, place: string, nowMs: number): Promise<string> {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const ending = extname(place);
@@ -62,14 +62,12 @@ async function freeName(paths: LakePaths, place: string, nowMs: number): Promise
   }
 }
 
-// Evidence of refused objects: the bytes, and one line that says why.
-
-/** Resolves with the path of the kept bytes. A later refusal of the same key replaces them. */
+/** Stores a rejected body and a `.cause` file with one line. Resolves with the path. Replaces an earlier body of this key. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {
   const place = `quarantine/${keyPath(key)}`;
   const path = join(await paths.folder(dirname(place)), basename(place));
   await mkdir(dirname(path), { recursive: true });
-  // Whatever has the name makes way: a link would be written through.
+  // Removed first, because writing through a symbolic link would change its target.
   await rm(path, { force: true });
   if (body.kind === 'memory') await writeFile(path, body.bytes, { flag: 'wx' });
   else await move(body.path, path);

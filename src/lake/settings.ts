@@ -1,9 +1,10 @@
+/** The settings of a series: comparison of requested settings with those of its files. */
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { ObjectLine } from './manifest-line.js';
 
-/** What makes files of a format differ. */
+/** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
   parquet: ['partition', 'cadence', 'numbers', 'asPublished'],
   csv: ['partition', 'cadence', 'timestamps', 'asPublished'],
@@ -16,7 +17,7 @@ export interface Difference {
   readonly asked: string;
 }
 
-/** Settings in which the first line that differs does so; empty when the series can take these files in. */
+/** The differences of the first line with other settings; empty when files with these settings can be added to the series. */
 export function differingSettings(lines: readonly ObjectLine[], asked: Settings): Difference[] {
   const names = RELEVANT[asked.format];
   const other = lines.find((line) => names.some((name) => line.settings[name] !== asked[name]))?.settings;
@@ -26,7 +27,7 @@ export function differingSettings(lines: readonly ObjectLine[], asked: Settings)
     .map((name) => ({ name: flagName(name), held: String(other[name]), asked: String(asked[name]) }));
 }
 
-/** Throws the usage error that names the folder. */
+/** Throws a usage error with the folder, the differences and the corrected flags. */
 export function throwSettingsError(
   series: Series,
   folder: string,

@@ -1,4 +1,4 @@
-/** Everything below a lake's root that is ours to look at: folders of series, files that are in none, and symbolic links. */
+/** Lists the content of a lake: series folders, files outside them, and symbolic links. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
@@ -10,15 +10,15 @@ export interface SeriesFolder {
   readonly kind: 'series';
   readonly series: Series;
   readonly path: string;
-  /** Files directly in it. */
+  /** Names of the files in the folder. */
   readonly files: readonly string[];
-  /** Files in folders below it, relative to it. */
+  /** Files in subfolders, relative to the folder. */
   readonly nestedFiles: readonly string[];
-  /** Symbolic links in it and below it, relative to it. */
+  /** Symbolic links in the folder and its subfolders, relative to the folder. */
   readonly links: readonly string[];
 }
 
-/** Relative to the lake's root: a file that is in no series' folder, or a symbolic link, which is not followed. */
+/** A file outside the series folders, or a symbolic link, which is not followed. Relative to the root of the lake. */
 export interface LoosePath {
   readonly kind: 'file' | 'link';
   readonly path: string;
@@ -26,10 +26,10 @@ export interface LoosePath {
 
 type Found = SeriesFolder | LoosePath;
 
-/** Of the root itself, beside the venue's folder. */
+/** Names of cryptodl in the root of a lake, besides the folder of the venue. */
 const OWN_FOLDERS = ['.cryptodl', 'data', 'failures', 'quarantine'];
 
-/** In path order. A lake that is not there has nothing. */
+/** In path order. Yields nothing for a missing lake. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   const { folders, links } = await listEntries(root);
   for (const path of links)
@@ -45,7 +45,7 @@ function walkVenue(root: string, venue: VenueFolders, place: string): AsyncGener
   });
 }
 
-/** What is no folder, and each folder by its place. */
+/** Yields the files and links of a folder, and the results of `walk` for each subfolder. */
 async function* walkFolder(
   root: string,
   place: string,
@@ -62,7 +62,7 @@ async function* walkSeries(root: string, place: string, series: Series): AsyncGe
   const { files, folders, links } = await listEntries(path);
   const deeper: string[] = [];
   for (const name of folders) {
-    // A folder of that name is a manifest that cannot be read: its reader says so.
+    // A folder with the name of the manifest counts as a manifest; reading it gives the error.
     if (name === MANIFEST) files.push(name);
     for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
       (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));
@@ -70,13 +70,13 @@ async function* walkSeries(root: string, place: string, series: Series): AsyncGe
   yield { kind: 'series', series, path, files, nestedFiles: deeper, links };
 }
 
-/** What is in no series, whatever it is. */
+/** All files and links below a folder that contains no series. */
 async function* looseBelow(root: string, place: string): AsyncGenerator<LoosePath> {
   const walk = (below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
   yield* walkFolder(root, place, walk) as AsyncGenerator<LoosePath>;
 }
 
-/** Files of the lake's own folder that only a run under way has: staged files, journals, claims. */
+/** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */
 export async function listLeftovers(paths: LakePaths): Promise<string[]> {
   const found: string[] = [];
   for await (const { path } of looseBelow(paths.own, 'tmp')) found.push(`.cryptodl/${path}`);
@@ -93,7 +93,7 @@ interface Entries {
   readonly links: string[];
 }
 
-/** Sorted; nothing for a folder that is not there. */
+/** The entries of a folder, sorted; empty for a missing folder. */
 export async function listEntries(path: string): Promise<Entries> {
   const found: Entries = { files: [], folders: [], links: [] };
   try {

@@ -1,24 +1,26 @@
-/** UTC days and months as integers: a day counts from 1970-01-01, a month is `year * 12 + month0`. */
+/** UTC days and months as integers: days since 1970-01-01, months as `year * 12 + (month - 1)`. */
 import type { Cadence, Period } from './task.js';
 
 export const DAY_MS = 86_400_000;
 
+/** The day that contains an instant. */
 export function dayOf(epochMs: number): number {
   return Math.floor(epochMs / DAY_MS);
 }
 
+/** `2024-02-29` */
 export function dayText(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** `2024-02-29` → day number; undefined for anything that is not a real date in this form. */
+/** `2024-02-29` → day number; undefined for any other form and for dates that do not exist. */
 export function parseDay(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   const [year, month, date] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))];
-  // Every line of a large manifest comes by here: no text is made to compare with.
+  // Called for every line of a manifest, so the date is not formatted again for comparison.
   const found = new Date(0);
   found.setUTCFullYear(year, month - 1, date);
-  // What is no date rolls over into another month.
+  // A date that does not exist rolls over into another month.
   return found.getUTCMonth() === month - 1 && date > 0 ? dayOf(found.getTime()) : undefined;
 }
 
@@ -31,6 +33,7 @@ export function monthStart(month: number): number {
   return dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1));
 }
 
+/** `2024-02` */
 export function monthText(month: number): string {
   return dayText(monthStart(month)).slice(0, 7);
 }
@@ -49,14 +52,14 @@ export function periodText(period: Period): string {
   return period.cadence === 'daily' ? text : text.slice(0, 7);
 }
 
-/** The inverse of `periodText`; undefined when the text is not a period of that cadence. */
+/** The inverse of `periodText`; undefined when the text is no period of that cadence. */
 export function parsePeriod(cadence: Cadence, text: string): Period | undefined {
   const day = parseDay(cadence === 'daily' ? text : `${text}-01`);
   if (day === undefined) return undefined;
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
 
-/** Whole days of the period within spans of ISO instants `[from, to)`. */
+/** The days of the period that lie completely within one of the spans. Spans are ISO instants `[from, to)`. */
 export function daysWithin(
   { from, to }: Period,
   spans: readonly (readonly [string, string])[] = [],

@@ -1,12 +1,15 @@
-/** Time, randomness and sleeping, injected everywhere so that tests can own them. */
+/** Time, randomness and sleeping. Every module gets them as a parameter, so that tests control them. */
 export interface Clock {
-  /** Wall clock in epoch milliseconds: only for stamps and for what a server says in dates. */
+  /** Wall clock in epoch milliseconds: for time stamps, and for dates that a server sends. */
   now(): number;
-  /** Milliseconds that never jump: for every duration. */
+  /** Milliseconds of a clock that never jumps: for durations. */
   monotonic(): number;
   /** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
-  /** Calls back once after `delayMs`, counted anew from every `restart`. With `keepsAlive: false` the process may end before. */
+  /**
+   * Calls back once after `delayMs`; `restart` begins the delay again. With `keepsAlive: false` the timer does not keep the
+   * process running.
+   */
   timer(delayMs: number, callback: () => void, options?: TimerOptions): Timer;
   /** Uniform in [0, 1). */
   random(): number;
@@ -21,9 +24,9 @@ export interface Timer {
   cancel(): void;
 }
 
-/** setTimeout fires at once for longer delays. */
+/** `setTimeout` fires at once for longer delays (Node documentation, "Timers"). */
 const LONGEST_MS = 2 ** 31 - 1;
-/** A timer that is so late stood still with its whole process: what came meanwhile must be looked at first. */
+/** A timer that fires this late was suspended together with its process. Data that arrived meanwhile is handled first. */
 const LATE_MS = 500;
 const GRACE_MS = 50;
 

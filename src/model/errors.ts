@@ -1,13 +1,12 @@
+/** The error class of the program, its codes, and the properties of each code. */
 import { constants } from 'node:os';
 import type { FetchResponse, PartialBody } from '../http/fetch.js';
 
 /**
- * Every way in which the program can fail, as data.
- *
  * - `retryable`: the same request may succeed later (exit code 3 instead of 4).
- * - `rounds`: worth another round at the end of the queue, when the quick retries are used up.
- * - `hostFault`: says something about the host, so the breaker counts it.
- * - `fatal`: the whole run ends.
+ * - `rounds`: after the quick retries, the task is tried again at the end of the queue.
+ * - `hostFault`: the breaker counts the error as a failure of the host.
+ * - `fatal`: the error ends the run.
  */
 interface Traits {
   readonly retryable: boolean;
@@ -22,7 +21,7 @@ const PERMANENT: Traits = { retryable: false, rounds: false, hostFault: false, f
 const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal: true };
 
 const CATALOGUE = {
-  // the wire
+  // connection and HTTP
   'connect-failed': TRANSIENT,
   'proxy-unreachable': TRANSIENT,
   'dns-failed': TRANSIENT,
@@ -37,25 +36,25 @@ const CATALOGUE = {
   'http-server-error': TRANSIENT,
   'http-forbidden': PERMANENT,
   'http-refused': PERMANENT,
-  // Neither a proxy's word nor a certificate becomes another one for the next object.
+  // The next object would fail in the same way.
   'proxy-refused': FATAL,
   'tls-failed': FATAL,
   'redirect-refused': PERMANENT,
   'body-encoded': TRANSIENT,
-  // waiting
+  // limits and waits
   'rate-limited': { ...TRANSIENT, hostFault: false },
   banned: { ...TRANSIENT, hostFault: false },
   'address-blocked': { ...TRANSIENT, hostFault: false },
   'breaker-open': { ...TRANSIENT, hostFault: false },
   'wait-too-long': { ...TRANSIENT, rounds: false, hostFault: false },
-  // --max-duration: it was not begun, or had to wait
+  // --max-duration ended the run before the task began, or while it waited
   'time-over': CONTENT,
-  // the content
+  // content
   'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
-  // Not what its own ETag names: the transfer was bad, not what is published.
+  // The body does not match its own ETag, so the transfer failed; the published object may be correct.
   'body-damaged': { ...CONTENT, rounds: true },
   'checksum-mismatch': CONTENT,
-  // Size and ETag are right, the published digest is not.
+  // Size and ETag match, the digest in the sidecar does not.
   'sidecar-stale': CONTENT,
   'zip-truncated': CONTENT,
   'not-a-zip': { ...CONTENT, rounds: true },
@@ -68,7 +67,7 @@ const CATALOGUE = {
   'symbol-mismatch': PERMANENT,
   'file-empty': PERMANENT,
   'rows-outside-period': PERMANENT,
-  // A monthly object that lacks rows of held days, or has no others.
+  // A monthly object lacks rows of held days, or adds no rows to them.
   'month-incomplete': PERMANENT,
   'partition-incomplete': CONTENT,
   'out-of-memory': { ...CONTENT, rounds: true },
@@ -82,13 +81,13 @@ const CATALOGUE = {
   'contract-unknown': PERMANENT,
   'before-history': PERMANENT,
   'key-required': PERMANENT,
-  // the run
+  // run
   usage: FATAL,
   locked: FATAL,
   'disk-full': FATAL,
   disk: FATAL,
   unreachable: FATAL,
-  // DuckDB has no binary here
+  // No DuckDB binary for this platform is installed.
   'engine-missing': FATAL,
   'manifest-damaged': FATAL,
   interrupted: FATAL,
@@ -98,44 +97,44 @@ const CATALOGUE = {
 export type ErrorCode = keyof typeof CATALOGUE;
 
 /**
- * The longest wait that a host can ask for. Binance's own bans last from 2 minutes to 3 days; a longer one is a mistake of
- * the host, or of a clock, and must not keep a machine from it for ever.
+ * The longest wait that the program accepts from a host. Bans by Binance last from 2 minutes to 3 days (Binance API
+ * documentation, "Limits"); a longer one is an error of the host or of a clock.
  */
 export const LONGEST_WAIT_DAYS = 7;
 export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * 24 * 3600_000;
 
-/** How the command line that was typed becomes one that works. */
+/** A change that turns the given command line into a valid one. */
 export interface Correction {
-  /** Flags with the values to give instead; null: leave the flag out. */
+  /** Flags with their corrected values; null removes the flag. */
   readonly flags?: Readonly<Record<string, string | null>>;
-  /** What to type for the operand. */
+  /** The corrected operand. */
   readonly operand?: string;
-  /** All words anew, before flags are given their values. */
+  /** The complete corrected arguments; `flags` are applied to them. */
   readonly argv?: readonly string[];
-  /** Another command, to be typed with the same places. */
+  /** Another command for the same lake and other paths. */
   readonly command?: readonly string[];
-  /** A value in place of the refused one: whoever read the option knows of which flag. */
+  /** The corrected value of the option that is being parsed; the parser adds the flag. */
   readonly value?: string;
 }
 
 interface Details {
   readonly cause?: unknown;
-  /** How long the other side asked us to wait, at most LONGEST_WAIT_MS. */
+  /** The wait that the server asked for, at most LONGEST_WAIT_MS. */
   readonly retryAfterMs?: number;
-  /** Command line or action that helps, printed on a line of its own. */
+  /** The next step for the user, printed on its own line. */
   readonly hint?: string;
   readonly correction?: Correction;
-  /** The bytes that were refused, for the quarantine. */
+  /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse;
-  /** What arrived of a body that was cut. */
+  /** The received part of an incomplete body. */
   readonly partial?: PartialBody;
-  /** Where a redirect points to. */
+  /** The target of a redirect. */
   readonly location?: string;
-  /** Aborts when the reason to wait is over, which may be sooner than `retryAfterMs` says. */
+  /** Aborts when the reason to wait ends, which may be before `retryAfterMs`. */
   readonly over?: AbortSignal;
 }
 
-/** The only error class of the program; told apart by `code`, never by message text. */
+/** The only error class of the program. Code compares `code`, never the message. */
 export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
   readonly code: ErrorCode;
@@ -145,11 +144,11 @@ export class CryptodlError extends Error {
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
   readonly over: AbortSignal | undefined;
-  /** What arrived of a body that was cut, for the next attempt to go on from. */
+  /** The received part of an incomplete body; the next attempt resumes after it. */
   partial: PartialBody | undefined;
-  /** Attempts that were made on the wire before this error was given up on. */
+  /** Requests sent for this task before the error became final. */
   attempts = 1;
-  /** Set when a retry layer gave up: whoever waits for this request as a part of another does not retry it again. */
+  /** Set by the retry layer after its last attempt. A caller that makes this request as part of another does not retry again. */
   isGivenUp = false;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
@@ -181,7 +180,7 @@ export class CryptodlError extends Error {
   }
 }
 
-/** The codes of a host that says nothing, or only that it is in trouble. */
+/** Codes for a host that does not answer, or answers only that it has a fault. */
 const NO_ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -199,16 +198,22 @@ const NO_ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'wait-too-long',
 ]);
 
-/** Nothing has been said: whoever knows what was said before may go by that. A refusal is an answer, also as a cause. */
+/**
+ * Whether no answer was received; a caller with a cached answer may use it. An error caused by a refusal is not such an error,
+ * because a refusal is an answer.
+ */
 export function isNoAnswer(error: unknown): error is CryptodlError {
   if (!(error instanceof CryptodlError) || !NO_ANSWER_CODES.has(error.code)) return false;
   const { cause } = error;
   if (cause instanceof CryptodlError) return isNoAnswer(cause);
-  // A limit, or a firewall that said no twice.
+  // Without a cause, the wait comes from a limit or from a firewall that refused twice.
   return error.code !== 'wait-too-long';
 }
 
-/** The host said nothing of what was asked for: another source may be asked. A 404 or a 403 of an object is an answer. */
+/**
+ * Codes after which another source may be used, because the host said nothing about the object. A 404 or a 403 for an object
+ * is an answer.
+ */
 export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
   ...NO_ANSWER_CODES,
   'rate-limited',
@@ -216,7 +221,7 @@ export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
   'address-blocked',
 ]);
 
-/** Wrong input of the user: what was wrong, what helps, and how the command line would be right. Exit code 2. */
+/** The error for wrong input of the user, with the next step and the corrected command line. Exit code 2. */
 export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {
   return new CryptodlError('usage', message, {
     ...(hint === undefined ? {} : { hint }),
@@ -224,7 +229,7 @@ export function usage(message: string, hint?: string, correction?: Correction): 
   });
 }
 
-/** Work is left undone because it would wait longer than the user allows. Exit code 7. */
+/** The error for work that would have to wait longer than the user allows. Exit code 7. */
 export function waitTooLong(message: string, cause?: CryptodlError): CryptodlError {
   return new CryptodlError('wait-too-long', message, {
     ...(cause === undefined ? {} : { cause }),
@@ -232,7 +237,7 @@ export function waitTooLong(message: string, cause?: CryptodlError): CryptodlErr
   });
 }
 
-/** An unknown exception is a bug of ours: fatal, never retried, and shown with its stack. */
+/** Converts an exception. Disk errors get their code; anything unknown is a bug: fatal, never retried, shown with its stack. */
 export function toCryptodlError(error: unknown): CryptodlError {
   if (error instanceof CryptodlError) return error;
   const disk = diskError(error);
@@ -241,16 +246,16 @@ export function toCryptodlError(error: unknown): CryptodlError {
   return new CryptodlError('bug', `unexpected: ${text}`, { cause: error });
 }
 
-/** Code of a system error (`ENOENT`); a general word for anything else. */
+/** The code of a system error, for example `ENOENT`; `unknown error` for any other error. */
 export function errnoOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { code, errno } = error as NodeJS.ErrnoException;
-  // Node has no name for a quota that is used up.
+  // Node reports EDQUOT only as a number.
   if (errno === -constants.errno.EDQUOT) return 'EDQUOT';
   return typeof code === 'string' ? code : 'unknown error';
 }
 
-/** The same error, which now says which file it is about: Node's own do not, once a file is open. */
+/** Appends the path to the message of a system error. Errors on an open file do not name it. */
 export function withPath(error: unknown, path: string): unknown {
   if (error instanceof Error && 'errno' in error) error.message += ` '${path}'`;
   return error;
@@ -265,35 +270,21 @@ function diskError(error: unknown): CryptodlError | undefined {
   if (DISK_FULL.has(code)) {
     return new CryptodlError('disk-full', `the disk is full: ${error.message}`, {
       cause: error,
-      hint: 'make room and run the same command again; what is committed stays',
+      hint: 'free some space and run the same command again; committed files are kept',
     });
   }
   if (code === 'EFBIG') {
-    return new CryptodlError('disk', `a file may not grow as large as it must: ${error.message}`, {
+    return new CryptodlError('disk', `a file exceeds the size limit: ${error.message}`, {
       cause: error,
-      hint: 'raise the limit of file sizes (ulimit -f), or choose a file system that takes larger files',
+      hint: 'raise the file size limit (ulimit -f), or use a file system that allows larger files',
     });
   }
   if (code === 'EISDIR' || code === 'ERR_FS_EISDIR') {
-    return new CryptodlError('disk', `a folder has the name of a file: ${error.message}`, {
+    return new CryptodlError('disk', `a folder exists in place of a file: ${error.message}`, {
       cause: error,
-      hint: 'move the folder away, and run the same command again',
+      hint: 'move the folder away and run the same command again',
     });
   }
   if (DISK.test(code)) return new CryptodlError('disk', error.message, { cause: error });
   return undefined;
-}
-
-/** Told before every wait for another try. */
-export interface RetryEvent {
-  readonly traceId: string;
-  /** Of the attempt that failed. */
-  readonly attemptId: string;
-  readonly url: string;
-  /** 1 for the first extra try. */
-  readonly retry: number;
-  /** False while it only waits for a limit or an open breaker. */
-  readonly usesAttempt: boolean;
-  readonly error: CryptodlError;
-  readonly delayMs: number;
 }

@@ -1,18 +1,19 @@
+/** Exit codes, and the only place that decides which one a command ends with. */
 import type { ErrorCode } from './errors.js';
 
 /** Everything that the exit code depends on. */
 export interface RunStatus {
-  /** What ended the run before its end, if anything did. */
+  /** The error that ended the run early. */
   readonly ended: ErrorCode | undefined;
   readonly signal: 'SIGINT' | 'SIGTERM' | undefined;
-  /** Tasks that a limit or ban beyond --max-wait kept from being done. */
+  /** Tasks not done because of a limit or ban longer than --max-wait. */
   readonly waitedTooLong: number;
   readonly failedRetryable: number;
   readonly failedPermanent: number;
   readonly holes: number;
   readonly partial: number;
   readonly strict: boolean;
-  /** Objects that became part of the lake. */
+  /** Objects written to the lake. */
   readonly written: number;
   /** --error-on-nothing */
   readonly nothingIsError: boolean;
@@ -20,7 +21,7 @@ export interface RunStatus {
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
-/** Of a run that did not come to work. */
+/** The exit code of a command that ended with this error. */
 export function exitCodeOfError(code: ErrorCode): ExitCode {
   return exitCode({
     ended: code,
@@ -36,7 +37,7 @@ export function exitCodeOfError(code: ErrorCode): ExitCode {
   });
 }
 
-/** Of a lake that was looked at: `below`: series with less than --min; `refused`: lines that could not be read. */
+/** The exit code of `coverage`. `below`: number of series below --min; `refused`: number of unreadable manifest lines. */
 export function exitCodeOfCoverage({
   below,
   refused,
@@ -48,7 +49,10 @@ export function exitCodeOfCoverage({
   return below > 0 ? 4 : 0;
 }
 
-/** The first that applies, in the order of the design, section 4. The only place that decides. */
+/**
+ * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, 1 any other fatal error;
+ * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0.
+ */
 export function exitCode(end: RunStatus): ExitCode {
   if (end.signal === 'SIGINT') return 130;
   if (end.signal === 'SIGTERM') return 143;
@@ -65,7 +69,7 @@ export function exitCode(end: RunStatus): ExitCode {
   return 0;
 }
 
-/** 0 is the most important; a code that is new needs its place here. */
+/** Priority of each code when several jobs end in one process; rank 0 wins. */
 const RANKS: Readonly<Record<ExitCode, number>> = {
   130: 0,
   143: 1,
@@ -79,7 +83,7 @@ const RANKS: Readonly<Record<ExitCode, number>> = {
   0: 9,
 };
 
-/** Of a run of several jobs: the signal, else the most important of theirs in the order of the design, section 4. */
+/** The exit code of several jobs: the one with the highest priority, where a signal counts as a job. */
 export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
   const all = [...codes, ...(signal === undefined ? [] : ([signal === 'SIGINT' ? 130 : 143] as const))];
   return all.reduce<ExitCode>((most, code) => (RANKS[code] < RANKS[most] ? code : most), 0);

@@ -1,33 +1,35 @@
-/** What the system lets this process have. */
+/** The interface between the program and its process: streams, environment, signals, limits. */
+
+/** Resource limits of the process. */
 export interface ProcessLimits {
-  /** Memory that is free for it; of its container when that has less. */
+  /** Free memory of the machine, or of the container when that has less. */
   readonly availableBytes: number;
-  /** Of its container; undefined when it has none. */
+  /** Memory limit of the container; undefined without a limit. */
   readonly limitBytes: number | undefined;
-  /** Undefined where there is no limit, or the system does not tell. */
+  /** Maximum number of open files; undefined without a limit, or where the system does not report it. */
   readonly openFiles: number | undefined;
-  /** Size of the thread pool, as the environment has it. */
+  /** UV_THREADPOOL_SIZE as text. */
   readonly threads: string | undefined;
 }
 
-/** The world outside, as the program gets it: streams, environment, signals. */
+/** Everything that the program gets from its process. */
 export interface Io {
-  /** `columns`: how wide a terminal is. */
+  /** `columns`: width of the terminal. */
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  /** False once the reader of stdout has gone away (`| head`). */
+  /** False after the reader of stdout has closed it (`| head`). */
   readonly isRead: () => boolean;
-  /** When this program was started, on the monotonic clock. */
+  /** Start of the program on the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   readonly stdin: NodeJS.ReadableStream;
-  /** How this program is started, word by word, with absolute paths. */
+  /** The words of the command that starts this program, with absolute paths. */
   readonly program: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly limits: () => ProcessLimits;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
-  /** Ends the process by this signal, also while a thread of it is blocked. */
+  /** Ends the process by this signal, also while one of its threads is blocked. */
   readonly kill: (signal: 'SIGINT' | 'SIGTERM') => void;
-  /** Ends the process at once: what a second signal asks for. */
+  /** Ends the process at once, on a second signal. */
   readonly exit: (code: number) => never;
 }

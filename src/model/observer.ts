@@ -1,15 +1,15 @@
-/** Who is told of a run while it goes on, besides its outcomes. */
-import type { RetryEvent } from './errors.js';
+/** Notifications of a run in progress. Outcomes are reported separately. */
+import type { CryptodlError } from './errors.js';
 import type { AttemptEnd } from '../http/fetch.js';
 import type { PlanTotals } from './task.js';
 
-/** What is going to be done, before the first byte. */
+/** The plan of a run, shown before the first request for an object. */
 export interface Announcement {
   /** `um klines 1m` */
   readonly what: string;
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
-  /** Said in place of it when there is nothing to do. */
+  /** Text shown instead of `range` when there is nothing to do. */
   readonly idle?: string;
   /** Further lines for people. */
   readonly notes: readonly string[];
@@ -18,23 +18,37 @@ export interface Announcement {
   readonly totals: PlanTotals;
 }
 
+/** Emitted before the wait for another attempt. */
+export interface RetryEvent {
+  readonly traceId: string;
+  /** The attempt that failed. */
+  readonly attemptId: string;
+  readonly url: string;
+  /** Counts from 1. */
+  readonly retry: number;
+  /** False when the request waits for a limit or an open breaker, and was not sent. */
+  readonly usesAttempt: boolean;
+  readonly error: CryptodlError;
+  readonly delayMs: number;
+}
+
 export interface Observer {
   warn(message: string): void;
-  /** Told before a long wait that somebody asked for: for what, and for how long. */
+  /** Called before a long requested wait; the message names its reason and length. */
   waiting(message: string): void;
   announce(announcement: Announcement): void;
-  /** Work begins; `inFlight` counts the objects under way. */
+  /** The downloads begin. `inFlight` returns the number of objects in progress. */
   start(totals: PlanTotals, inFlight: () => number): void;
-  /** An object of so many bytes is here and verified; what becomes of it is told when its file is written. */
+  /** An object was received and verified. Its outcome follows when its file is written. */
   arrived(bytes: number): void;
   retry(event: RetryEvent): void;
-  /** An attempt on the wire has ended, well when there is no error. */
+  /** A request has ended; it succeeded when there is no error. */
   attempt(attempt: AttemptEnd): void;
-  /** Anything that only programs want to know. */
+  /** An event for the JSON log only. */
   event(name: string, fields: object): void;
 }
 
-/** Lets everything pass. */
+/** Ignores everything. */
 export const SILENT_OBSERVER: Observer = {
   warn: () => undefined,
   waiting: () => undefined,

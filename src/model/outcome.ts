@@ -1,4 +1,4 @@
-/** What became of a task, and how everybody gets to see it. */
+/** The outcome of a task, inside the program and as plain data for reports and the library. */
 import type { CryptodlError, ErrorCode } from './errors.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
 import { periodText } from './calendar.js';
@@ -7,43 +7,43 @@ interface Written {
   readonly rows?: number;
   /** Rows that the period must have, where that is known. */
   readonly expectedRows?: number;
-  /** Rows of the held revision, which stay: this one lacks some of them and was not taken. */
+  /** Rows of the held revision. They stay, because the new revision lacks some of them and was rejected. */
   readonly keptRows?: number;
-  /** Those of them that this one lacks, by id or time, where that was counted. */
+  /** Held rows that the new revision lacks, by id or time, where they were counted. */
   readonly lackedRows?: number;
   /** ISO 8601, of the first and the last row. */
   readonly first?: string;
   readonly last?: string;
-  /** Where rows are missing, as far as that is known: ISO instants `[from, to)`. */
+  /** Time spans without rows, where they are known: ISO instants `[from, to)`. */
   readonly gaps?: readonly (readonly [string, string])[];
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
-  /** Rows with the id or the bar of another row of the object and other values, or of a bar beside the period. */
+  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts?: number;
-  /** Of the zip. */
+  /** Size of the zip. */
   readonly bytes: number;
-  /** No digest was published: only the zip itself vouches for its content. */
+  /** No digest is published: only the CRC-32 in the zip verifies the content. */
   readonly unverified: boolean;
-  /** No digest was published: the listing's ETag vouches for it. */
+  /** No digest is published: the ETag of the listing verifies the content. */
   readonly noSidecar?: true;
-  /** Size and ETag vouch for it; its sidecar names another digest. */
+  /** Size and ETag match, the digest in the sidecar does not. */
   readonly staleSidecar?: true;
-  /** It comes from REST because the archive did not answer: how the archive failed. The next run asks the archive again. */
+  /** Rows come from REST because requests to the archive failed with this code. The next run requests the archive again. */
   readonly archiveFailed?: ErrorCode;
-  /** It has changed upstream: what was held before, and the digest that it has now. */
+  /** The object has changed upstream: the revision held before, and the new digest. */
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 
 export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
 
 type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
-  /** The archive has it no more; the held rows stay. */
+  /** The archive no longer has the object; the held rows stay. */
   readonly withdrawn?: true;
-  /** REST's rows are held, and the archive, which has the period, did not answer: how it failed. */
+  /** Rows from REST are held, and requests to the archive, which has the period, failed with this code. */
   readonly archiveFailed?: ErrorCode;
 };
 
-/** What happened to one task. */
+/** The result of one task. */
 export type Outcome =
   | WrittenOutcome
   | Skipped<'kind'>
@@ -70,11 +70,11 @@ interface TaskIdentity {
   readonly cadence: Cadence;
   /** `2024-01-15` or `2024-01`, UTC. */
   readonly period: string;
-  /** Name of the archive's object. */
+  /** Name of the object in the archive. */
   readonly key: string;
 }
 
-/** One archive object that was wanted, and its one end. Plain data: it survives JSON. */
+/** One planned object and its outcome. Plain data: it can be converted to JSON and back. */
 export type TaskOutcome = TaskIdentity &
   (
     | ({ readonly outcome: 'ok' | 'partial' } & Written)
@@ -100,7 +100,7 @@ export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outc
   return Object.assign(identified(kind, series, object), written);
 }
 
-/** Name by name: spreads into one another were a tenth of what a task costs without its bytes (bench/NOTES.md). */
+/** Fields are listed one by one: nested spreads took a tenth of the time of a task without its download (bench/NOTES.md). */
 function identified<O extends OutcomeKind>(
   outcome: O,
   { market, dataset, interval, symbol }: Series,

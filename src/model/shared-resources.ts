@@ -1,6 +1,6 @@
-/** What the jobs of one process have together, so that a limit of the process is not one of each job. */
+/** Resources that the jobs of one process share, so that a limit of the process counts for all jobs together. */
 export class SharedResources {
-  /** Ends with the process, not with one of its jobs. */
+  /** Aborts when the process is ended, not when one of its jobs ends. */
   readonly signal: AbortSignal;
   readonly #made = new Map<string, unknown>();
 
@@ -8,7 +8,7 @@ export class SharedResources {
     this.signal = signal;
   }
 
-  /** Made by the first job that needs it. A name stands for one type. */
+  /** The resource of this name; the first caller creates it. All callers of a name must use the same type. */
   once<T>(name: string, make: () => T): T {
     if (!this.#made.has(name)) this.#made.set(name, make());
     return this.#made.get(name) as T;

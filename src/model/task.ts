@@ -1,4 +1,4 @@
-/** The nouns that every stage shares. Days are integers since 1970-01-01 UTC; ranges are half-open. */
+/** The types that all stages share. Days are integers since 1970-01-01 UTC; ranges are half-open. */
 import type { ErrorCode } from './errors.js';
 
 export type Market = 'spot' | 'um' | 'cm' | 'option';
@@ -22,7 +22,7 @@ export interface Period {
   readonly to: number;
 }
 
-/** How a series is written. A series holds one choice per format. */
+/** The settings of the files of a series. All files of one format in a series have the same settings. */
 export interface Settings {
   readonly format: Format;
   readonly partition: Grain;
@@ -32,42 +32,42 @@ export interface Settings {
   readonly asPublished: boolean;
 }
 
-/** One object of the archive, as the listing (or an earlier run) knows it; or a period of REST's rows in its place. */
+/** One object of the archive, as described by the listing or by an earlier run; or the rows that REST has of one period. */
 export interface ArchiveObject {
   readonly key: string;
   readonly period: Period;
-  /** It is made of what REST answers. */
+  /** Set when the rows come from REST. */
   readonly rest?: RestPeriod;
   /** Bytes of the zip. */
   readonly bytes?: number;
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
-  /** As listed, empty where none is; undefined: not looked at, because nothing depends on it. */
+  /** From the listing; empty: the listing has no sidecar; undefined: not read, because nothing depends on it. */
   readonly sidecarEtag?: string;
-  /** Why nothing comes behind the last listed day of its series; absent: it is not the last, or more may come. */
+  /** Set on the last listed day of a series that has ended. */
   readonly endReason?: 'delisted' | 'dataset-ended';
 }
 
 export interface RestPeriod {
-  /** Days `[from, to)` that are asked for one after the other: pages hold rows of several. */
+  /** Days `[from, to)` that are requested one after the other, because one page has rows of several days. */
   readonly from: number;
   readonly to: number;
-  /** Why the period is absent when REST has nothing of it either. */
+  /** The absence reason when REST has no rows of the period either. */
   readonly reasonIfEmpty: AbsenceReason;
-  /** It stands in for what the archive has not got. */
+  /** The archive has no object of this period. */
   readonly fills?: true;
-  /** It is not over yet: the next run asks for it again. */
+  /** The period is not over: the next run requests it again. */
   readonly open?: true;
-  /** What it stands in for, if it has every row of that, and more. */
+  /** The incomplete archive object that these rows replace, if they include all of its rows and more. */
   readonly insteadOf?: ShortObject;
-  /** When it has not, or cannot be had, what is held stays. */
+  /** When the rows are incomplete or the request fails, the held rows stay. */
   readonly keepsHeld?: true;
-  /** The archive has the period, or may have it, and did not answer: how its last answer failed. */
+  /** The archive has or may have the period, but the last request failed with this code. */
   readonly archiveFailed?: ErrorCode;
 }
 
-/** An object of the archive that lacks rows of a regular grain. */
+/** An archive object of a regular grain with missing rows. */
 export interface ShortObject extends Revision {
   readonly rows: number;
   /** ISO instants `[from, to)`, ascending. */
@@ -80,8 +80,8 @@ export type AbsenceReason =
 type Action =
   | { readonly kind: 'fetch' }
   /**
-   * `isWithdrawn`: the archive has it no more, and what is held of it stays. `refused`: an earlier run has fetched the listed
-   * revision and could not take it. `archiveFailed`: the archive did not answer, and REST's rows are held.
+   * `isWithdrawn`: the archive no longer has the object, and its held rows stay. `refused`: an earlier run fetched the listed
+   * revision and rejected it. `archiveFailed`: the request to the archive failed, and rows from REST are held.
    */
   | {
       readonly kind: 'skip';
@@ -89,7 +89,7 @@ type Action =
       readonly refused?: Refusal;
       readonly archiveFailed?: ErrorCode;
     }
-  /** `since`: the first day that is absent for this reason, where the listing tells it. */
+  /** `since`: the first day that is absent for this reason, if the listing shows it. */
   | { readonly kind: 'absent'; readonly reason: AbsenceReason; readonly since?: number };
 
 interface Refusal {
@@ -98,20 +98,20 @@ interface Refusal {
   readonly at: string;
 }
 
-/** What is to be done about one object of one series. */
+/** The planned action for one object of one series. */
 export interface Task {
   readonly series: Series;
   readonly object: ArchiveObject;
   readonly action: Action;
-  /** Why it failed in the round before. */
+  /** The error of the previous round. */
   readonly failure?: {
     readonly code: ErrorCode;
     readonly message: string;
     readonly attempts: number;
   };
-  /** Where its rows come from when the archive does not answer: REST's rows of the period, or those that are held already. */
+  /** The source to use when the archive does not answer: rows of REST, or the held rows. */
   readonly substitute?: ArchiveObject | 'held';
-  /** What its object is the substitute of. */
+  /** The archive object that this object substitutes. */
   readonly standsFor?: ArchiveObject;
 }
 
@@ -122,19 +122,19 @@ export interface PartitionPlan {
   /** `2024-01` or `2024-01-15`. */
   readonly label: string;
   readonly tasks: readonly Task[];
-  /** Why the file is made from all its objects instead of added to; undefined: it is new or added to. */
+  /** Why the file is rebuilt from all its objects; undefined: rows are added to the file, or it is new. */
   readonly rebuild?: 'damaged' | 'forced';
-  /** --force: what the series holds is replaced, whatever its settings. */
+  /** --force: held files are replaced, even if their settings differ. */
   readonly force?: true;
-  /** Every object goes into a day file of its own, all in one commit: they replace a month file together. */
+  /** Each object gets its own day file. All day files replace one month file in one commit. */
   readonly split?: true;
-  /** Days without a row in the month that makes way for its days: nothing is lost when nobody has them. */
+  /** Days without rows in the month file that is split: they are not lost if no day object has them. */
   readonly emptyDays?: readonly number[];
-  /** Holds more days than were asked for: its month has no daily objects. */
+  /** Covers more days than requested, because the month has no daily objects. */
   readonly isWider?: true;
 }
 
-/** One state of an object upstream. */
+/** One version of an object upstream. */
 export interface Revision {
   readonly etag?: string;
   readonly lastModified?: string;
@@ -144,29 +144,29 @@ export interface Revision {
   readonly at: string;
 }
 
-/** What a plan comes to. */
+/** Totals of a plan. */
 export interface PlanTotals {
   series: number;
   partitions: number;
   fetch: number;
   skip: number;
   absent: number;
-  /** Months that are taken whole for a part of them. */
+  /** Months that are fetched completely although only some days were requested. */
   wider: number;
-  /** From the listing; objects whose size it does not tell count nothing. */
+  /** Sum of the sizes in the listing; objects without a size count as 0. */
   fetchBytes: number;
-  /** Of those to fetch, what comes from REST. */
+  /** Of the objects to fetch, those from REST. */
   fetchRest: number;
-  /** Weight of the requests to REST by quota bucket, as far as it can be told. */
+  /** Known request weight for REST, by quota bucket. */
   readonly requests: Record<string, number>;
-  /** Bytes to fetch for the largest partition: what the spool must hold at least. */
+  /** Bytes to fetch for the largest partition; the spool needs at least this space. */
   largestBytes: number;
   readonly absentBy: Partial<Record<AbsenceReason, number>>;
-  /** What is to fetch, by market and dataset: `um klines`. */
+  /** Objects and bytes to fetch, by market and dataset: `um klines`. */
   readonly fetchBy: Record<string, { objects: number; bytes: number }>;
 }
 
-/** Readable name of a series: `um klines 1m BTCUSDT`. */
+/** The name of a series for people: `um klines 1m BTCUSDT`. */
 export function seriesName(series: Series): string {
   return [series.market, series.dataset, series.interval, series.symbol]
     .filter((part) => part !== undefined)

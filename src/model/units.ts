@@ -1,4 +1,4 @@
-/** Command line values with units → numbers whose unit is in their name. */
+/** Durations, sizes and counts: parsed from the command line, and formatted for people. */
 import { DAY_MS } from './calendar.js';
 
 const DURATION_MS: Readonly<Record<string, number>> = {
@@ -9,7 +9,7 @@ const DURATION_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `500ms`, `30s`, `1.5h`, `0` → milliseconds; undefined when it is none of these. */
+/** `500ms`, `30s`, `1.5h`, `0` → milliseconds; undefined for any other form. */
 export function parseDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
@@ -30,13 +30,14 @@ const SIZE_BYTES: Readonly<Record<string, number>> = {
   TIB: 2 ** 40,
 };
 
-/** `1024`, `500MB`, `2GiB` → bytes; undefined when it is none of these. */
+/** `1024`, `500MB`, `2GiB` → bytes; undefined for any other form. */
 export function parseBytes(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text);
   const unit = SIZE_BYTES[(match?.[2] ?? '').toUpperCase()];
   return match === null || unit === undefined ? undefined : Math.floor(Number(match[1]) * unit);
 }
 
+/** `250ms`, `12.5s`, `3m 20s`, `2h 5m` */
 export function durationText(ms: number): string {
   if (Math.round(ms) < 1000) return `${Math.round(ms)}ms`;
   const tenths = Math.round(ms / 100);
@@ -48,6 +49,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
+/** `512 B`, `1.5 kB`, `20 MB`: decimal units. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;
@@ -65,7 +67,7 @@ export function countText(number: number, what: string): string {
   return `${numberText(number)} ${plural}`;
 }
 
-/** `1,234,567`, of a whole number. By hand: the first use of Intl loads its tables, at the start of every run. */
+/** A whole number as `1,234,567`. Without Intl, because its first use loads tables and delays the start of every run. */
 export function numberText(number: number): string {
   return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }

@@ -1,6 +1,7 @@
+/** The version of this package. */
 import { readFileSync } from 'node:fs';
 
-/** Version of this package, from its package.json. */
+/** From package.json. */
 export const TOOL_VERSION = (
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;

@@ -2,7 +2,8 @@
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
 import { CryptodlError } from '../model/errors.js';
-import type { ErrorCode, RetryEvent } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { RetryEvent } from '../model/observer.js';
 import type { AttemptEnd } from '../http/fetch.js';
 
 interface Percentiles {

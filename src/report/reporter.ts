@@ -1,9 +1,8 @@
 /** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
-import type { RetryEvent } from '../model/errors.js';
 import type { AttemptEnd } from '../http/fetch.js';
-import type { Announcement, Observer } from '../model/observer.js';
+import type { Announcement, Observer, RetryEvent } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { PlanTotals } from '../model/task.js';
 import { durationText } from '../model/units.js';

@@ -1,12 +1,16 @@
+/** Suggestions for mistyped names. */
 import { distance } from 'fastest-levenshtein';
 
-/** A hint that names the nearest candidate, when one is near enough to be a typo. */
+/** A hint with the nearest candidate; undefined when no candidate is similar enough. */
 export function didYouMean(text: string, candidates: readonly string[]): string | undefined {
   const near = nearest(text, candidates);
   return near === undefined ? undefined : `did you mean ${near}?`;
 }
 
-/** Case does not count; of equally near ones that with the same letters, then the first. */
+/**
+ * The candidate with the smallest edit distance, ignoring case; undefined when more than a third of the text differs. Of equal
+ * distances, a candidate with the same letters wins, then the first.
+ */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 64) return undefined;
   const typed = text.toLowerCase();
@@ -15,7 +19,7 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   for (const candidate of candidates) {
     const folded = candidate.toLowerCase();
     let far = distance(typed, folded);
-    // Only a tie is worth a look at the letters.
+    // Letters are compared only on a tie.
     if (best !== undefined && far > best.far + 0.5) continue;
     if (letters(folded) === typedLetters) far -= 0.5;
     if (best === undefined || far < best.far) best = { candidate, far };

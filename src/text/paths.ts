@@ -1,13 +1,14 @@
+/** Paths from user input, and paths in messages. */
 import { relative, resolve, sep } from 'node:path';
 
-/** `~/` is the home folder, as a shell would have it: config files and the environment know no shell. */
+/** The absolute path, with `~/` replaced by the home folder: no shell expands it in config files and the environment. */
 export function absolutePath(path: string, home: string | undefined): string {
   const expanded =
     home !== undefined && (path === '~' || path.startsWith(`~${sep}`)) ? home + path.slice(1) : path;
   return resolve(expanded);
 }
 
-/** Relative when it is below the working directory, else as it is. */
+/** A path below the working directory as a relative path; any other path unchanged. */
 export function shownPath(path: string): string {
   const below = relative('.', path);
   return below === '' ? '.' : below.startsWith('..') ? path : below;

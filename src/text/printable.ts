@@ -1,15 +1,15 @@
-/** Text for terminals, pipes, logs and reports: without passwords, and without characters that steer a terminal. */
+/** Text for terminals, pipes, logs and reports: passwords are masked and control characters are escaped. */
 
-/** A line of text, or a record that is written as a line of JSON. */
+/** A line of text, or an object that is written as one line of JSON. */
 export type Line = string | object;
 
 /** C0, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
 const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
-/** `JSON.stringify` escapes those of C0 only. */
+/** `JSON.stringify` escapes only C0. */
 const STEERING_IN_JSON = /[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const SHORT: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': '\t' };
 
-/** Each line ends with a line break, and holds no other. */
+/** Writes each element as exactly one line. */
 export function printLines(stream: Pick<NodeJS.WritableStream, 'write'>, lines: readonly Line[]): void {
   stream.write(linesText(lines));
 }
@@ -18,17 +18,17 @@ export function linesText(lines: readonly Line[]): string {
   return lines.map((line) => `${typeof line === 'string' ? printable(line) : jsonText(line)}\n`).join('');
 }
 
-/** On one line; tabs stay, because they separate cells. */
+/** Text on one line. Tabs stay, because they separate cells. */
 export function printable(text: string): string {
   return withoutPassword(text).replaceAll(STEERING, (character) => SHORT[character] ?? escaped(character));
 }
 
-/** One line of cells; a tab within a cell separates nothing. */
+/** One line of cells, separated by tabs; tabs within cells are escaped. */
 export function tabbed(cells: readonly (string | number)[]): string {
   return cells.map((cell) => printable(String(cell)).replaceAll('\t', String.raw`\t`)).join('\t');
 }
 
-/** Still the same JSON to a reader, but for passwords. */
+/** JSON with escaped control characters. A parser reads the same value, except for masked passwords. */
 export function jsonText(value: object): string {
   const text = JSON.stringify(value);
   const masked =
@@ -40,7 +40,7 @@ export function jsonText(value: object): string {
   return masked.replaceAll(STEERING_IN_JSON, (character) => String.raw`\u${hex(character, 4)}`);
 }
 
-/** An address keeps its user and loses its password, whatever that holds; `password` stands for one in a hint. */
+/** Masks the password in URLs and keeps the user. The literal `password` stays, because hints use it as a placeholder. */
 export function withoutPassword(text: string): string {
   return text.replaceAll(/(\w:\/\/[^\s/:@]*):(?!password@)\S*@/g, '$1:***@');
 }
@@ -53,7 +53,7 @@ function hex(character: string, digits: number): string {
   return character.charCodeAt(0).toString(16).padStart(digits, '0');
 }
 
-/** As a POSIX shell takes it for one word. */
+/** Text quoted so that a POSIX shell reads it as one word. */
 export function shellWord(word: string): string {
   return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

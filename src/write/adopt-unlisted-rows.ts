@@ -1,4 +1,4 @@
-/** A file that is about to be replaced may hold rows of which the manifest has lost the lines: they are not lost with it. */
+/** Keeps rows of objects that a file contains but the manifest does not list, when that file is replaced. */
 import { join } from 'node:path';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
@@ -10,8 +10,8 @@ import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
 /**
- * Puts a file aside that has objects which neither the manifest nor the new file has. Resolves with the lines that remember
- * them, for `repair`.
+ * Moves the existing file to the quarantine if it contains objects that neither the manifest nor the new file has. Resolves
+ * with a `dropped` line for each of these objects, so that `repair` fetches them.
  */
 export async function adoptUnlistedRows(
   context: WriterContext,
@@ -27,10 +27,10 @@ export async function adoptUnlistedRows(
     [...existing.objects.lines(), ...received.map(({ object }) => object)].map(({ key }) => key),
   );
   const unknown = keys?.filter((key) => !known.has(key));
-  // A file that says nothing is evidence only where the manifest says nothing either.
+  // A file without provenance is kept only if the manifest does not list it.
   if (unknown === undefined ? existing.inFile.length > 0 : unknown.length === 0) return [];
   const nowMs = context.clock.now();
-  const cause = `no manifest line tells of ${unknown?.join(', ') ?? 'this file'}`;
+  const cause = `no manifest line lists ${unknown?.join(', ') ?? 'this file'}`;
   await moveToQuarantine(context.paths, join(existing.folder, existing.file), cause, nowMs);
   const { settings } = plan;
   const at = new Date(nowMs).toISOString();
@@ -44,7 +44,7 @@ export async function adoptUnlistedRows(
   }));
 }
 
-/** Objects in the file by its own word; undefined when it says nothing. */
+/** Keys of the objects in the file, from its metadata; undefined when it has none. */
 async function provenanceKeys(
   { engine }: WriterContext,
   { settings }: PartitionPlan,

@@ -1,4 +1,4 @@
-/** A finished file becomes part of the lake: published, then remembered. */
+/** Commits staged files to the lake: publishes them, then appends their manifest lines. */
 import { join } from 'node:path';
 import { daysWithin, monthOf, periodText } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
@@ -18,7 +18,7 @@ import type { ExistingFile } from './existing-file.js';
 import { adoptUnlistedRows } from './adopt-unlisted-rows.js';
 import type { WriterContext } from './writer.js';
 
-/** One file that is ready to appear. */
+/** A staged file, ready to be published. */
 export interface MadeFile {
   readonly staged: string;
   /** Relative to the series' folder. */
@@ -31,16 +31,17 @@ export interface Commit {
   readonly existing: ExistingFile;
   readonly made: readonly MadeFile[];
   readonly received: readonly ReceivedObject[];
-  /** Files that these replace as a whole. */
+  /** Files that the new files replace completely. */
   readonly dead: readonly string[];
-  /** Objects that were in the file and are not in it any more. */
+  /** Lines of objects that the new files no longer contain. */
   readonly lost: readonly ObjectLine[];
 }
 
 /**
- * The manifest comes last: nothing is held without being there. Answers for the staged files from here on. Resolves with
- * the place of a damaged file whose rows were not all written again. Rejects with `locked`, and writes nothing, when
- * another run has taken the lake over, and with `disk` when a symbolic link is on the way to the series.
+ * Publishes the staged files, then appends to the manifest, so that the manifest never lists a missing file. Removes the
+ * staged files in every case. Resolves with the quarantine path of a damaged file whose rows were not all written again.
+ * Rejects with `locked`, and writes nothing, when another run has taken over the lake, and with `disk` when the path of the
+ * series contains a symbolic link.
  */
 export async function commit(
   context: WriterContext,
@@ -49,14 +50,15 @@ export async function commit(
 ): Promise<string | undefined> {
   const { existing, made, dead } = commitment;
   await context.lock?.confirm();
-  // A link may have taken its place since the rows were read.
+  // Checked again: a symbolic link may have replaced a folder since the rows were read.
   await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const files = made.map(({ file }) => file);
   const unknown = await adoptUnlistedRows(context, plan, existing, { received: commitment.received, files });
   const aside = await quarantineDamaged(context, commitment);
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
   const lines = [...unknown, ...manifestLines(context, plan, commitment)];
-  // A file that is not what its manifest says is made anew from its objects: what REST had may be gone by then.
+  // After a crash between file and manifest the file is rebuilt from its objects. REST may no longer have its rows then, so
+  // such commits go through the journal.
   const isLast =
     existing.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
   if (dead.length === 0 && !isLast) {
@@ -73,14 +75,14 @@ export async function commit(
   return aside;
 }
 
-/** A damaged file may still have rows that cannot be had again: it is kept beside the lake. */
+/** Moves a damaged file to the quarantine: it may contain rows that cannot be fetched again. */
 async function quarantineDamaged(
   { paths, clock }: WriterContext,
   { existing, lost }: Commit,
 ): Promise<string | undefined> {
   if (lost.length === 0) return undefined;
   const periods = lost.map(({ period }) => period).join(', ');
-  const cause = `${periods} could not be had again, and this file is not what its manifest says`;
+  const cause = `${periods} could not be fetched again, and this file does not match its manifest`;
   return moveToQuarantine(paths, existing.path, cause, clock.now());
 }
 
@@ -105,7 +107,7 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
   return lines;
 }
 
-/** A run that is ended here asks for the days of the month when it goes on. */
+/** Whether daily objects may have days that the monthly object lacks. A later run then requests these days. */
 function mayHaveMoreDays(
   context: WriterContext,
   plan: PartitionPlan,
@@ -122,7 +124,7 @@ export function droppedLine({ key }: ObjectLine, format: Format, at: string): Dr
   return { v: 1, kind: 'dropped', key, format, at };
 }
 
-/** What is held of the same object with other bytes. */
+/** The held revision of the same archive object, if its bytes differ. */
 export function replacedRevision(
   held: HeldObjects,
   { object: { key, period }, sha256 }: ReceivedObject,
@@ -132,7 +134,7 @@ export function replacedRevision(
   return heldRevision(line);
 }
 
-/** The same by key. */
+/** The held revisions that the received objects replace, by key. */
 export function replacedRevisions(
   held: HeldObjects,
   received: readonly ReceivedObject[],
@@ -145,6 +147,7 @@ export function replacedRevisions(
   return replaced;
 }
 
+/** The manifest line of a received object, without the facts of its file. */
 export function objectLine(
   received: ReceivedObject,
   plan: PartitionPlan,

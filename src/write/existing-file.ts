@@ -1,4 +1,4 @@
-/** What the manifest says of the file that a partition plan writes to. */
+/** The existing file that a partition plan writes to, as described by the manifest. */
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -12,19 +12,19 @@ import type { WriterContext } from './writer.js';
 
 export interface ExistingFile {
   readonly folder: string;
-  /** Relative to the folder. */
+  /** Name in `folder`. */
   readonly file: string;
   readonly path: string;
   /** Objects in the file, in period order. */
   readonly inFile: readonly ObjectLine[];
-  /** Those of them that the plan does not replace; none when the file is made anew. */
+  /** Objects whose rows stay in the file; none when the file is rebuilt. */
   readonly kept: readonly ObjectLine[];
-  /** Those whose rows are taken out of the file while the others stay in it. */
+  /** Objects whose rows are removed from the file while others stay; none when the file is rebuilt. */
   readonly replaced: readonly ObjectLine[];
   readonly objects: HeldObjects;
 }
 
-/** `arriving`: periods whose rows are to be written; before anything is fetched, those that are wanted. */
+/** `arriving`: the periods whose rows will be written; default: all periods that the plan fetches. */
 export async function readExistingFile(
   context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
   plan: PartitionPlan,
@@ -48,8 +48,9 @@ export async function readExistingFile(
 }
 
 /**
- * A plan that would add to a file which is not what was committed becomes one that makes the file anew from all its
- * objects. A plan that replaces objects of a sound file also fetches the objects whose rows lie among theirs.
+ * Adds the objects that must be fetched as well. A file that differs from its last commit is rebuilt from all its objects.
+ * If objects of an intact file are replaced, the objects with interleaved rows are replaced too. Rejects with `usage` when
+ * the settings differ from those of the series.
  */
 export async function completePlan(
   context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
@@ -64,10 +65,10 @@ export async function completePlan(
   return file.replaced.length === 0 ? plan : addInterleaved(plan, file);
 }
 
-/** Rows leave a file by their time: only objects whose rows lie apart from all others are replaced alone. */
+/** Rows are removed by time range, so an object can be replaced alone only if its range overlaps no other. */
 function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: ExistingFile): PartitionPlan {
   if (replaced.every((line) => kept.every((other) => areDisjoint(line, other)))) return plan;
-  // REST's rows for the gaps of an object are worth no fetch of other objects.
+  // Rows of REST that only fill gaps do not justify fetching other objects again.
   const tasks = plan.tasks.map((task): Task => {
     if (!isOptionalReplacement(task)) return task;
     const own = inFile.filter((line) => overlaps(line, task.object.period));
@@ -80,7 +81,7 @@ function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: Existin
   return { ...plan, tasks: withLines(plan, tasks, interleaved(inFile.filter(isReplaced), staying)) };
 }
 
-/** Those of the lines whose rows lie among the rows of the others, directly or through each other. */
+/** The lines whose time ranges overlap those of `others`, directly or through another such line. */
 function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]): ObjectLine[] {
   const found = lines.filter((line) => others.some((other) => !areDisjoint(line, other)));
   if (found.length === 0) return [];
@@ -93,27 +94,27 @@ function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]
   ];
 }
 
-/** By what the manifest says of first and last rows. */
+/** Whether the time ranges of two objects do not overlap; false when a range is unknown. */
 export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
   if (a.first === undefined || a.last === undefined || b.first === undefined || b.last === undefined)
     return false;
   return a.last < b.first || b.last < a.first;
 }
 
-/** In place of what is held, if it turns out to be more. */
+/** Whether the fetched rows replace the held rows only if they are more. */
 function isOptionalReplacement({ object, action }: Task): boolean {
   return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
-/** The planner has looked already; a failure report may be older than what the series holds now. */
+/** Checked again after planning, because a plan from a failure report may be older than the series. */
 function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
   const differences = differingSettings(objects.lines(), plan.settings);
   if (differences.length > 0) throwSettingsError(plan.series, folder, differences);
 }
 
 /**
- * Size and digest are those of the last commit, and the rows of the objects add up to the file's: a crash within the
- * append of a commit's lines leaves a file that holds more than its manifest says.
+ * Whether size and digest match the last commit, and the row counts of the objects add up to that of the file. After a crash
+ * during the append to the manifest, the file has more rows than the manifest lists.
  */
 async function isSound({ path, file, inFile, objects }: ExistingFile): Promise<boolean> {
   const committed = objects.lastOfFile(file);
@@ -127,19 +128,19 @@ function rebuildPlan(
   inFile: readonly ObjectLine[],
   rebuild: 'damaged' | 'forced',
 ): PartitionPlan {
-  // A file that is made anew is made of what it was made of.
+  // A rebuilt file contains the same objects as before.
   const planned = plan.tasks.filter((task) => !isOptionalReplacement(task));
   const fetched = planned.filter((task) => task.action.kind === 'fetch');
   const others = inFile.filter((line) => !fetched.some(({ object }) => overlaps(line, object.period)));
   return { ...plan, rebuild, tasks: withLines(plan, planned, others) };
 }
 
-/** The tasks, with the objects of these lines to be fetched, in period order. */
+/** The tasks plus a fetch of the object of each line, in period order. */
 function withLines({ series }: PartitionPlan, tasks: readonly Task[], lines: readonly ObjectLine[]): Task[] {
   const added = lines.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) return [];
-    // The listing knows more of an object than its line.
+    // The listing has more facts about an object than its line.
     const listed = tasks.find(({ object }) => object.key === line.key && object.rest === undefined);
     return [{ series, object: listed?.object ?? heldObject(line, period), action: { kind: 'fetch' } }];
   });
@@ -152,20 +153,20 @@ function fetchedPeriods(plan: PartitionPlan): Period[] {
   return plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.period);
 }
 
-/** Lines whose rows would be gone: they are in the file that is replaced, and no received object covers their period. */
+/** Lines whose rows would be lost: their file is replaced, and no received object covers their period. */
 export function lostLines(file: ExistingFile, received: readonly Period[]): ObjectLine[] {
   const kept = new Set(file.kept);
   return file.objects.inFile(file.file).filter((line) => !kept.has(line) && !isCovered(line, received));
 }
 
-/** Other files whose every live object is covered by what was received: they are superseded as a whole. */
+/** Other files whose objects are all covered by the received periods. */
 export function supersededFiles(file: ExistingFile, received: readonly Period[]): string[] {
   return overlappedFiles(file, received).filter((name) =>
     file.objects.inFile(name).every((line) => isCovered(line, received)),
   );
 }
 
-/** Files of which a part would be held twice. */
+/** Other files that overlap the received periods. */
 export function overlappedFiles(file: ExistingFile, received: readonly Period[]): string[] {
   const lines = received.flatMap((period) => file.objects.overlapping(period));
   return [...new Set(lines.map((line) => line.file))].filter((name) => name !== file.file);

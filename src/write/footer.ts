@@ -1,4 +1,4 @@
-/** What a Parquet file says of itself, without its rows. */
+/** The footer of a Parquet file: row count, columns and provenance. */
 import type { Settings } from '../model/task.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';
@@ -8,15 +8,15 @@ export interface Footer {
   readonly rows: number;
   /** Names of the columns with their physical types. */
   readonly columns: ReadonlyMap<string, string>;
-  /** Where its rows are from; undefined for a file that is not ours. */
+  /** The objects that its rows come from; undefined for a file that cryptodl did not write. */
   readonly provenance?: {
     readonly keys: readonly string[];
-    /** Older files do not say. */
+    /** Undefined in files of older versions. */
     readonly settings?: Settings;
   };
 }
 
-/** Rejects when it is no Parquet file, or not to its end. */
+/** Rejects for a file that is not Parquet, or is truncated. */
 export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
   const [count] = await session.rows(parquetRowCount(file));
   const schema = await session.rows(
@@ -42,7 +42,7 @@ function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
     const keys = (objects ?? []).map(({ key }) => key).filter((key) => typeof key === 'string');
     return { provenance: { keys, ...(settings === undefined ? {} : { settings }) } };
   } catch {
-    // Somebody else's word of the same name.
+    // Another program has written a metadata entry of the same name.
     return {};
   }
 }

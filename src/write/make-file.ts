@@ -1,4 +1,4 @@
-/** The received objects of one file, and what stays in it → a staged file that was read back. */
+/** Converts the received objects of one file, together with the rows that stay in it, to a staged file and reads it back. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -34,6 +34,7 @@ export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedO
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
 }
 
+/** Resolves with the staged file; without valid rows there is none and `result.rows` is 0. Rejects on disk errors and bugs. */
 export async function makeFile(
   session: DuckDbSession,
   context: WriterContext,
@@ -62,10 +63,10 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
   return spec;
 }
 
-/** About a month of 1m bars. */
+/** About one month of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
-/** Large: parsed straight into a file, or sorted on disk. */
+/** `large` if rows are parsed into a file or sorted on disk. */
 export function sessionSize(received: readonly ReceivedObject[], { kept }: ExistingFile): 'small' | 'large' {
   return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
 }
@@ -103,7 +104,7 @@ async function convertPart(
   });
 }
 
-/** Both revisions are the archive's. */
+/** Held lines of archive objects that were received with another digest. */
 function revisedLines(
   replaced: readonly ObjectLine[],
   received: readonly ReceivedObject[],
@@ -119,7 +120,7 @@ function isMonth({ object: { period }, verified }: ReceivedObject): boolean {
   return period.cadence === 'monthly' && verified !== 'rest';
 }
 
-/** What is replaced by the same period from the other source; of one source only. */
+/** Replaced lines whose period was received from the other source (archive or REST). All returned lines have one source. */
 function comparableLines(
   replaced: readonly ObjectLine[],
   received: readonly ReceivedObject[],
@@ -133,7 +134,7 @@ function comparableLines(
   return fromRest.length > 0 ? fromRest : crossing;
 }
 
-/** A file is published only after it was read and holds the rows that went in. */
+/** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
 async function readBack(
   session: DuckDbSession,
   plan: PartitionPlan,
@@ -146,12 +147,10 @@ async function readBack(
     ? facts.newlines - 1
     : Number((await session.rows(parquetRowCount(staged)))[0]?.['rows']);
   if (rows === result.rows) return facts;
-  throw new CryptodlError('disk', `${staged} reads back with ${rows} rows, ${result.rows} were written`);
+  throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }
 
-// Where the rows of a file come from, for the file itself.
-
-/** No time stamps: the same objects give the same file. */
+/** JSON for the metadata of the file. Without time stamps, so that the same objects produce the same file. */
 function provenance(
   context: Pick<WriterContext, 'tool' | 'venue'>,
   plan: PartitionPlan,

@@ -1,4 +1,4 @@
-/** What a partition may not become: a file with fewer rows than it had, or rows that are held twice. */
+/** Prevents writes that would lose held rows or store rows twice. */
 import { dayPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -9,7 +9,7 @@ import { supersededFiles, areDisjoint, lostLines, overlappedFiles, overlaps } fr
 import type { ExistingFile } from './existing-file.js';
 import type { Missing, WriteResult } from './writer.js';
 
-/** Files and objects that are not there any more once these are written. */
+/** Files and objects that the write removes from the lake. */
 export function findSuperseded(
   plan: PartitionPlan,
   existing: ExistingFile,
@@ -23,7 +23,7 @@ export function findSuperseded(
   return { dead: plan.split === true ? [...dead, existing.file] : dead, lost: lostLines(existing, periods) };
 }
 
-/** Why nothing may be written: a sound file would lose rows, or rows would be held twice. */
+/** The result of a refused write, if an intact file would lose rows or rows would be stored twice; else undefined. */
 export function guardWrite(
   plan: PartitionPlan,
   existing: ExistingFile,
@@ -37,15 +37,15 @@ export function guardWrite(
   if (doubled.length === 0) return undefined;
   const error = new CryptodlError(
     'partition-incomplete',
-    `${doubled.join(', ')} holds other days as well, so its days cannot be written elsewhere one by one`,
+    `${doubled.join(', ')} also contains other days, so single days of it cannot be written to another file`,
     {
-      hint: 'run the whole range with cryptodl vision --force',
+      hint: 'download the whole range with cryptodl vision --force',
     },
   );
   return failAll(received, error);
 }
 
-/** Received objects that cannot take the place of what is held of them: rows of an object that stays lie among theirs. */
+/** Received objects that cannot replace their held rows, because rows of objects that stay are interleaved with them. */
 export function findInterleaved(
   existing: ExistingFile,
   received: readonly ReceivedObject[],
@@ -60,7 +60,7 @@ export function findInterleaved(
   return back;
 }
 
-/** A sound file keeps rows that are not there to be written again; the error has the code of the reason. */
+/** The error for an intact file that would lose rows; its code tells why the lost objects were not received. */
 function incompleteError(lost: readonly ObjectLine[], missing: Missing): CryptodlError {
   const keys = lost.map((line) => line.key).join(', ');
   const file = lost[0]?.file ?? '';
@@ -69,30 +69,30 @@ function incompleteError(lost: readonly ObjectLine[], missing: Missing): Cryptod
   const cause = errors.find((error) => error.retryable) ?? errors[0];
   if (cause !== undefined || causes.includes(undefined)) {
     const code = cause === undefined || cause.retryable ? 'partition-incomplete' : cause.code;
-    const text = `${file} stays as it is: ${keys} could not be had again`;
+    const text = `${file} was not changed: ${keys} could not be fetched again`;
     return new CryptodlError(code, text, cause === undefined ? {} : { cause });
   }
   if (lost.every(isFromRest)) {
     return new CryptodlError(
       'object-withdrawn',
-      `${file} stays as it is: REST keeps ${keys} no more, and only this file holds its rows`,
+      `${file} was not changed: REST no longer has ${keys}, and only this file has its rows`,
       { hint: 'leave --force out, or download into another --out' },
     );
   }
   return new CryptodlError(
     'object-withdrawn',
-    `${file} stays as it is: the archive has ${keys} no more, and only this file holds its rows`,
-    { hint: 'download into another --out for the archive as it is now' },
+    `${file} was not changed: the archive no longer has ${keys}, and only this file has its rows`,
+    { hint: 'download into another --out to get the present state of the archive' },
   );
 }
 
-/** Of an object that only a damaged or missing file held. */
+/** The error for an object that was only in a damaged or missing file. */
 export function lostError(file: string, key: string, aside: string | undefined): CryptodlError {
   const what = aside === undefined ? `${file} was missing` : `${file} was damaged`;
   return new CryptodlError(
     'object-withdrawn',
-    `${what}, and ${key} cannot be had again: its rows are lost`,
-    aside === undefined ? {} : { hint: `the damaged file is ${aside}` },
+    `${what}, and ${key} cannot be fetched again: its rows are lost`,
+    aside === undefined ? {} : { hint: `the damaged file is kept as ${aside}` },
   );
 }
 

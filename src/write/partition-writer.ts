@@ -1,4 +1,4 @@
-/** One partition file from start to finish: convert, read back, publish, remember. */
+/** Writes one partition file: convert, read back, publish, append to the manifest. */
 import { rm } from 'node:fs/promises';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -31,7 +31,7 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) => completePlan(context, plan),
     close: () => Promise.resolve(),
-    // One at a time into a file: what it holds is read before, and replaced as a whole.
+    // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
         writeInto(context, plan, received, missing),
@@ -81,7 +81,7 @@ async function writeInto(
     if (plan.rebuild === undefined) return { ...result, stillHeld };
     return withLost(result, { lost: gone.lost, missing, aside });
   } catch (error) {
-    // One partition is too large for the memory, or not what its manifest says; the others need not be.
+    // These errors concern this partition only: too large for the memory, or different from its manifest.
     const known = toCryptodlError(error);
     if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
     return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
@@ -110,7 +110,7 @@ interface Arrived {
   readonly missing: Missing;
 }
 
-/** What is held of some objects stays; the others are written. An unchanged object that stays is no failure. */
+/** Writes the partition without the rejected objects, whose held rows stay. An unchanged object is not a failure. */
 async function writeOthers(
   context: WriterContext,
   plan: PartitionPlan,
@@ -149,7 +149,7 @@ function shorterOf(
   });
 }
 
-/** An earlier revision of the object, or rows of REST of the same period. */
+/** Whether the line is an earlier revision of the object, or rows of REST of the same period. */
 function isPredecessor(line: ObjectLine, { object }: ReceivedObject): boolean {
   if (!isFromRest(line)) return line.key === object.key;
   return (
@@ -162,7 +162,7 @@ function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined
   return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
 
-/** A damaged file of which the archive has nothing any more is put aside as well. */
+/** Moves a damaged file to the quarantine if the archive no longer has any of its objects. */
 async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
@@ -182,7 +182,7 @@ async function writeNothing(
   return withLost(none, { lost, missing, aside });
 }
 
-/** The loss of what the archive has no more is told; a later run may fetch the others. */
+/** Reports lost objects that the archive no longer has. Other lost objects can be fetched by a later run. */
 function withLost(
   result: WriteResult,
   { lost, missing, aside }: { lost: readonly ObjectLine[]; missing: Missing; aside: string | undefined },

@@ -1,4 +1,4 @@
-/** A revision without some of the held rows is not taken: the manifest remembers that it was looked at. */
+/** Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again. */
 import type { Clock } from '../model/clock.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -10,17 +10,17 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 
 export interface ShorterRevision {
   readonly received: ReceivedObject;
-  /** Of what is held of its period: an object of the archive, or rows of REST. */
+  /** Key of the held line for the period: an archive object, or rows of REST. */
   readonly heldKey: string;
-  /** Of the new revision. */
+  /** Rows of the new revision. */
   readonly rows: number;
-  /** Of the held one, which stay. */
+  /** Held rows, which stay. */
   readonly keptRows: number;
-  /** Of those, what the new revision lacks; 0 where only the numbers of rows are compared. */
+  /** Held rows that the new revision lacks; 0 where only row counts are compared. */
   readonly lackedRows: number;
 }
 
-/** Undefined when the revision has all rows of the held one, as far as that is known, or is none. */
+/** Undefined when the received object is no new revision of the archive, or lacks no held rows as far as known. */
 export function findShorterRevision(
   line: ObjectLine | undefined,
   received: ReceivedObject,
@@ -41,7 +41,7 @@ export function findShorterRevision(
     : undefined;
 }
 
-/** Later runs leave these revisions alone. Rejects on disk errors, and with `locked` when another run has taken the lake over. */
+/** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
 export async function recordShorterRevisions(
   context: {
     readonly clock: Pick<Clock, 'now'>;
@@ -66,7 +66,7 @@ export async function recordShorterRevisions(
   });
 }
 
-/** The line of a held object once more: its file may have been written since. */
+/** The line of a held object for another append, with the present facts of its file. */
 export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
   const { replaces: _, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;

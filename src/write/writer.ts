@@ -1,4 +1,4 @@
-/** What the two kinds of writer have in common. */
+/** The interface of the partition writers, and their context. */
 import type { Clock } from '../model/clock.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Body } from '../http/fetch.js';
@@ -14,57 +14,57 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/overlap.js';
 
-/** Keys of a plan that were not received: the archive does not have them, or the error. */
+/** Planned keys that were not received: `absent` if the archive does not have them, else the error. */
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 
 export interface WriterContext {
   readonly venue: Source;
   readonly paths: LakePaths;
   readonly manifests: Manifests;
-  /** Spool of the run. */
+  /** Folder for temporary files of the run. */
   readonly tempFolder: string;
   readonly engine: Engine;
   readonly serialize: Serialize;
-  /** Asked before every commit. */
+  /** Confirmed before every commit. */
   readonly lock?: Pick<Lock, 'confirm'>;
   readonly clock: Clock;
   /** Measures how long a stage takes. */
   readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
   readonly tool: string;
-  /** Revisions are taken also when they lack rows that are held. */
+  /** Whether revisions are accepted that lack held rows. */
   readonly acceptsShorter: boolean;
-  /** Rows of a zip of the archive, or why it cannot be read. */
+  /** The number of rows in a zip of the archive, or the error for an unreadable zip. */
   readonly countRows: (zip: Body, key: string) => Promise<number | CryptodlError>;
 }
 
 export interface WrittenObject extends Partial<ObjectFacts> {
   /** Rows that the period must have, where that is known. */
   readonly expectedRows?: number;
-  /** What was held of the object before, when it has changed upstream. */
+  /** The revision held before, if the object has changed upstream. */
   readonly replaces?: Revision;
 }
 
 export interface WriteResult {
   readonly written: ReadonlyMap<string, WrittenObject>;
   readonly failed: ReadonlyMap<string, CryptodlError>;
-  /** Absent keys whose rows stay in the file. */
+  /** Keys that the archive no longer has and whose rows stay in the file. */
   readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
-  /** Revisions that were not taken, because they lack rows that are held. */
+  /** Rejected revisions that lack held rows, by key. */
   readonly shorter?: ReadonlyMap<string, ShorterRevision>;
-  /** Damaged files that were put aside. */
+  /** Number of damaged files moved to the quarantine. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;
-  /** Of what came from REST and what the archive has published since. */
+  /** Comparisons of rows from REST with rows that the archive published later. */
   readonly overlaps: readonly Overlap[];
 }
 
 export interface PartitionWriter {
-  /** Called before anything is fetched; may add objects that must be fetched as well. */
+  /** Called before any fetch; may add objects to fetch. */
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
-  /** Ends what was begun for all of them; nothing is written after it. */
+  /** Frees the resources of the writer. `write` must not be called afterwards. */
   close(): Promise<void>;
-  /** Rejects only on disk errors and bugs. */
+  /** Commits the received objects. Rejects only on disk errors and bugs. */
   write(plan: PartitionPlan, received: readonly ReceivedObject[], missing: Missing): Promise<WriteResult>;
 }

@@ -1,4 +1,4 @@
-/** `--format zip`: the archive's own files and sidecars in the archive's own layout; nothing is converted. */
+/** `--format zip`: stores the files and sidecars of the archive in its own layout, without conversion. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -60,7 +60,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** Of zips that the archive has no more, sound ones stay; damaged ones are put aside, and their loss is told. */
+/** Handles zips that the archive no longer has: intact ones stay; damaged ones are quarantined and reported as lost. */
 async function lostZips(
   { venue, paths, clock }: WriterContext,
   held: HeldObjects,
@@ -77,7 +77,7 @@ async function lostZips(
       lost.stillHeld.add(line.key);
       continue;
     }
-    const cause = 'it is not what its manifest says, and the archive has it no more';
+    const cause = 'it does not match its manifest, and the archive no longer has it';
     const aside = await moveToQuarantine(paths, path, cause, clock.now());
     const { sidecar } = venue.archive;
     if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
@@ -88,13 +88,13 @@ async function lostZips(
   return { ...lost, lines, quarantined };
 }
 
-/** Revisions with fewer rows than the held one, and revisions that cannot be read although the held one can. */
+/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable held zip. */
 interface WorseZips {
   readonly shorter: ShorterRevision[];
   readonly broken: Map<string, CryptodlError>;
 }
 
-/** Revisions are rare: only they are unpacked, and what is held of them. */
+/** Unpacks only objects that replace a held zip, and that zip; such revisions are rare. */
 async function worseZips(
   context: WriterContext,
   held: HeldObjects,
@@ -128,7 +128,7 @@ interface LostZips extends Pick<WriteResult, 'failed'> {
   readonly quarantined: number;
 }
 
-/** The sidecar first: a zip is never seen without the digest that vouches for it. */
+/** The sidecar comes first, so that a zip never appears without its digest. */
 async function filesOf(
   context: WriterContext,
   folderOf: LakePaths['folder'],
@@ -146,7 +146,7 @@ async function filesOf(
   if (sidecar === undefined) return [file];
   const target = file.target + sidecar.suffix;
   if (received.verified !== 'sidecar') {
-    // The sidecar of an earlier revision does not vouch for this one.
+    // The sidecar of an earlier revision does not match this one.
     await rm(target, { force: true });
     return [file];
   }
@@ -154,7 +154,7 @@ async function filesOf(
   return [{ content, staged: stagedPath(context), target }, file];
 }
 
-/** What a failure leaves there is cleared by the next run. */
+/** The next run clears files that a failed run leaves in the staging folder. */
 function stagedPath(context: WriterContext): string {
   return join(context.paths.staging, `${randomUUID()}.partial`);
 }

@@ -187,7 +187,7 @@ describe('a damaged state file', () => {
     async (content) => {
       const file = writeBans('damaged', content);
       const { code, stderr } = await run('damaged');
-      const warning = /^warning: the state file .*bans\.json is damaged: its content is not used/m;
+      const warning = /^warning: the state file .*bans\.json is damaged: its content is ignored/m;
       expect([code, stderr]).toEqual([0, expect.stringMatching(warning)]);
       expect(readFileSync(file, 'utf8')).toBe(content);
     },

@@ -340,7 +340,7 @@ describe('a damaged manifest', () => {
     const { code, stderr, events } = await coverage(lake, '--json', '--min', '99.9');
     const file = join(klinesFolder(lake, 'BTCUSDT'), '_manifest.jsonl');
     expect(stderr).toContain(`cryptodl: ${file} line 5 is damaged\n`);
-    expect(stderr).toContain(`cryptodl: ${file} line 11 is of version 2, this cryptodl knows version 1\n`);
+    expect(stderr).toContain(`cryptodl: ${file} line 11 has version 2; this cryptodl reads version 1\n`);
     expect(events.map(({ symbol, missing }) => [symbol, missing])).toEqual([
       ['BTCUSDT', 1440],
       ['ETHUSDT', 0],

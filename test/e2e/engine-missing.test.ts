@@ -49,7 +49,7 @@ it.each([
     env: { NODE_OPTIONS: `--import ${script}` },
   });
   expect(result.code).toBe(code);
-  const told = `the binary of DuckDB for ${process.platform} ${process.arch} is not installed\n`;
+  const told = `the DuckDB binary for ${process.platform} ${process.arch} is not installed\n`;
   expect(result.stderr.includes(told)).toBe(code === 1);
   expect(result.stderr.includes('npm install --include=optional')).toBe(code === 1);
   expect(result.stderr).not.toContain('unexpected');

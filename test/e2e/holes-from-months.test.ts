@@ -98,7 +98,7 @@ describe('repair of a month that is held day by day', () => {
     const { code, events, stderr } = await run('repair', 'LESSUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1 } });
     expect(code).toBe(4);
-    expect(stderr).toContain('it lacks 1 row of days that are held: the held days stay as they are');
+    expect(stderr).toContain('it lacks 1 row of held days: the held days were not changed');
     expect([await januaryOf('LESSUSDT'), restRequests()]).toEqual([before, []]);
     archive.requests.length = 0;
     await run('repair', 'LESSUSDT');
@@ -114,7 +114,7 @@ describe('repair of a month that is held day by day', () => {
     );
     const before = await januaryOf('SAMEUSDT');
     const { stderr } = await run('repair', 'SAMEUSDT');
-    expect(stderr).toContain('it has no other rows: the held days stay as they are');
+    expect(stderr).toContain('it has no additional rows: the held days were not changed');
     expect(await januaryOf('SAMEUSDT')).toEqual(before);
   });
 

@@ -206,7 +206,7 @@ describe('a commit journal', () => {
     const { lake } = copy();
     execFileSync('mkfifo', [join(lake, '.cryptodl/commit-x.json')]);
     const { code, stderr } = await named(lake);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('it is no regular file')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('it is not a regular file')]);
   });
 
   it('is set aside when a symbolic link is on the way to its series', async () => {
@@ -470,7 +470,7 @@ describe('a symbolic link', () => {
     archive.fault = undefined;
     expect([run.code, run.stderr]).toEqual([
       1,
-      expect.stringContaining(`${place} is a symbolic link, which is not followed inside a lake`),
+      expect.stringContaining(`${place} is a symbolic link; links inside a lake are not followed`),
     ]);
     expect(Object.keys(before)).not.toEqual([]);
     expect(left()).toEqual(before);
@@ -517,7 +517,7 @@ describe('a symbolic link', () => {
     execFileSync('mkfifo', [join(lake, MANIFEST)]);
     for (const { code, stderr } of [await named(lake), await going(lake)]) {
       expect(code).toBe(1);
-      expect(stderr).toContain('_manifest.jsonl is no regular file');
+      expect(stderr).toContain('_manifest.jsonl is not a regular file');
     }
     const repaired = await repair(lake);
     expect([repaired.code, repaired.stderr]).toEqual([4, expect.stringContaining('found      1 unreadable')]);
@@ -526,7 +526,7 @@ describe('a symbolic link', () => {
     );
     for (const { code, stderr } of [await coverage(lake), await sql(lake, 'SHOW TABLES')]) {
       expect(code).not.toBe(0);
-      expect(stderr).toContain('_manifest.jsonl is no regular file');
+      expect(stderr).toContain('_manifest.jsonl is not a regular file');
     }
     for (const result of [await verify(lake), await verify(lake, '--fix')]) {
       expect(result.code).toBe(1);
@@ -539,7 +539,7 @@ describe('a symbolic link', () => {
     rmSync(join(lake, MANIFEST));
     mkdirSync(join(lake, MANIFEST));
     for (const { code, stderr } of [await named(lake), await going(lake)])
-      expect([code, stderr]).toEqual([1, expect.stringContaining('_manifest.jsonl is no regular file')]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('_manifest.jsonl is not a regular file')]);
     expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
   });
 
@@ -551,7 +551,7 @@ describe('a symbolic link', () => {
     writeFileSync(join(partition, 'mine'), 'kept');
     const { code, stderr } = await repair(lake);
     expect(code).toBe(1);
-    expect(stderr).toContain('a folder has the name of a file');
+    expect(stderr).toContain('a folder exists in place of a file');
     expect(stderr).toContain('move the folder away, and run the same command again');
     expect(filesBelow(join(lake, '.cryptodl/tmp'))).toEqual([]);
     const [kept = ''] = filesBelow(join(lake, 'quarantine'));
@@ -573,7 +573,7 @@ describe('a symbolic link', () => {
     const { code, stderr } = await named(lake);
     archive.fault = undefined;
     expect(code).toBe(1);
-    expect(stderr).toContain('a folder has the name of a file');
+    expect(stderr).toContain('a folder exists in place of a file');
     expect(stderr).toContain('move the folder away, and run the same command again');
   });
 

@@ -429,7 +429,7 @@ describe('what a lake holds', () => {
       const result = await run(12, form);
       expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'object-withdrawn': 1 }]);
       expect(outcomeOf(result, 6)).toMatchObject([{ outcome: 'failed' }]);
-      expect(result.stderr).toContain(`${keyOf(6)} cannot be had again: its rows are lost`);
+      expect(result.stderr).toContain(`${keyOf(6)} cannot be fetched again: its rows are lost`);
       expect(result.stderr).toMatch(/quarantine +\S+/);
       const aside = filesBelow(join(out, 'quarantine'), ending);
       expect(aside).toHaveLength(1);

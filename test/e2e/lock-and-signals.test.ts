@@ -278,7 +278,7 @@ describe('one lake, several runs', () => {
     foreignLock(out, 0);
     const { code, stderr } = await run.ended;
     run.release();
-    expect([code, stderr]).toEqual([6, expect.stringContaining('pid 1 on container-7 took it over')]);
+    expect([code, stderr]).toEqual([6, expect.stringContaining('pid 1 on container-7 has taken it over')]);
     expect(archive.requests.filter((path) => path.endsWith('BTCUSDT-metrics-2026-10-05.zip'))).toHaveLength(
       1,
     );
@@ -348,7 +348,7 @@ describe('one lake, several runs', () => {
     run.release();
     const result = await run.ended;
     expect(result.code).toBe(6);
-    expect(result.stderr).toContain('has lost the lock of its lake: pid 1 on container-7 took it over');
+    expect(result.stderr).toContain('has lost the lock of its lake: pid 1 on container-7 has taken it over');
     expect(filesBelow(out).filter((path) => !/^(\.cryptodl|failures)\//.test(path))).toEqual(before);
     expect(readFileSync(join(out, '.cryptodl/lock.json'), 'utf8')).toContain('container-7');
     expect(existsSync(spool)).toBe(true);

@@ -62,7 +62,7 @@ describe('rows that REST has no more', () => {
     const others = await run([...INTEREST, '--days', '5', '--numbers', 'string', '--force']);
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining('it cannot be rewritten')]);
     const again = await run([...INTEREST, '--from', '2026-11-18', '--to', '2026-11-20', '--force']);
-    const why = /REST keeps \S+.* no more, and only this file holds its rows/;
+    const why = /REST no longer has \S+.*, and only this file has its rows/;
     expect([again.code, again.stderr]).toEqual([4, expect.stringMatching(why)]);
     expect(await countsOf(lake)).toEqual(held);
   });

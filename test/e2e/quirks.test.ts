@@ -661,7 +661,7 @@ describe('times', () => {
       });
       expect(eventOf(result, ofYears)).toMatchObject({ outcome: 'failed', retryable: false });
       expect(readFileSync(lake(out, 'quarantine', `${ofTheDayBefore}.cause`), 'utf8')).toBe(
-        `rows-outside-period: ${memberOf(ofTheDayBefore)}: its rows are of 2026-01-02T00:00:00Z … 2026-01-02T23:00:00Z, its period is 2026-01-03\n`,
+        `rows-outside-period: ${memberOf(ofTheDayBefore)}: its rows are from 2026-01-02T00:00:00Z … 2026-01-02T23:00:00Z, its period is 2026-01-03\n`,
       );
       const verified = await cryptodl(['verify', '--deep', '--out', lake(out)]);
       expect([verified.code, verified.stderr]).toEqual([0, expect.not.stringContaining('damaged')]);
@@ -729,7 +729,7 @@ describe('times', () => {
       code: 'row-malformed',
       retryable: false,
     });
-    expect(result.stderr).toContain('1440 rows, its period has 24 of 1h');
+    expect(result.stderr).toContain('1440 rows, expected 24 for interval 1h');
   });
 
   it('bars that open off by seconds and close early are kept to the millisecond', async () => {

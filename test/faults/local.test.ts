@@ -142,7 +142,7 @@ describe('L: disks', () => {
       });
       const run = await scene.run([], { out });
       expectFatal(run, exit, 'the disk is full');
-      expect(run.stderr).toContain('make room and run the same command again');
+      expect(run.stderr).toContain('free some space and run the same command again');
       await expectSound(out);
       rmSync(filler);
       await expectNextRunCompletes(scene, out);
@@ -816,7 +816,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       what: 'a line of a newer version',
       damage: (text) => text.replace('"v":1', '"v":2'),
-      says: '_manifest.jsonl line 1 is of version 2, this cryptodl knows version 1',
+      says: '_manifest.jsonl line 1 has version 2; this cryptodl reads version 1',
     },
   ];
   for (const { what, damage, says } of damages) {

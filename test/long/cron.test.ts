@@ -136,7 +136,7 @@ describe('--wait-lock', () => {
     const { code, stderr } = await second;
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^waiting up to (30|29\.\d)s \(--wait-lock\): another run is writing this lake: pid \d+/m,
+      /^waiting up to (30|29\.\d)s \(--wait-lock\): another run is writing to this lake: pid \d+/m,
     );
     expect(stderr).toContain(`pid ${holder?.pid} on`);
     expect(stderr.match(/--wait-lock/g)).toHaveLength(1);

@@ -420,7 +420,7 @@ describe('verify', () => {
     expect(found(await verify(lake))).toEqual([]);
     const deep = await verify(lake, '--deep');
     expect([deep.code, found(deep)]).toEqual([4, [`damaged ${OCTOBER}`]]);
-    expect(deep.stdout).toContain('out of the order of open_time');
+    expect(deep.stdout).toContain('not in the order of open_time');
   });
 
   it('checks only what the flags select, and exits with 2 when they select nothing', async () => {

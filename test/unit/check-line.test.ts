@@ -321,10 +321,10 @@ describe('a line is damaged', () => {
   });
 
   it.each([
-    ['', 'it is no JSON'],
-    ['{', 'it is no JSON'],
-    ['null', 'it is no object'],
-    ['5', 'it is no object'],
+    ['', 'the line is not JSON'],
+    ['{', 'the line is not JSON'],
+    ['null', 'the line is not an object'],
+    ['5', 'the line is not an object'],
     ['"x"', 'it is no object'],
     ['[]', 'unknown version'],
   ])('that is %j: %s', (text, says) => {

@@ -111,7 +111,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
       lines: [objectLine('2024-01-01', { key: KEY })],
     },
   );
-  await expect(commit).rejects.toThrow('_manifest.jsonl is no regular file');
+  await expect(commit).rejects.toThrow('_manifest.jsonl is not a regular file');
   rmSync(join(paths.root, SERIES, '_manifest.jsonl'), { recursive: true });
   expect(await finished(paths)).toBe(true);
 });
@@ -255,7 +255,10 @@ it.each<[string, (redo: EarlierJournal, outside: string) => unknown]>([
   for (const name of ['x.partial', DEAD]) writeFileSync(join(outside, name), 'other');
   writeAsEarlier(paths, (redo) => edit(redo, outside));
   const [refused, ...others] = await finishCommits(paths, venue);
-  expect([others, refused?.why]).toEqual([[], expect.stringMatching(/^it is about |outside of its series$/)]);
+  expect([others, refused?.why]).toEqual([
+    [],
+    expect.stringMatching(/^it was written for |outside of its series$/),
+  ]);
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name, 'tmp/x.partial']);
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
   expect(filesBelow(outside)).toEqual([DEAD, 'x.partial']);
@@ -272,7 +275,7 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
   ],
   [
     'is a link',
-    'it is no regular file',
+    'it is not a regular file',
     (journal) => {
       renameSync(journal, `${journal}.elsewhere`);
       symlinkSync(`${journal}.elsewhere`, journal);

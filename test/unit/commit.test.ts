@@ -229,7 +229,7 @@ describe('a run', () => {
     expect([sha256Of(join(out, 'quarantine', kept)), others]).toEqual([damaged, []]);
     const [cause = ''] = filesBelow(join(out, 'quarantine'), '.cause');
     expect(readFileSync(join(out, 'quarantine', cause), 'utf8')).toContain(
-      `${dayOf(2)} could not be had again`,
+      `${dayOf(2)} could not be fetched again`,
     );
     expect(lineAt(dayOf(1))).toMatchObject({ ...factsOf('2026-11.parquet'), fileRows: 72 });
     expect(lineAt(dayOf(1))).not.toHaveProperty('etag');

@@ -45,7 +45,7 @@ it('an absent file has no lines, and what cannot be read is no absent file', asy
   mkdirSync(`${path}.folder`);
   symlinkSync(path, `${path}.link`);
   expect(await linesOf(`${path}.none`)).toEqual([]);
-  await expect(linesOf(`${path}.folder`)).rejects.toThrow('is no regular file');
+  await expect(linesOf(`${path}.folder`)).rejects.toThrow('is not a regular file');
   await expect(linesOf(`${path}.link`)).rejects.toThrow('is a symbolic link');
 });
 

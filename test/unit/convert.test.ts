@@ -442,7 +442,7 @@ describe.each([
       const error = made.failed.get(`${label}.zip`);
       expect([error?.code, error?.retryable]).toEqual(['rows-outside-period', false]);
       expect(error?.message).toBe(
-        `${label}.csv: its rows are of ${time}Z … ${time}Z, its period is ${label}`,
+        `${label}.csv: its rows are from ${time}Z … ${time}Z, its period is ${label}`,
       );
       expect([...made.written.keys()]).toEqual([`${other}.zip`]);
     });

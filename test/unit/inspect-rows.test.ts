@@ -41,12 +41,12 @@ it.each<[string, Readonly<Record<string, string>>, string[]]>([
   [
     'of the day before the file',
     { '2024-01-15': '2024-01-14T12:00:00' },
-    ['its rows are of 2024-01-14T12:00:00.000Z … 2024-01-14T12:00:00.000Z, which is not its period'],
+    ['its rows are from 2024-01-14T12:00:00.000Z … 2024-01-14T12:00:00.000Z, outside its period'],
   ],
   [
     'of the day after, within the file',
     { '2024-01-15': '2024-01-16T08:00:00', '2024-01-16': '2024-01-16T16:00:00' },
-    ['the rows of 2024-01-15 are of 2024-01-16T08:00:00Z … 2024-01-16T08:00:00Z, which is not its period'],
+    ['the rows of 2024-01-15 are from 2024-01-16T08:00:00Z … 2024-01-16T08:00:00Z, outside this period'],
   ],
 ])('rows %s are judged by the rule of the writer', async (_, times, wrong) => {
   expect(await wrongWith(times)).toEqual(wrong);

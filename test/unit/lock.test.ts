@@ -189,7 +189,7 @@ describe('a file that was left behind', () => {
 
   it('stands while its process runs, whatever the socket says', async () => {
     await leaveFile({});
-    expect(await refusal()).toMatch(/another run is writing this lake: pid/);
+    expect(await refusal()).toMatch(/another run is writing to this lake: pid/);
   });
 
   it.each([
@@ -202,7 +202,7 @@ describe('a file that was left behind', () => {
       await expect(acquireLock(directory, ME)).rejects.toMatchObject({
         code: 'locked',
         message: expect.stringMatching(/another host or container .* pid 4194305/) as unknown,
-        hint: `if that run is surely gone, remove ${lockFile}`,
+        hint: `if that run has certainly ended, remove ${lockFile}`,
       });
       expect(readdirSync(directory)).toEqual(['lock.json']);
       rmSync(lockFile);
@@ -255,7 +255,7 @@ describe('a lock of another host or container', () => {
     ['of a process that runs here', 86_400, {}],
   ])('%s is respected', async (_what, secondsAgo, changes) => {
     await leaveRenewed(secondsAgo, changes);
-    expect(await refusal()).toMatch(/holds this lake: pid|is writing this lake: pid/);
+    expect(await refusal()).toMatch(/holds the lock of this lake: pid|is writing to this lake: pid/);
     expect(readdirSync(directory)).toEqual(['lock.json']);
   });
 
@@ -330,7 +330,7 @@ describe('a heartbeat', () => {
     await clock.advance(60_000);
     await expect(lock.confirm()).rejects.toMatchObject({
       code: 'locked',
-      message: expect.stringContaining('pid 7 on elsewhere took it over') as unknown,
+      message: expect.stringContaining('pid 7 on elsewhere has taken it over') as unknown,
     });
     expect([lost.length, lock.isLost, statSync(lockFile).mtimeMs]).toEqual([1, true, 1_000_000]);
     await lock.release();
@@ -464,7 +464,7 @@ describe('what other users put in the way', () => {
     for (let claim = 100; claim < 400; claim += 1)
       copyFileSync(lockFile, join(directory, `lock-00000000-0000-4000-8000-000000000${claim}.claim`));
     rmSync(lockFile);
-    expect(await refusal()).toMatch(/^other runs are taking this lake/);
+    expect(await refusal()).toMatch(/^other runs are acquiring the lock of this lake/);
   });
 
   it('a claim that is still being written is respected, and is removed ten seconds later', async () => {
@@ -485,7 +485,7 @@ describe('what other users put in the way', () => {
     while (own().length === 0) await sleep(5);
     rmSync(join(directory, own()[0] ?? ''));
     rmSync(forged());
-    expect(await acquired).toMatch(/^other runs are taking this lake/);
+    expect(await acquired).toMatch(/^other runs are acquiring the lock of this lake/);
     expect(await takeAndRelease()).toEqual([]);
   });
 
@@ -516,7 +516,7 @@ describe('what other users put in the way', () => {
     await expect.poll(own).toBeDefined();
     rmSync(join(directory, own() ?? ''));
     rmSync(forged());
-    expect(await refused).toContain('other runs are taking this lake');
+    expect(await refused).toContain('other runs are acquiring the lock of this lake');
     expect(await takeAndRelease()).toEqual([]);
   });
 
@@ -628,7 +628,7 @@ describe('the kernel lock', () => {
     writeFileSync(lockFile, '{');
     const body = `await acquireLock(directory, me('x')).catch((error) => console.log(error.code, error.hint));`;
     const text = await outputOf(startChild(body, true));
-    expect(text.trim()).toBe(`locked if no other run writes this lake, remove ${lockFile}`);
+    expect(text.trim()).toBe(`locked if no other run writes to this lake, remove ${lockFile}`);
   });
 
   it.skipIf(!onLinux)('is freed by SIGKILL even when the killed process is still a zombie', async () => {

@@ -91,7 +91,7 @@ describe('damage', () => {
     writeFileSync(join(folder, MANIFEST), `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
     await expect(readManifest(folder)).rejects.toMatchObject({
       code: 'manifest-damaged',
-      message: `${join(folder, MANIFEST)} line 1 is of version 2, this cryptodl knows version 1`,
+      message: `${join(folder, MANIFEST)} line 1 has version 2; this cryptodl reads version 1`,
       hint: expect.stringContaining('newer cryptodl') as string,
     });
   });

@@ -11,7 +11,8 @@ import type { RetryOptions } from '../../src/http/retry/retry.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { ErrorCode, RetryEvent } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { RetryEvent } from '../../src/model/observer.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

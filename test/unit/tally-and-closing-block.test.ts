@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { ErrorCode, RetryEvent } from '../../src/model/errors.js';
+import type { ErrorCode } from '../../src/model/errors.js';
+import type { RetryEvent } from '../../src/model/observer.js';
 import type { Outcome } from '../../src/model/outcome.js';
 import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';

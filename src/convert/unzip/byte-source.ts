@@ -1,18 +1,19 @@
+/** Random access to the bytes of a zip. */
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../../model/errors.js';
 import type { Body } from '../../http/fetch.js';
 
-/** A body that is read by position, whether it lies in memory or on disk. */
+/** A body in memory or on disk that is read by position. */
 export interface ByteSource {
   readonly size: number;
-  /** Exactly `length` bytes; rejects with `zip-broken` when they are not all there. Memory is not copied. */
+  /** Exactly `length` bytes; rejects with `zip-broken` beyond the end. Bytes in memory are not copied. */
   read(position: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
 
 const PIECE_BYTES = 256 * 1024;
 
-/** Opens the body; the caller closes. Rejects with the Node error of `open`. */
+/** Opens a body; the caller must close it. Rejects with the Node error of `open`. */
 export async function openSource(body: Body): Promise<ByteSource> {
   if (body.kind === 'memory') {
     const { bytes } = body;
@@ -45,7 +46,7 @@ export async function openSource(body: Body): Promise<ByteSource> {
   };
 }
 
-/** The bytes from `position` on, in pieces of 256 KiB. */
+/** `length` bytes from `position` on, in pieces of 256 KiB. */
 export async function* pieces(source: ByteSource, position: number, length: number): AsyncGenerator<Buffer> {
   for (let done = 0; done < length; done += PIECE_BYTES) {
     yield await source.read(position + done, Math.min(PIECE_BYTES, length - done));
@@ -53,11 +54,11 @@ export async function* pieces(source: ByteSource, position: number, length: numb
 }
 
 function assertInside(position: number, length: number, size: number): void {
-  // Positions come out of headers: any 64-bit number, and no longer exact beyond 2^53.
+  // Positions come from headers of the zip: any 64-bit number, inexact beyond 2^53.
   if (!Number.isSafeInteger(position) || position < 0 || position + length > size)
     throw cutError(position, length);
 }
 
 function cutError(position: number, length: number): CryptodlError {
-  return new CryptodlError('zip-broken', `the zip is cut: ${length} bytes are missing at ${position}`);
+  return new CryptodlError('zip-broken', `the zip is truncated: ${length} bytes are missing at ${position}`);
 }

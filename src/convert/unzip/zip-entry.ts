@@ -1,16 +1,17 @@
+/** One member of a zip: checks of its headers before it is unpacked. */
 import { CryptodlError } from '../../model/errors.js';
 import type { ByteSource } from './byte-source.js';
 
-/** One member as the central directory describes it (APPNOTE.TXT 4.3.12), ZIP64 fields resolved. */
+/** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
 export interface ZipEntry {
-  /** As stored; never used as a path. */
+  /** Raw bytes; never used as a path. */
   readonly name: Buffer;
   readonly flags: number;
   readonly method: number;
   readonly crc32: number;
   readonly compressedSize: number;
   readonly size: number;
-  /** Where the local header starts. */
+  /** Position of the local header. */
   readonly offset: number;
 }
 
@@ -24,10 +25,10 @@ const FLAG_PATCHED = 0x0020;
 const FLAG_STRONG_ENCRYPTION = 0x0040;
 const ZIP64_EXTRA_ID = 0x0001;
 const LOCAL_HEADER_BYTES = 30;
-/** 258 bytes out of two bits: no deflate stream expands more. */
+/** The maximum of deflate: two bits give at most 258 bytes. */
 export const MAX_DEFLATE_RATIO = 1032;
 
-/** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before a byte is inflated or allocated. */
+/** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before anything is allocated or inflated. */
 export function checkEntry(entry: ZipEntry, maxBytes: number): void {
   if ((entry.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
     throw new CryptodlError('zip-unsupported', 'the member is encrypted');
@@ -47,20 +48,20 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
   }
   if (entry.method === METHOD_DEFLATE && entry.size > entry.compressedSize * MAX_DEFLATE_RATIO) {
     const sizes = `${entry.size} bytes out of ${entry.compressedSize}`;
-    throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, which no deflate stream can be`);
+    throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, which is impossible for deflate`);
   }
 }
 
-/** Throws `zip-bomb` for a member that would unpack to more than so many times its packed size. */
+/** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
 export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
   if (size <= compressedSize * maxRatio) return;
   const sizes = `${size} bytes out of ${compressedSize}`;
-  throw new CryptodlError('zip-bomb', `the zip claims ${sizes}, more than ${maxRatio} to 1`);
+  throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, more than ${maxRatio} to 1`);
 }
 
 /**
- * Position of the member's first packed byte. Rejects with `zip-broken` unless the local header says the
- * same as the central directory: two readers would otherwise see two different files.
+ * Position of the first packed byte of the member. Rejects with `zip-broken` when local header and central directory differ,
+ * because two readers could then see different files.
  */
 export async function locateData(source: ByteSource, entry: ZipEntry): Promise<number> {
   const header = await source.read(entry.offset, LOCAL_HEADER_BYTES);
@@ -79,7 +80,7 @@ export async function locateData(source: ByteSource, entry: ZipEntry): Promise<n
   assertSame('size', sizes.size, entry.size, streamed);
   const dataOffset = entry.offset + LOCAL_HEADER_BYTES + nameLength + extraLength;
   const missing = dataOffset + entry.compressedSize - source.size;
-  if (missing > 0) throw brokenZip(`the zip is cut: the last ${missing} packed bytes are missing`);
+  if (missing > 0) throw brokenZip(`the zip is truncated: the last ${missing} packed bytes are missing`);
   return dataOffset;
 }
 
@@ -95,7 +96,7 @@ function disagreement(field: string): CryptodlError {
   return brokenZip(`local header and central directory disagree about the ${field}`);
 }
 
-/** A writer that streams does not know sizes and CRC yet: zeros (or the ZIP64 mark) stand for "see below". */
+/** A streaming writer does not know sizes and CRC when it writes the local header: it writes zeros or the ZIP64 mark. */
 function assertSame(field: string, local: number, central: number, streamed: boolean): void {
   if (local === central) return;
   if (streamed && (local === 0 || local === MAX_UINT32)) return;

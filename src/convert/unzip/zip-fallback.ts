@@ -1,3 +1,4 @@
+/** Reads zips of any layout with yauzl. Used when a zip does not have the usual layout of the archive. */
 import { callbackify } from 'node:util';
 import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
@@ -10,8 +11,8 @@ const SHOWN_CHARACTERS = 80;
 const FLAG_UTF8 = 0x0800;
 
 /**
- * The entry of the root member `memberName` in a zip of any shape that yauzl reads: several members, ZIP64, data
- * descriptors, comments. Rejects with `zip-broken` or `zip-unsupported`; Node's disk errors pass through.
+ * The entry of the root member `memberName` in a zip of any layout that yauzl reads: several members, ZIP64, data descriptors,
+ * comments. Rejects with `zip-broken` or `zip-unsupported`, or with a Node error of the disk.
  */
 export async function findEntry(source: ByteSource, memberName: string): Promise<ZipEntry> {
   const zip = await openZip(source);
@@ -29,7 +30,7 @@ export async function findEntry(source: ByteSource, memberName: string): Promise
 }
 
 async function openZip(source: ByteSource): Promise<ZipFile> {
-  // Raw names: with decoding on, one unwanted name such as `../x` makes yauzl refuse the whole zip.
+  // Names are not decoded: with decoding, yauzl rejects the whole zip for one name such as `../x`.
   const options = { decodeStrings: false, autoClose: false };
   try {
     return await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
@@ -79,7 +80,7 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
   return found;
 }
 
-/** UTF-8 whatever the flag says (many writers forget it), or Info-ZIP's Unicode path field (0x7075). */
+/** Decodes a name as UTF-8 even without the flag, which many writers omit, or from the Unicode path field of Info-ZIP (0x7075). */
 function nameOf(entry: Entry): string {
   const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
   return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
@@ -104,7 +105,7 @@ function describeMembers(names: readonly string[]): string {
   return `it holds ${shown.map(quoteMember).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** A CSV at the root under another name (case, un-padded month) explains most. */
+/** A CSV at the root is listed first: its name (case, month without leading zero) often explains the error. */
 function likelihood(name: string): number {
   return !name.includes('/') && /\.csv$/i.test(name) ? 1 : 0;
 }
@@ -114,7 +115,7 @@ function quoteMember(name: string): string {
   return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
 }
 
-/** A directory longer than its count hides members from readers that believe the count. */
+/** Rejects a central directory with more entries than the end record counts: readers would differ in what they see. */
 async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
   if ((await nextHeader(zip, source)) === undefined) return;
   throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
@@ -126,7 +127,7 @@ async function nextIsEncrypted(zip: ZipFile, source: ByteSource): Promise<boolea
 }
 
 async function nextHeader(zip: ZipFile, source: ByteSource): Promise<Buffer | undefined> {
-  // yauzl keeps the position as a number here, whatever the type of the property says.
+  // The property is a number, although its type differs.
   const cursor = Number(zip.readEntryCursor);
   if (cursor + 46 > source.size) return undefined;
   const header = await source.read(cursor, 46);
@@ -137,7 +138,7 @@ function unsupported(message: string): CryptodlError {
   return new CryptodlError('zip-unsupported', message);
 }
 
-/** yauzl throws bare errors without a code; Node's and ours have one, and a bug of ours is of another class. */
+/** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
 function isReaderError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'Error' && !('code' in error);
 }

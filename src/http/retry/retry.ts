@@ -1,7 +1,8 @@
 /** The retry layer, its delays, and the layer that ends all waits at a deadline. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
-import type { ErrorCode, RetryEvent } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody, Wait } from '../fetch.js';
 import type { Failover } from './fallback-host.js';
