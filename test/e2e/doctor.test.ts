@@ -336,7 +336,7 @@ describe('the lake', () => {
     expect([code, failed]).toEqual([1, ['out', 'lock', 'leftovers']]);
     expect(of('out')[0]).toMatchObject({
       found: expect.stringContaining('.cryptodl is a symbolic link') as string,
-      next: expect.stringContaining('mount it there') as string,
+      next: expect.stringContaining('or by a mount') as string,
     });
   });
 

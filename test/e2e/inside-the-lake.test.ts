@@ -552,7 +552,7 @@ describe('a symbolic link', () => {
     const { code, stderr } = await repair(lake);
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
-    expect(stderr).toContain('move the folder away, and run the same command again');
+    expect(stderr).toContain('move the folder away and run the same command again');
     expect(filesBelow(join(lake, '.cryptodl/tmp'))).toEqual([]);
     const [kept = ''] = filesBelow(join(lake, 'quarantine'));
     expect(readFileSync(join(lake, 'quarantine', kept), 'utf8')).toBe('kept');
@@ -574,7 +574,7 @@ describe('a symbolic link', () => {
     archive.fault = undefined;
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
-    expect(stderr).toContain('move the folder away, and run the same command again');
+    expect(stderr).toContain('move the folder away and run the same command again');
   });
 
   it('in place of a partition is not read, and repair puts the file there', async () => {

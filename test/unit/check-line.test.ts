@@ -325,7 +325,7 @@ describe('a line is damaged', () => {
     ['{', 'the line is not JSON'],
     ['null', 'the line is not an object'],
     ['5', 'the line is not an object'],
-    ['"x"', 'it is no object'],
+    ['"x"', 'the line is not an object'],
     ['[]', 'unknown version'],
   ])('that is %j: %s', (text, says) => {
     expect(() => createLineReader(FOLDER)(text)).toThrow(new TypeError(says));

@@ -201,7 +201,7 @@ describe('a file that was left behind', () => {
       await leaveFile(changes);
       await expect(acquireLock(directory, ME)).rejects.toMatchObject({
         code: 'locked',
-        message: expect.stringMatching(/another host or container .* pid 4194305/) as unknown,
+        message: expect.stringMatching(/another host or in another container .* pid 4194305/) as unknown,
         hint: `if that run has certainly ended, remove ${lockFile}`,
       });
       expect(readdirSync(directory)).toEqual(['lock.json']);

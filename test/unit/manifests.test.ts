@@ -66,7 +66,7 @@ describe('a manifest in memory', () => {
     const folder = await folderOf();
     mkdirSync(join(folder, MANIFEST));
     const manifests = new Manifests();
-    await expect(manifests.of(folder)).rejects.toThrow('is no regular file');
+    await expect(manifests.of(folder)).rejects.toThrow('is not a regular file');
     rmSync(join(folder, MANIFEST), { recursive: true });
     write(folder, 1);
     expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01']);
