@@ -905,7 +905,7 @@ type WithUnit<Name extends string, Unit extends string> = Name extends `${string
   : `${Name}${Unit}`;
 
 /** `max-wait` → `maxWaitMs`. */
-export type OptionName<Name extends FlagName> = Flags[Name] extends {
+type OptionName<Name extends FlagName> = Flags[Name] extends {
   readonly unit: infer Unit extends string;
 }
   ? WithUnit<CamelCase<Name>, Unit>
