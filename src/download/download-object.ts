@@ -224,15 +224,11 @@ function publishedOf(context: DownloadContext, { key }: ArchiveObject): Publishe
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
   const request = { ...context, sidecar };
-  const get = async (bypassCache: boolean): Promise<string | undefined> => {
-    const digest = await publishedDigest(request, key, bypassCache);
-    return digest === undefined && !bypassCache ? publishedDigest(request, key, true) : digest;
-  };
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {
       if (last === undefined || bypassCache) {
-        const asked = get(bypassCache);
+        const asked = publishedDigest(request, key, bypassCache);
         last = asked;
         // A failure is no answer: the next attempt asks anew.
         asked.catch(() => {

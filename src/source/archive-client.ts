@@ -111,15 +111,17 @@ export interface DigestRequest {
   readonly signal: AbortSignal;
 }
 
-/** The published SHA-256 of an object; undefined when there is none, or what is there is no sidecar. */
+/** The published SHA-256 of an object; undefined without a sidecar. A malformed sidecar is requested once more, past caches. */
 export async function publishedDigest(
-  { fetch, sidecar, archiveUrl, priority, signal }: DigestRequest,
+  digestRequest: DigestRequest,
   key: string,
   bypassCache = false,
 ): Promise<string | undefined> {
+  const { fetch, sidecar, archiveUrl, priority, signal } = digestRequest;
   const url = `${archiveUrl}/${keyPath(key)}${sidecar.suffix}`;
   const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
   const { status, body } = await fetch(request, { signal, traceId: randomUUID() });
   if (status === 404 || body.kind === 'file') return undefined;
-  return sidecar.digestIn(body.bytes.toString('utf8'), key);
+  const digest = sidecar.digestIn(body.bytes.toString('utf8'), key);
+  return digest === undefined && !bypassCache ? publishedDigest(digestRequest, key, true) : digest;
 }
