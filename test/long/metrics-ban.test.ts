@@ -1,4 +1,4 @@
-/** A ban in the middle of bad weather: nothing is asked while it lasts, by nobody, and nothing is lost by it. */
+/** A ban while one request in twenty fails: no run sends a request during the ban, and nothing is lost. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,7 +44,7 @@ describe('a ban of the whole exchange while one request in twenty fails', () => 
         if (asked.number === BAN_AT) {
           opened.venue.ban(BAN_MS);
           bannedAt = asked.at;
-          endOfBan = sleep(BELIEVED_MS);
+          endOfBan = sleep(BELIEVED_MS, undefined, { ref: false });
         }
         // Whoever is banned gets no other answer.
         if (asked.at - bannedAt < BAN_MS) return undefined;
