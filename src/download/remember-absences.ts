@@ -9,6 +9,7 @@ import { MANIFEST, seriesFolder } from '../lake/layout.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
 import { fileSize } from '../lake/publish.js';
+import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 
@@ -224,7 +225,7 @@ function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
 }
 
 function isHeld(manifest: Manifest, { cadence, from }: Period): boolean {
-  return (['parquet', 'csv', 'zip'] as const).some((format) => {
+  return FORMATS.some((format) => {
     const month = manifest[format].ofMonth(monthOf(from));
     return month !== undefined || (cadence === 'daily' && manifest[format].ofDay(from) !== undefined);
   });

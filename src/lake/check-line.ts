@@ -1,6 +1,7 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
-import type { AbsenceReason, Cadence, Format, Settings } from '../model/task.js';
+import { FORMATS } from '../model/task.js';
+import type { AbsenceReason, Cadence, Settings } from '../model/task.js';
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
@@ -50,7 +51,7 @@ function lineProblem(line: unknown, isKey: KeyCheck): string | undefined {
   return kind === 'dropped' ? droppedProblem(fields, isKey) : '"kind" is unknown';
 }
 
-const FORMATS: ReadonlySet<unknown> = new Set<Format>(['parquet', 'csv', 'zip']);
+const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(FORMATS);
 const CADENCES: ReadonlySet<unknown> = new Set<Cadence>(['daily', 'monthly']);
 const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>(['sidecar', 'etag', 'crc', 'rest']);
 const REASONS: Readonly<Record<AbsenceReason, true>> = {
@@ -63,7 +64,7 @@ const REASONS: Readonly<Record<AbsenceReason, true>> = {
   'before-history': true,
 };
 const SETTINGS: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
-  format: FORMATS,
+  format: KNOWN_FORMATS,
   partition: new Set<Settings['partition']>(['day', 'month']),
   cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
   numbers: new Set<Settings['numbers']>(['double', 'string']),
@@ -147,7 +148,7 @@ function areGaps(value: unknown): boolean {
 
 function droppedProblem({ key, format, settings }: Fields, isKey: KeyCheck): string | undefined {
   if (typeof key !== 'string') return '"key" is no text';
-  if (!FORMATS.has(format)) return '"format" is unknown';
+  if (!KNOWN_FORMATS.has(format)) return '"format" is unknown';
   const setting = settings === undefined ? undefined : settingsProblem(settings);
   if (setting !== undefined) return setting;
   const period = /(\d{4}-\d{2}(?:-\d{2})?)(?:\.zip)?$/.exec(key)?.[1] ?? '';
@@ -161,7 +162,7 @@ function absentProblem({ cadence, first, last, reason, failed, refused, rest }: 
     return '"first" or "last" is no period from 2000 to 2199';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
   if (failed !== undefined && typeof failed !== 'string') return '"failed" is no code';
-  if (refused !== undefined && !(isObject(refused) && FORMATS.has(refused['format'])))
+  if (refused !== undefined && !(isObject(refused) && KNOWN_FORMATS.has(refused['format'])))
     return '"refused" is no revision';
   if (rest === undefined) return undefined;
   return isObject(rest) && isCount(rest['asked']) && isInstant(rest['at']) ? undefined : '"rest" is unknown';

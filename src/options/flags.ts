@@ -4,6 +4,7 @@ import { durationText } from '../model/units.js';
 import { limit, requestsPerMinute } from './limits.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
+import { FORMATS } from '../model/task.js';
 
 export const VERBS = [
   'vision',
@@ -275,7 +276,7 @@ const FLAGS = {
     value: 'FORMAT',
     narrows: ['coverage', ...HELD],
     doc: "parquet, csv or zip (the archive's own files)",
-    ...oneOf(['parquet', 'csv', 'zip']),
+    ...oneOf(FORMATS),
     default: 'parquet',
     aka: ['f', 'ext', 'output-format', 'csv', 'parquet', 'zip'],
   },

@@ -2,9 +2,10 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
+import { FORMATS } from '../model/task.js';
 
 const SettingsSchema = v.strictObject({
-  format: v.picklist(['parquet', 'csv', 'zip']),
+  format: v.picklist(FORMATS),
   partition: v.picklist(['day', 'month']),
   cadence: v.picklist(['auto', 'daily', 'monthly']),
   numbers: v.picklist(['double', 'string']),

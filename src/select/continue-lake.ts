@@ -13,6 +13,7 @@ import type { SeriesRequest } from '../plan/plan-series.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
+import { FORMATS } from '../model/task.js';
 import type { Series, Settings } from '../model/task.js';
 import { endedText, endOfDataset } from '../source/dataset-ended.js';
 import { cadencesOf } from '../source/keys.js';
@@ -102,7 +103,7 @@ async function continuations(
   if (spec === undefined) return [];
   const folder = join(paths.root, seriesFolder(venue.name, series));
   const manifest = await readManifest(folder);
-  const formats = (['parquet', 'csv', 'zip'] as const).filter(
+  const formats = FORMATS.filter(
     (format) =>
       manifest[format].size > 0 &&
       (!given.has('format') || format === options.format) &&
