@@ -72,7 +72,7 @@ interface WrongObject {
 function refusals(scene: FaultScene, id: string, objects: readonly WrongObject[]): void {
   const keys = KEYS.slice(0, objects.length);
   const codes = objects.map(({ refusal }) => /^\^([a-z-]+)/.exec(refusal.source)?.[1] ?? '');
-  const outcome = `failed for good with ${[...new Set(codes)].join(', ')}, kept as evidence, the others arrive; retry completes it`;
+  const outcome = `failed permanently with ${[...new Set(codes)].join(', ')}, kept in the quarantine, the others arrive; retry completes it`;
   fault({ id, fault: objects.map(({ what }) => what).join('; '), outcome, exit: 4 }, async (exit) => {
     const zips = objects.map(({ zip }, index) => zip(keys[index] ?? ''));
     for (const [index, zip] of zips.entries()) scene.publish(keys[index] ?? '', zip);
@@ -100,7 +100,7 @@ describe('D: checksums and zips', () => {
   const scene = faultScene();
 
   fault(
-    { id: 'D1', fault: 'a checksum that is wrong once', outcome: 'zip and sidecar asked again, ok', exit: 0 },
+    { id: 'D1', fault: 'a checksum that is wrong once', outcome: 'zip and sidecar requested again, ok', exit: 0 },
     async (exit) => {
       scene.onPath(SIDECAR, (_request, response, time) => {
         if (time > 1) return false;
@@ -119,7 +119,7 @@ describe('D: checksums and zips', () => {
       id: 'D1',
       fault: 'a checksum that stays wrong',
       outcome:
-        'asked three times, failed with sidecar-stale (size and ETag are right), kept with both digests; retry completes it',
+        'requested three times, failed with sidecar-stale (size and ETag are right), kept with both digests; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -190,7 +190,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit flipped on the way, at another place of every object',
-      outcome: 'every flip is seen by the digest and asked for again, ok',
+      outcome: 'every flip is noticed by the digest and asked for again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -214,7 +214,7 @@ describe('D: checksums and zips', () => {
       id: 'D3',
       fault: 'one bit of the data flipped where no checksum is published',
       outcome:
-        'seen by the MD5 of the listing, asked again in three rounds, failed with body-damaged; retry completes it',
+        'noticed by the MD5 of the listing, requested again in three rounds, failed with body-damaged; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -231,7 +231,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit flipped with --verify etag',
-      outcome: 'seen by the MD5 of the listing, asked again in three rounds, failed with body-damaged',
+      outcome: 'noticed by the MD5 of the listing, requested again in three rounds, failed with body-damaged',
       exit: 3,
     },
     async (exit) => {
@@ -248,8 +248,8 @@ describe('D: checksums and zips', () => {
   fault(
     {
       id: 'D4',
-      fault: 'a zip cut short on its way, its length honest',
-      outcome: 'asked three times, failed with zip-truncated; retry completes it',
+      fault: 'a zip that is cut short with a matching Content-Length',
+      outcome: 'requested three times, failed with zip-truncated; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -269,8 +269,8 @@ describe('D: checksums and zips', () => {
   fault(
     {
       id: 'D4',
-      fault: 'an answer of no bytes at all',
-      outcome: 'tried in every round, failed with not-a-zip; retry completes it',
+      fault: 'an answer of no bytes',
+      outcome: 'attempted in every round, failed with not-a-zip; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -381,7 +381,7 @@ describe('D: checksums and zips', () => {
   fault(
     {
       id: 'D6',
-      fault: 'members named ../../x, /etc/x, C:\\x, with a NUL, of 60,000 letters beside the right one',
+      fault: 'members named ../../x, /etc/x, C:\\x, with a NUL, of 60,000 letters beside the right member',
       outcome: 'ignored: only the one member is read, nothing else is written; ok',
       exit: 0,
     },
@@ -558,7 +558,7 @@ describe('D: rows', () => {
     {
       id: 'D9',
       fault: 'a row that is wrong in CSV and in string numbers',
-      outcome: 'refused there as well; retry completes it',
+      outcome: 'refused in these formats too; retry completes it',
       exit: 4,
     },
     async (exit) => {
@@ -578,7 +578,7 @@ describe('D: rows', () => {
   fault(
     {
       id: 'D5',
-      fault: 'a bomb that is honest: 160 MB of zeros in one line',
+      fault: 'a bomb with its true size: 160 MB of zeros in one line',
       outcome: 'refused before it is unpacked, failed with zip-bomb',
       exit: 4,
     },
@@ -596,7 +596,7 @@ describe('D: rows', () => {
     {
       id: 'D10',
       fault: 'half of the objects without a header',
-      outcome: 'told by the first byte; the same columns, ok',
+      outcome: 'recognised by the first byte; the same columns, ok',
       exit: 0,
     },
     async (exit) => {
@@ -612,7 +612,7 @@ describe('D: rows', () => {
     {
       id: 'D11',
       fault: 'fewer rows than the day must have',
-      outcome: 'written, told as partial with its name; 4 with --strict',
+      outcome: 'written, reported as partial with its name; 4 with --strict',
       exit: 0,
     },
     async (exit) => {
@@ -661,7 +661,7 @@ describe('D: rows', () => {
     {
       id: 'D12',
       fault: `one object each with ${spellings.map(({ fault: what }) => what).join(', ')}`,
-      outcome: 'read as what they mean, ok',
+      outcome: 'read with their meaning, ok',
       exit: 0,
     },
     async (exit) => {
@@ -707,7 +707,7 @@ describe('D: rows', () => {
     {
       id: 'D11',
       fault: 'times in ms on one day, in µs on the next',
-      outcome: 'told by their size, one unit in the lake; ok',
+      outcome: 'recognised by their size, one unit in the lake; ok',
       exit: 0,
     },
     async (exit) => {
@@ -746,7 +746,7 @@ describe('D: rows', () => {
       id: 'D18',
       fault: 'an object too large for memory (zip and CSV of 11 MB), cut half-way once',
       outcome:
-        'spooled, asked again from its start, ok; the spool is empty again (10 GB: npm run test:heavy)',
+        'spooled, requested again from its start, ok; the spool is empty again (10 GB: npm run test:heavy)',
       exit: 0,
     },
     async (exit) => {
@@ -788,8 +788,8 @@ describe('D: files, listings and names', () => {
   fault(
     {
       id: 'D14',
-      fault: 'one bit of a committed file rotted, then a day is added',
-      outcome: 'seen by its digest: made anew from all its objects, ok',
+      fault: 'one bit of a committed file flipped, then a day is added',
+      outcome: 'noticed by its digest: rebuilt from all its objects, ok',
       exit: 0,
     },
     async (exit) => {
@@ -808,7 +808,7 @@ describe('D: files, listings and names', () => {
     {
       id: 'D14',
       fault: 'a committed file cut short',
-      outcome: 'seen by its size: made anew from all its objects; the other is skipped; ok',
+      outcome: 'noticed by its size: rebuilt from all its objects; the other is skipped; ok',
       exit: 0,
     },
     async (exit) => {
@@ -840,7 +840,7 @@ describe('D: files, listings and names', () => {
   };
 
   fault(
-    { id: 'D15', fault: 'a listing page that is cut, once', outcome: 'asked again, ok', exit: 0 },
+    { id: 'D15', fault: 'a listing page that is cut, once', outcome: 'requested again, ok', exit: 0 },
     async (exit) => {
       changeListing((xml, time) => (time > 1 ? xml : xml.slice(0, xml.length >> 1)));
       const run = await scene.run();
@@ -852,24 +852,24 @@ describe('D: files, listings and names', () => {
 
   const lies: { what: string; change: (xml: string) => string; outcome: string }[] = [
     {
-      what: 'a web page for a listing, always',
+      what: 'a web page instead of the listing, always',
       change: () => '<html><body>busy</body></html>',
-      outcome: 'said, and the calendar is asked object by object; ok',
+      outcome: 'a warning, and the objects of each day are requested one by one; ok',
     },
     {
       what: 'a listing of 20 MB',
       change: (xml) => xml.replace('<Contents>', `<!--${'x'.repeat(20e6)}--><Contents>`),
-      outcome: 'refused at 16 MB, and the calendar is asked object by object; ok',
+      outcome: 'refused at 16 MB, and the objects of each day are requested one by one; ok',
     },
     {
-      what: 'a listing that says it goes on, and always comes back to its start',
+      what: 'a truncated listing whose next page is always its first page',
       change: (xml) => xml.replace('<IsTruncated>false', '<IsTruncated>true'),
-      outcome: 'found out on the second page, and the calendar is asked object by object; ok',
+      outcome: 'noticed on the second page, and the objects of each day are requested one by one; ok',
     },
     {
-      what: 'a listing that says it goes on, and has nothing',
+      what: 'a truncated listing without objects',
       change: () => '<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>',
-      outcome: 'found out on the first page, and the calendar is asked object by object; ok',
+      outcome: 'noticed on the first page, and the objects of each day are requested one by one; ok',
     },
   ];
   for (const { what, change, outcome } of lies) {
@@ -886,7 +886,7 @@ describe('D: files, listings and names', () => {
     {
       id: 'D15',
       fault: 'a listing with an entity bomb, unknown tags and every object twice',
-      outcome: 'no entity is expanded, tags are passed over, objects counted once; ok',
+      outcome: 'no entity is expanded, unknown tags are ignored, objects counted once; ok',
       exit: 0,
     },
     async (exit) => {
@@ -979,7 +979,7 @@ describe('D: files, listings and names', () => {
     {
       id: 'D17',
       fault: 'a listing that offers the symbols .., . and one of 300 letters',
-      outcome: 'dots are no symbols; the long one cannot be a folder, is left out and said',
+      outcome: 'dots are no symbols; the long one cannot be a folder, is left out with a warning',
       exit: 0,
     },
     async (exit) => {

@@ -110,7 +110,7 @@ describe('L: disks', () => {
     {
       id: 'L1',
       fault: 'no room for the plan',
-      outcome: 'said with both numbers before the first object is asked for',
+      outcome: 'refused with both numbers before the first request for an object',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -127,7 +127,7 @@ describe('L: disks', () => {
     {
       id: 'L1 D13',
       fault: 'the disk fills up while files are written',
-      outcome: 'disk full is said, nothing half-written is seen; with room the same command completes it',
+      outcome: 'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -212,7 +212,7 @@ describe('L: disks', () => {
       {
         id,
         fault: what,
-        outcome: 'the run ends, nothing half-written is seen; the same command completes it',
+        outcome: 'the run ends, no half-written file is visible; the same command completes it',
         exit: 1,
         missing: MISSING.strace,
       },
@@ -260,7 +260,7 @@ describe('L: disks', () => {
       {
         id,
         fault: `${errno} when a file is synced, --format zip`,
-        outcome: 'the run ends, no zip stands there unsynced; the same command completes it',
+        outcome: 'the run ends, no unsynced zip has its final name; the same command completes it',
         exit: 1,
         missing: MISSING.strace,
       },
@@ -283,8 +283,8 @@ describe('L: disks', () => {
   fault(
     {
       id: 'L2',
-      fault: 'a folder that belongs to somebody else',
-      outcome: 'refused before anything is asked for, with the flag to change',
+      fault: 'a folder of another user',
+      outcome: 'refused before the first request, with the flag that changes it',
       exit: 1,
       missing: MISSING.user,
     },
@@ -339,7 +339,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'the folder of the lock belongs to another user',
-      outcome: 'refused before anything is asked for, with place and next step',
+      outcome: 'refused before the first request, with place and next step',
       exit: 1,
       missing: MISSING.user,
     },
@@ -374,7 +374,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'a lake on a disk that is mounted read-only',
-      outcome: 'refused before anything is asked for; once it is writable the same command goes on',
+      outcome: 'refused before the first request; once it is writable the same command continues',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -410,7 +410,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'no descriptor for a socket, for a moment (EMFILE)',
-      outcome: 'tried again, ok',
+      outcome: 'attempted again, ok',
       exit: 0,
       missing: MISSING.strace,
     },
@@ -426,7 +426,7 @@ describe('L: disks', () => {
     {
       id: 'L2',
       fault: 'a path too long for the file system (ENAMETOOLONG)',
-      outcome: 'refused before anything is asked for, with the flag to change',
+      outcome: 'refused before the first request, with the flag that changes it',
       exit: 1,
     },
     async (exit) => {
@@ -442,7 +442,7 @@ describe('L: disks', () => {
     {
       id: 'L13',
       fault: 'a full inode table',
-      outcome: 'disk full is said, nothing half-written is seen; with room the same command completes it',
+      outcome: 'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -468,7 +468,7 @@ describe('L: disks', () => {
       {
         id: 'L13',
         fault: `a network file system that cannot sync folders (${error})`,
-        outcome: 'passed over, ok',
+        outcome: 'ignored, ok',
         exit: 0,
         missing: MISSING.strace,
       },
@@ -542,8 +542,8 @@ describe('L: signals and crashes', () => {
     fault(
       {
         id,
-        fault: `${signal} while an object is under way`,
-        outcome: 'ended in order, what is not done is counted; the same command completes it',
+        fault: `${signal} while a download is in progress`,
+        outcome: 'ended in order, and the summary counts the tasks that are not done; the same command completes it',
         exit: code,
       },
       async (exit) => {
@@ -587,7 +587,7 @@ describe('L: signals and crashes', () => {
       {
         id: 'L6',
         fault: `SIGKILL ${at}`,
-        outcome: 'nothing half-written is seen, no lock is left; the same command completes it',
+        outcome: 'no half-written file is visible, no lock is left; the same command completes it',
         exit: 0,
         missing: MISSING.strace,
       },
@@ -607,7 +607,7 @@ describe('L: signals and crashes', () => {
       id: 'L7',
       fault: 'power loss, by the order of the system calls',
       outcome:
-        'every file is synced before it is renamed, every folder on the way to it and the manifest before the run ends',
+        'every file is synced before it is renamed, every folder above it and the manifest before the run ends',
       exit: 0,
       missing: MISSING.strace,
     },
@@ -644,7 +644,7 @@ describe('L: signals and crashes', () => {
       id: 'L7',
       fault: 'power loss while a file replaces others, by the order of the system calls',
       outcome:
-        'staged files and their folder are synced before the journal appears, and that before an old file goes',
+        'staged files and their folder are synced before the journal appears, and the journal before an old file is removed',
       exit: 0,
       missing: MISSING.strace,
     },
@@ -679,7 +679,7 @@ describe('L: signals and crashes', () => {
     {
       id: 'L8',
       fault: 'no heap left, so that V8 ends the process',
-      outcome: 'nothing half-written is seen, no lock is left; the same command completes it',
+      outcome: 'no half-written file is visible, no lock is left; the same command completes it',
       exit: 0,
     },
     async (exit) => {
@@ -694,8 +694,8 @@ describe('L: signals and crashes', () => {
   fault(
     {
       id: 'L9',
-      fault: 'SIGSTOP with an object under way for longer than every timeout, then SIGCONT',
-      outcome: 'what was under way is asked at most once more, ok',
+      fault: 'SIGSTOP with a download in progress for longer than every timeout, then SIGCONT',
+      outcome: 'each request in progress is sent at most once more, ok',
       exit: 0,
     },
     async (exit) => {
@@ -728,7 +728,7 @@ describe('L: signals and crashes', () => {
       {
         id: 'L10',
         fault: `the wall clock jumps ${what} during the run`,
-        outcome: 'durations stay true, ok; the next run skips all',
+        outcome: 'durations stay true, ok; the next run skips all objects',
         exit: 0,
         missing: MISSING.faketime,
       },
@@ -786,8 +786,8 @@ describe('L: what is done to the lake behind our back', () => {
   fault(
     {
       id: 'L11',
-      fault: 'the last line of a manifest is torn',
-      outcome: 'cut back, its object is fetched again with its partition; ok',
+      fault: 'the last line of a manifest is incomplete',
+      outcome: 'the line is removed, its object is fetched again with its partition; ok',
       exit: 0,
     },
     async (exit) => {
@@ -809,7 +809,7 @@ describe('L: what is done to the lake behind our back', () => {
       says: '_manifest.jsonl line 2 is damaged',
     },
     {
-      what: 'a line in the middle that is cut',
+      what: 'a line in the middle that is cut short',
       damage: (text) => text.replace(/.{200}\n/, '\n'),
       says: '_manifest.jsonl line 1 is damaged',
     },
@@ -825,7 +825,7 @@ describe('L: what is done to the lake behind our back', () => {
         id: 'L11',
         fault: what,
         outcome:
-          'the run ends before the first object, with file and line; nothing is changed; restored, all is held',
+          'the run ends before the first object, with file and line; nothing is changed; after its repair the run skips all objects',
         exit: 1,
       },
       async (exit) => {
@@ -849,7 +849,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L11',
       fault: 'a damaged line that is deleted, as the message says',
-      outcome: 'its object is fetched again, no row is there twice; ok',
+      outcome: 'its object is fetched again, no row is in the lake twice; ok',
       exit: 0,
     },
     async (exit) => {
@@ -865,8 +865,8 @@ describe('L: what is done to the lake behind our back', () => {
   fault(
     {
       id: 'L11',
-      fault: 'a manifest that is gone',
-      outcome: 'everything of its series is fetched again, no row is there twice; ok',
+      fault: 'a missing manifest',
+      outcome: 'all objects of its series are fetched again, no row is in the lake twice; ok',
       exit: 0,
     },
     async (exit) => {
@@ -910,7 +910,7 @@ describe('L: what is done to the lake behind our back', () => {
       {
         id: 'L12',
         fault: what,
-        outcome: 'seen, made anew from all its objects, the other is skipped; ok',
+        outcome: 'noticed, rebuilt from all its objects, the other is skipped; ok',
         exit: 0,
       },
       async (exit) => {
@@ -946,7 +946,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L12',
       fault: 'bytes of a file are edited, its size unchanged',
-      outcome: 'not seen by a run that has nothing to add; made anew by --force; ok',
+      outcome: 'not noticed by a run that has nothing to add; rebuilt by --force; ok',
       exit: 0,
     },
     async (exit) => {
@@ -964,7 +964,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L14',
       fault: 'a lake behind a symlink',
-      outcome: 'the same lake by either name: the second run skips all; ok',
+      outcome: 'the same lake under both names: the second run skips all objects; ok',
       exit: 0,
     },
     async (exit) => {
@@ -982,7 +982,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L14',
       fault: 'a symlink out of the lake in place of a file',
-      outcome: 'the link is replaced, what it points to is not touched; ok',
+      outcome: 'the link is replaced, its target is not touched; ok',
       exit: 0,
     },
     async (exit) => {
@@ -999,13 +999,13 @@ describe('L: what is done to the lake behind our back', () => {
   );
 
   const readers: { what: string; wrap: string }[] = [
-    { what: 'a reader that has seen enough (| head -n 1)', wrap: '{ "$@"; echo $? >&3; } | head -n 1' },
+    { what: 'a reader that ends early (| head -n 1)', wrap: '{ "$@"; echo $? >&3; } | head -n 1' },
     { what: 'no stdout at all (>&-)', wrap: '"$@" >&-; echo $? >&3' },
     { what: 'no stderr at all (2>&-)', wrap: '"$@" 2>&-; echo $? >&3' },
     { what: 'stderr on a full disk (/dev/full)', wrap: '"$@" 2>/dev/full; echo $? >&3' },
   ];
   for (const { what, wrap } of readers) {
-    fault({ id: 'L15', fault: what, outcome: 'the lake is complete all the same', exit: 0 }, async (exit) => {
+    fault({ id: 'L15', fault: what, outcome: 'the lake is complete', exit: 0 }, async (exit) => {
       const out = newLake(scene);
       const said = `${out}.code`;
       const run = await scene.run([], { out, wrap: ['sh', '-c', `exec 3>${said}; ${wrap}`, 'sh'] });
@@ -1019,7 +1019,7 @@ describe('L: what is done to the lake behind our back', () => {
     {
       id: 'L15',
       fault: 'stdout on a full disk (/dev/full)',
-      outcome: 'the run ends and says so in one line; with room the same command completes it',
+      outcome: 'the run ends with one line that says it; with room the same command completes it',
       exit: 1,
     },
     async (exit) => {

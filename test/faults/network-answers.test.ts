@@ -11,7 +11,7 @@ const PAGE = '<!DOCTYPE html><html><head><title>Request blocked</title></head><b
 const DENIED =
   '<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>';
 const SIDECAR = `${VICTIM}.CHECKSUM`;
-const ROUNDS = 'three tries in each of four rounds';
+const ROUNDS = 'three attempts in each of four rounds';
 
 describe('N: answers that are not the object', () => {
   const scene = faultScene();
@@ -53,7 +53,7 @@ describe('N: answers that are not the object', () => {
     {
       id: 'N16',
       fault: '200 with a JSON document instead of the zip, once',
-      outcome: 'asked again past caches, ok',
+      outcome: 'requested again bypassing caches, ok',
       exit: 0,
     },
     async (exit) => {
@@ -74,7 +74,7 @@ describe('N: answers that are not the object', () => {
   fault(
     {
       id: 'N18',
-      fault: 'Content-Encoding gzip, which nobody asked for, always',
+      fault: 'Content-Encoding gzip, which was not requested, always',
       outcome: `${ROUNDS}, failed with body-encoded; retry completes it`,
       exit: 3,
     },
@@ -137,7 +137,7 @@ describe('N: answers that are not the object', () => {
     {
       id: 'N19',
       fault: '302 to a host that the run does not know',
-      outcome: 'failed at once with redirect-refused, and the other host is not asked',
+      outcome: 'failed at once with redirect-refused, and no request goes to the other host',
       exit: 4,
     },
     async (exit) => {
@@ -176,7 +176,7 @@ describe('N: answers that are not the object', () => {
   ];
   for (const [status, body, what, code] of REFUSALS) {
     fault(
-      { id: 'N20', fault: what, outcome: `failed at once with ${code}, never asked again`, exit: 4 },
+      { id: 'N20', fault: what, outcome: `failed at once with ${code}, never requested again`, exit: 4 },
       async (exit) => {
         scene.onPath(VICTIM, (_request, response) => {
           response.writeHead(status).end(body);
@@ -195,7 +195,7 @@ describe('N: answers that are not the object', () => {
     {
       id: 'N21',
       fault: '404 of an object that is listed',
-      outcome: 'absent (a hole), never asked again; the next run has it',
+      outcome: 'absent (a hole), never requested again; the next run has it',
       exit: 0,
     },
     async (exit) => {
@@ -239,7 +239,7 @@ describe('N: answers that are not the object', () => {
     {
       id: 'N23',
       fault: '408, 500, 502, 503 and 504, one after the other',
-      outcome: 'asked again after each, in the next round too, ok',
+      outcome: 'requested again after each, in the next round too, ok',
       exit: 0,
     },
     async (exit) => {

@@ -176,7 +176,7 @@ describe('N: what arrives on the wire', () => {
 
   for (const lie of CUT) {
     fault(
-      { id: lie.id, fault: `${lie.fault}, once`, outcome: `${lie.code}, asked again, ok`, exit: 0 },
+      { id: lie.id, fault: `${lie.fault}, once`, outcome: `${lie.code}, requested again, ok`, exit: 0 },
       async (exit) => {
         scene.onPath(VICTIM, (_request, response, time) => {
           if (time > 1) return false;
@@ -197,7 +197,7 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N7',
       fault: 'a body without a length, cut by the end of the connection, once',
-      outcome: 'seen by the digest, asked again past caches, ok',
+      outcome: 'noticed by the digest, requested again bypassing caches, ok',
       exit: 0,
     },
     async (exit) => {
@@ -219,7 +219,7 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N7',
       fault: 'a body without a length, always cut',
-      outcome: 'asked three times, failed with zip-truncated; retry completes it',
+      outcome: 'requested three times, failed with zip-truncated; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -242,7 +242,7 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N7',
       fault: 'a body without a length that never ends, for an object whose size is listed',
-      outcome: 'cut a little beyond the listed size, failed with length-mismatch; retry completes it',
+      outcome: 'ended a little beyond the listed size, failed with length-mismatch; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -278,8 +278,8 @@ describe('N: what arrives on the wire', () => {
   fault(
     {
       id: 'N8',
-      fault: 'behind a body something that looks like the next answer',
-      outcome: 'nobody gets it: all objects are the published ones',
+      fault: 'bytes after a body that look like the next answer',
+      outcome: 'no request receives them: all objects are the published ones',
       exit: 0,
     },
     async (exit) => {
@@ -300,7 +300,7 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N15',
       fault: 'always something that is not HTTP',
-      outcome: 'three tries in each of four rounds, failed with http-protocol; retry completes it',
+      outcome: 'three attempts in each of four rounds, failed with http-protocol; retry completes it',
       exit: 3,
     },
     async (exit) => {
@@ -324,8 +324,8 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N14',
       fault:
-        'bodies that our own side holds up (--bwlimit) for longer than --idle-timeout, one of which then stops',
-      outcome: 'only the one that stopped is asked again, ok',
+        'bodies that --bwlimit slows down for longer than --idle-timeout, one of which then stops',
+      outcome: 'only the one that stopped is requested again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -347,7 +347,7 @@ describe('N: what arrives on the wire', () => {
     {
       id: 'N34',
       fault: 'a server that ends each connection when it is idle, and resets four that are used again',
-      outcome: 'asked again on new ones, ok',
+      outcome: 'requested again on new connections, ok',
       exit: 0,
     },
     async (exit) => {

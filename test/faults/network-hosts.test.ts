@@ -16,7 +16,7 @@ describe('N: hosts that are not there', () => {
     {
       id: 'N1',
       fault: 'connection refused by the archive, not by the listing',
-      outcome: 'tasks wait for the breaker and are left undone after --max-wait; retry does them',
+      outcome: 'tasks wait for the breaker and stay undone after --max-wait; retry completes them',
       exit: 7,
     },
     async (exit) => {
@@ -43,7 +43,7 @@ describe('N: hosts that are not there', () => {
     {
       id: 'N1',
       fault: 'connection refused by the archive until the breaker has opened',
-      outcome: 'the run goes on when it is there, ok',
+      outcome: 'the run continues when the archive is back, ok',
       exit: 0,
     },
     async (exit) => {
@@ -67,8 +67,8 @@ describe('N: hosts that are not there', () => {
   fault(
     {
       id: 'N1',
-      fault: 'connection refused by everybody',
-      outcome: 'the run ends at once with unreachable, and waits for nothing',
+      fault: 'connection refused by every host',
+      outcome: 'the run ends at once with unreachable, without a wait',
       exit: 1,
     },
     async (exit) => {
@@ -121,7 +121,7 @@ describe('N: hosts that are not there', () => {
     `tell(Object.assign(new Error('lookup ${code}'), { code: '${code}' }))`;
 
   fault(
-    { id: 'N30', fault: 'EAI_AGAIN from the resolver, three times', outcome: 'asked again, ok', exit: 0 },
+    { id: 'N30', fault: 'EAI_AGAIN from the resolver, three times', outcome: 'requested again, ok', exit: 0 },
     async (exit) => {
       const env = resolver(`time <= 3 ? ${refuse('EAI_AGAIN')} : tell(null, [${HERE}])`);
       const run = await scene.run(named(), { env });
@@ -135,8 +135,8 @@ describe('N: hosts that are not there', () => {
   fault(
     {
       id: 'N30',
-      fault: 'a resolver that says nothing the first time',
-      outcome: 'ended by --connect-timeout, asked again, ok',
+      fault: 'a resolver that does not answer the first time',
+      outcome: 'ended by --connect-timeout, requested again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -151,8 +151,8 @@ describe('N: hosts that are not there', () => {
   fault(
     {
       id: 'N30',
-      fault: 'a first address (IPv6) that leads nowhere',
-      outcome: 'the next address is taken, nothing is asked again, ok',
+      fault: 'a first address (IPv6) that cannot be reached',
+      outcome: 'the next address is taken, nothing is requested again, ok',
       exit: 0,
     },
     async (exit) => {

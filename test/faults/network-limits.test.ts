@@ -45,7 +45,7 @@ describe('N: hosts that refuse or fail', () => {
       id: 'N20',
       fault: "a firewall's page (403, HTML) for all objects, also after --blocked-wait",
       outcome:
-        'asked once more after the wait, then all tasks are left undone with wait-too-long; the next run does them',
+        'requested once more after the wait, then all tasks stay undone with wait-too-long; the next run completes them',
       exit: 7,
     },
     async (exit) => {
@@ -67,7 +67,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N20',
       fault: "a firewall's page (403, HTML) that is gone after --blocked-wait",
-      outcome: 'the run goes on, and no attempt is used up, ok',
+      outcome: 'the run continues, and no attempt is used up, ok',
       exit: 0,
     },
     async (exit) => {
@@ -83,7 +83,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N20',
       fault: "a firewall's page (403, HTML) at one host of two (--fallback-url)",
-      outcome: 'the other host serves meanwhile, and nobody waits, ok',
+      outcome: 'the other host serves meanwhile, and no task waits, ok',
       exit: 0,
     },
     async (exit) => {
@@ -125,7 +125,7 @@ describe('N: hosts that refuse or fail', () => {
       {
         id,
         fault: `${what}, once`,
-        outcome: 'the host is waited for and no attempt is used up, ok',
+        outcome: 'the run waits for the host and uses up no attempt, ok',
         exit: 0,
       },
       async (exit) => {
@@ -170,7 +170,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N35',
       fault: '503 for every object for a second, then a sound host',
-      outcome: 'meanwhile only the probes of the open breaker are sent, then everything is fetched, ok',
+      outcome: 'meanwhile only the probes of the open breaker are sent, then all objects are fetched, ok',
       exit: 0,
     },
     async (exit) => {
@@ -195,8 +195,8 @@ describe('N: hosts that refuse or fail', () => {
   fault(
     {
       id: 'N35',
-      fault: '503 for five zips at once, and for their sidecars when the zips were had at the second try',
-      outcome: 'no retry waits for one that waits for it, ok',
+      fault: '503 for five zips at once, and for their sidecars after the zips arrived at the second attempt',
+      outcome: 'no two retries wait for each other, ok',
       exit: 0,
     },
     async (exit) => {
@@ -230,7 +230,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N36',
       fault: 'one request of ten fails, in three ways',
-      outcome: 'each is asked again, the breaker stays closed, ok',
+      outcome: 'each is requested again, the breaker stays closed, ok',
       exit: 0,
     },
     async (exit) => {
@@ -261,8 +261,8 @@ describe('N: hosts that refuse or fail', () => {
   fault(
     {
       id: 'N37',
-      fault: 'the object is replaced while it is fetched',
-      outcome: 'its new sidecar is asked for past caches, the new object is in the lake, ok',
+      fault: 'the object is replaced during its download',
+      outcome: 'its new sidecar is requested bypassing caches, the new object is in the lake, ok',
       exit: 0,
     },
     async (exit) => {

@@ -98,7 +98,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       {
         id: 'N33',
         fault: `a proxy for http (${what})`,
-        outcome: 'everything is asked through it, ok',
+        outcome: 'all requests go through it, ok',
         exit: 0,
       },
       async (exit) => {
@@ -140,7 +140,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
     ];
   for (const [what, flags, env] of BYPASSES) {
     fault(
-      { id: 'N33', fault: `a proxy in the environment, but ${what}`, outcome: 'asked directly, ok', exit: 0 },
+      { id: 'N33', fault: `a proxy in the environment, but ${what}`, outcome: 'requests go straight to the host, ok', exit: 0 },
       async (exit) => {
         const { address, asked } = await proxy();
         const run = await scene.run(flags, { env: { HTTP_PROXY: `http://${address}`, ...env } });
@@ -174,7 +174,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       {
         id: 'N33',
         fault: `407 from a proxy for ${scheme}`,
-        outcome: 'the run ends at once and says how to give user and password',
+        outcome: 'the run ends at once and names the flag for user and password',
         exit: 1,
       },
       async (exit) => {

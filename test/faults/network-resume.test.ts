@@ -100,7 +100,7 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N4',
       fault: 'end of the connection within a large body, once',
-      outcome: 'only the rest is asked for, ok',
+      outcome: 'only the rest is requested, ok',
       exit: 0,
     },
     async (exit) => {
@@ -122,7 +122,7 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N4',
       fault: 'end of the connection within a large body and twice within its rest',
-      outcome: 'each time only the rest is asked for, ok',
+      outcome: 'only the rest is requested each time, ok',
       exit: 0,
     },
     async (exit) => {
@@ -150,7 +150,7 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N4',
       fault: 'end of the connection within a large body of a weak ETag',
-      outcome: 'the whole is asked for again, ok',
+      outcome: 'the whole object is requested again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -169,7 +169,7 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N17',
       fault: '200 with the whole to a request for the rest',
-      outcome: 'begun anew with it, ok',
+      outcome: 'begun again with it, ok',
       exit: 0,
     },
     async (exit) => {
@@ -202,7 +202,7 @@ describe('N: a large body that is cut', () => {
       {
         id: 'N17',
         fault: `206 with ${what} to a request for the rest`,
-        outcome: 'refused with http-protocol and never put behind the first part, ok',
+        outcome: 'refused with http-protocol and never appended to the first part, ok',
         exit: 0,
       },
       async (exit) => {
@@ -234,8 +234,8 @@ describe('N: a large body that is cut', () => {
   fault(
     {
       id: 'N17',
-      fault: 'another object under the key when the rest is asked for',
-      outcome: 'its If-Range brings the new one whole, checked against its new digest, ok',
+      fault: 'another object under the key when the rest is requested',
+      outcome: 'its If-Range brings the whole new object, checked against its new digest, ok',
       exit: 0,
     },
     async (exit) => {
@@ -255,7 +255,7 @@ describe('N: a large body that is cut', () => {
     {
       id: 'N17',
       fault: '416 to a request for the rest',
-      outcome: 'the whole is asked for again, ok',
+      outcome: 'the whole object is requested again, ok',
       exit: 0,
     },
     async (exit) => {

@@ -42,14 +42,14 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
   const REFUSED: readonly [what: string, certificate: () => Certificate, trusts: boolean, says: RegExp][] = [
     ['a self-signed certificate', () => sound, false, /self-signed/],
     ['a certificate of another host', () => strange, true, /altnames/],
-    ['a certificate that is over', () => expired, true, /expired/],
+    ['an expired certificate', () => expired, true, /expired/],
   ];
   for (const [what, certificate, trusts, says] of REFUSED) {
     fault(
       {
         id: 'N31',
         fault: what,
-        outcome: 'the run ends at once with what is wrong and --ca-file as the way out, nothing is asked',
+        outcome: 'the run ends at once with the reason and --ca-file as the next step; no request is sent',
         exit: 1,
       },
       async (exit) => {
@@ -80,7 +80,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
   fault(
     {
       id: 'N32',
-      fault: 'plain HTTP on the port that is asked for TLS',
+      fault: 'plain HTTP on the port where TLS is expected',
       outcome: 'the run ends at once with tls-failed',
       exit: 1,
     },
@@ -122,7 +122,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
     {
       id: 'N32',
       fault: 'a handshake that stalls, on the first three connections',
-      outcome: 'ended by --connect-timeout, asked again, ok',
+      outcome: 'ended by --connect-timeout, requested again, ok',
       exit: 0,
     },
     async (exit) => {
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
     {
       id: 'N32',
       fault: 'a handshake that stalls, always',
-      outcome: 'tasks wait for the breaker and are left undone after --max-wait; the next run does them',
+      outcome: 'tasks wait for the breaker and stay undone after --max-wait; the next run completes them',
       exit: 7,
     },
     async (exit) => {
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
     {
       id: 'N19',
       fault: '302 from https to http, to a host that the run knows',
-      outcome: 'failed at once with redirect-refused, nothing is asked in the clear',
+      outcome: 'failed at once with redirect-refused, no request is sent in plain text',
       exit: 4,
     },
     async (exit) => {
@@ -264,7 +264,7 @@ describe.skipIf(!HAS_OPENSSL)('N: TLS and HTTP/2 (needs openssl)', () => {
   ];
   for (const [what, act] of TROUBLES) {
     fault(
-      { id: 'N38', fault: `HTTP/2: ${what}`, outcome: 'connection-lost, asked again, ok', exit: 0 },
+      { id: 'N38', fault: `HTTP/2: ${what}`, outcome: 'connection-lost, requested again, ok', exit: 0 },
       async (exit) => {
         const { run, archive } = await speak({ http2: true }, act);
         expect(run.code).toBe(exit);
