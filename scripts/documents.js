@@ -1,4 +1,4 @@
-// Documents that are made from the program's own tables: docs/datasets.md, docs/flags.md, docs/faults.md and the table in README.md.
+// Writes documents from the program's own tables: docs/datasets.md, docs/flags.md, docs/faults.md and the table in README.md.
 
 /**
  * What `describeDataset` gives.
@@ -23,7 +23,7 @@
  * @property {Readonly<Record<string, string>>} [defaultOf] Where a verb has another one.
  */
 
-const MADE = '<!-- Made by npm run docs; a test holds it to the tables of the program. -->';
+const MADE = '<!-- npm run docs writes this file; a test compares it with the tables of the program. -->';
 const START = '<!-- datasets -->';
 const END = '<!-- end of datasets -->';
 
@@ -33,7 +33,7 @@ function cell(text) {
 }
 
 /**
- * Text that Markdown shows as it is.
+ * Text in which Markdown changes nothing.
  * @param {string} text
  */
 export function plain(text) {
@@ -100,8 +100,8 @@ export function datasetsDocument(all) {
     ].join('\n\n');
   });
   const intro =
-    'What the archive has (D daily, M monthly objects) and what REST has, and what is written of it. `cryptodl schema DATASET --market MARKET` ' +
-    'prints the same. Types are those of Parquet; numbers are text with `--numbers string`, and always in CSV.';
+    'The datasets of the archive (D: daily objects, M: monthly objects) and of REST, with the columns that the program writes. ' +
+    '`cryptodl schema DATASET --market MARKET` prints the same. Types are those of Parquet; numbers are text with `--numbers string`, and always in CSV.';
   return `${['# Datasets', MADE, intro, matrix(all), ...sections].join('\n\n')}\n`;
 }
 
@@ -133,8 +133,8 @@ export function flagsDocument(flags) {
     return `## ${group}\n\n${table(['flag', 'meaning', 'default', 'environment', 'verbs'], rows)}`;
   });
   const intro =
-    'A flag beats its environment twin, which beats the key of the same name in `--config FILE`, which beats the default; ' +
-    '`--print-options` shows every value and where it comes from.';
+    'Flags have precedence over environment variables, these over the keys in `--config FILE`, and these over the defaults. ' +
+    '`--print-options` shows each value and its origin.';
   return `${['# Flags', MADE, intro, ...sections].join('\n\n')}\n`;
 }
 
@@ -155,16 +155,16 @@ export function faultsDocument(titles) {
     const cells = rows
       .filter((row) => row.group === group)
       .map(({ number, fault, outcome, exit }) => [`${group}${number}`, plain(fault), plain(outcome), exit]);
-    return `## ${name}\n\n${table(['id', 'what is done to it', 'what becomes of it', 'exit code'], cells)}`;
+    return `## ${name}\n\n${table(['id', 'fault', 'result', 'exit code'], cells)}`;
   });
   const intro =
-    'Each line is a test of test/faults through the real program: one object of ten is the victim (or the host, or the machine), and ' +
-    'the others arrive intact. The exit code is that of the run with default options, but for shorter waits.';
+    'Each line is a test of test/faults with the real program. The fault concerns one object of ten, or the host, or the machine; the ' +
+    'other objects arrive intact. The run has the default options, except for shorter waits.';
   return `${['# Faults', MADE, intro, ...sections].join('\n\n')}\n`;
 }
 
 /**
- * README.md with its table made anew.
+ * README.md with its table written again.
  * @param {string} readme
  * @param {readonly Description[]} all
  */

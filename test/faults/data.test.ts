@@ -100,7 +100,12 @@ describe('D: checksums and zips', () => {
   const scene = faultScene();
 
   fault(
-    { id: 'D1', fault: 'a checksum that is wrong once', outcome: 'zip and sidecar requested again, ok', exit: 0 },
+    {
+      id: 'D1',
+      fault: 'a checksum that is wrong once',
+      outcome: 'zip and sidecar requested again, ok',
+      exit: 0,
+    },
     async (exit) => {
       scene.onPath(SIDECAR, (_request, response, time) => {
         if (time > 1) return false;
@@ -138,7 +143,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D2',
       fault: 'sidecars that are a web page, a short digest, of another file, two lines, empty',
-      outcome: 'asked once more past caches, then the MD5 of the listing decides',
+      outcome: 'requested once more bypassing caches, then the MD5 of the listing decides',
       exit: 0,
     },
     async (exit) => {
@@ -190,7 +195,7 @@ describe('D: checksums and zips', () => {
     {
       id: 'D3',
       fault: 'one bit flipped on the way, at another place of every object',
-      outcome: 'every flip is noticed by the digest and asked for again, ok',
+      outcome: 'each object is noticed by its digest and requested again, ok',
       exit: 0,
     },
     async (exit) => {

@@ -127,7 +127,8 @@ describe('L: disks', () => {
     {
       id: 'L1 D13',
       fault: 'the disk fills up while files are written',
-      outcome: 'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
+      outcome:
+        'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -442,7 +443,8 @@ describe('L: disks', () => {
     {
       id: 'L13',
       fault: 'a full inode table',
-      outcome: 'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
+      outcome:
+        'the message says that the disk is full, no half-written file is visible; with room the same command completes it',
       exit: 1,
       missing: MISSING.mount,
     },
@@ -543,7 +545,8 @@ describe('L: signals and crashes', () => {
       {
         id,
         fault: `${signal} while a download is in progress`,
-        outcome: 'ended in order, and the summary counts the tasks that are not done; the same command completes it',
+        outcome:
+          'ended in order, and the summary counts the tasks that are not done; the same command completes it',
         exit: code,
       },
       async (exit) => {

@@ -299,7 +299,7 @@ describe('N: what arrives on the wire', () => {
   fault(
     {
       id: 'N15',
-      fault: 'always something that is not HTTP',
+      fault: 'an answer that is not HTTP, always',
       outcome: 'three attempts in each of four rounds, failed with http-protocol; retry completes it',
       exit: 3,
     },
@@ -323,8 +323,7 @@ describe('N: what arrives on the wire', () => {
   fault(
     {
       id: 'N14',
-      fault:
-        'bodies that --bwlimit slows down for longer than --idle-timeout, one of which then stops',
+      fault: 'bodies that --bwlimit slows down for longer than --idle-timeout, one of which then stops',
       outcome: 'only the one that stopped is requested again, ok',
       exit: 0,
     },

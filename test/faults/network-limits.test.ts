@@ -149,7 +149,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N25',
       fault: '429 with Retry-After 1000000000',
-      outcome: 'left undone with wait-too-long; what had arrived stays',
+      outcome: 'not done, with wait-too-long; objects that had arrived stay',
       exit: 7,
     },
     async (exit) => {

@@ -140,7 +140,12 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
     ];
   for (const [what, flags, env] of BYPASSES) {
     fault(
-      { id: 'N33', fault: `a proxy in the environment, but ${what}`, outcome: 'requests go straight to the host, ok', exit: 0 },
+      {
+        id: 'N33',
+        fault: `a proxy in the environment, but ${what}`,
+        outcome: 'requests go straight to the host, ok',
+        exit: 0,
+      },
       async (exit) => {
         const { address, asked } = await proxy();
         const run = await scene.run(flags, { env: { HTTP_PROXY: `http://${address}`, ...env } });
