@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Pool } from 'undici';
 
-/** Zips asked for at once. */
+/** Zips requested at once. */
 export const AT_ONCE = 50;
 
 /**

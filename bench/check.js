@@ -1,4 +1,4 @@
-/** Whether what a contender left behind is right. */
+/** Checks the files of a contender. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 /** @typedef {{ right: number, wrong: number, missing: number }} Verdict */
 
 /**
- * Zips under the archive's own keys: right when their bytes are the archive's. A zip that the archive has not is wrong.
+ * Zips under the archive's own keys. A zip is right if it has the archive's bytes. A zip that the archive does not have is wrong.
  * @param {string} out
  * @param {ReadonlyMap<string, string>} digests SHA-256 by key
  * @returns {Verdict}
@@ -26,7 +26,7 @@ export function checkZips(out, digests) {
 /** @typedef {{ file: string, rows: number }} ExpectedFile relative to the folder */
 
 /**
- * Parquet files: right when DuckDB reads the expected number of rows from them, with as many different values of a column.
+ * Parquet files. A file is right if DuckDB reads the expected number of rows from it, with as many different values of a column.
  * @param {string} out
  * @param {{ files: readonly ExpectedFile[], distinct: string }} expected
  * @returns {Promise<Verdict>}
@@ -58,7 +58,7 @@ async function hasRows(connection, path, { rows, distinct }) {
     const reader = await connection.runAndReadAll(sql);
     return reader.getRows()[0]?.every((count) => Number(count) === rows) === true;
   } catch {
-    // Not readable is not right.
+    // An unreadable file is wrong.
     return false;
   }
 }

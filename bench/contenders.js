@@ -1,4 +1,4 @@
-/** Who runs, and with which command. Every contender runs in an empty folder of its own and writes into it. */
+/** The contenders and their commands. Each contender runs in an empty folder of its own and writes into it. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -46,7 +46,7 @@ const PACKAGES = {
 const BOTH = ['', '.CHECKSUM'];
 const ZIPS = [''];
 
-/** Sidecars name their zip without its folder: one awk puts the folder back, for one sha256sum over all. */
+/** Sidecars name their zip without its folder. One awk adds the folder again, for one sha256sum over all zips. */
 const CHECK = String.raw`find data -name '*.CHECKSUM' -exec awk '{ folder = FILENAME; sub(/[^\/]*$/, "", folder); print $1 "  " folder $2 }' {} + | sha256sum -c --quiet`;
 
 /**
@@ -72,7 +72,7 @@ export function cryptodl({ url, listingUrl }, what, words) {
 }
 
 /**
- * Two runs at once, each into a folder of its own: the lock of a lake lets one in.
+ * Two runs at once, each into a folder of its own, because the lock of a lake admits one run.
  * @param {Place} place
  * @param {string} id
  * @param {readonly [string, string]} words
@@ -95,7 +95,7 @@ export function twoProcesses({ url, listingUrl }, id, words) {
   };
 }
 
-/** What people write by hand: zips and sidecars at once, then one sum over all. */
+/** The usual hand-written command: zips and sidecars at once, then one sha256sum over all. */
 export function chain(/** @type {Place} */ place, /** @type {string} */ id) {
   return curl(place, { id, name: 'curl -Z, sha256sum -c', endings: BOTH, after: ` && ${CHECK}` });
 }
@@ -105,7 +105,7 @@ export function curlRaw(/** @type {Place} */ place, /** @type {string} */ id) {
   return curl(place, { id, name: 'curl -Z, zips only', endings: ZIPS });
 }
 
-/** Zips and sidecars, each tried five times more, unverified. */
+/** Zips and sidecars, each with five retries, unverified. */
 export function curlRetrying(/** @type {Place} */ place, /** @type {string} */ id) {
   return curl(place, { id, name: 'curl -Z --retry 5, both', endings: BOTH, flags: ' --retry 5' });
 }
@@ -149,7 +149,7 @@ function countedAnswers(/** @type {Measured} */ { stdout }) {
   return stdout.match(/^\d{3}$/gm)?.length;
 }
 
-/** Digests that the sidecars name stand in its list, as somebody would have put them there. */
+/** Its list has the digests of the sidecars, as a careful user would write it. */
 export function aria2(
   /** @type {Place} */ { url, keys, files, archive },
   /** @type {string} */ id,
@@ -191,12 +191,12 @@ export function plain(/** @type {Place} */ { url, keys, files }, /** @type {stri
   return { ...made, missing: hasRequests ? [] : ['python3-requests'] };
 }
 
-/** Fetched and verified in Node, and thrown away. */
+/** Fetches and verifies in Node, and writes nothing. */
 export function requestsAlone(/** @type {Place} */ place, /** @type {string} */ id) {
   return inNode(place, { id, name: 'undici alone, nothing written', script: REQUESTS });
 }
 
-/** Parquet by hand, unchecked: the least that it costs with the same parts. */
+/** Parquet without checks: the lower limit with the same packages. */
 export function least(/** @type {Place} */ place, /** @type {string} */ id) {
   return inNode(place, { id, name: 'undici, zlib, one COPY each', script: LEAST });
 }
@@ -214,7 +214,7 @@ function inNode({ url, keys, files }, { id, name, script }) {
   return shell({ id, name, makes: 'nothing' }, `node ${file} URL KEYS`, paths, []);
 }
 
-/** What has to be done with the files when they are there already. */
+/** The work after the download: unpacking, checking digests, writing Parquet. */
 export function floor(/** @type {Place} */ { archive }, /** @type {string} */ id) {
   const what = /** @type {const} */ ({ id, name: 'sha256sum, unzip -p, COPY', makes: 'nothing' });
   const paths = { node: process.execPath, 'floor.js': FLOOR, FOLDER: archive };

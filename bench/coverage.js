@@ -1,6 +1,6 @@
 /**
- * `node bench/coverage.js [--series N] [--rounds N]`, after a build: CPU time of `cryptodl coverage` over a lake of
- * N × 1,000 objects, beside that of JSON.parse of the same lines in one loop. How to read it: bench/README.md.
+ * `node bench/coverage.js [--series N] [--rounds N]`, after a build: CPU time of `cryptodl coverage` for a lake of
+ * N × 1,000 objects, compared with JSON.parse of the same lines in one loop. bench/README.md explains the output.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { LARGE_LAKE_NOW, makeLargeLake } from '../scripts/synthetic-lake.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
-/** Told on stderr when a process ends. */
+/** A process writes this line to stderr when it ends. */
 const METER = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\nused '+JSON.stringify({cpuSeconds:(user+system)/1e6,peakMb:process.resourceUsage().maxRSS/1024})+'\\n')})`;
 
 const { values } = parseArgs({
@@ -63,7 +63,7 @@ function measured(command) {
 }
 
 /**
- * The loop that it is held against. What it counts is not its reading, but its parsing.
+ * The loop for comparison. It measures parsing, not reading.
  * @param {string} lake
  */
 function parseLines(lake) {

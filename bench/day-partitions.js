@@ -1,7 +1,7 @@
 /**
  * `node bench/day-partitions.js [--days N] [--rounds N] [--bin FILE]`, after a build: CPU time of one run that writes N day
- * partitions of one series, and of a second run that finds them all held; with `--bin` in turns with another build.
- * How to read it: bench/README.md.
+ * partitions of one series, and of a second run that skips them all; with `--bin` in turns with another build.
+ * bench/README.md explains the output.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { makeArchive } from '../scripts/synthetic-archive.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const SERVER = new URL('../dist/serve/archive.js', import.meta.url).href;
-/** Told on stderr when a process ends. */
+/** A process writes this line to stderr when it ends. */
 const METER = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\nused '+JSON.stringify({cpuSeconds:(user+system)/1e6,peakMb:process.resourceUsage().maxRSS/1024})+'\\n')})`;
 const DAY_MS = 86_400_000;
 const FIRST_DAY = '2018-01-01';

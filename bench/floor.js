@@ -1,6 +1,6 @@
 /**
  * `floor.js FOLDER`: every zip below it checked by sha256sum, unpacked by `unzip -p`, and read and written by one DuckDB COPY,
- * two at a time: what aggTrades cost at least, by the same tools and settings, without download, checks of cells and a manifest.
+ * two at a time. The lower limit for aggTrades with the same tools and settings, without download, checks of cells and a manifest.
  */
 import { spawn } from 'node:child_process';
 import { createWriteStream, readdirSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * `node bench/http2.js [--rounds 5]`: W1 from nginx over TLS, with HTTP/1.1 and with HTTP/2 in turns (mechanism K17). Needs nginx and
- * openssl. What is read from it: docs/performance.md.
+ * `node bench/http2.js [--rounds 5]`: W1 from nginx over TLS, with HTTP/1.1 and with HTTP/2 in turns. Needs nginx and
+ * openssl. docs/performance.md has the results.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';

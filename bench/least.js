@@ -1,7 +1,7 @@
 /**
  * `least.js URL KEYS`: what requests.js does, and each zip unpacked, the rows of a month put into one file, and each file read and
- * written by one DuckDB COPY, several months at a time. What Parquet costs at least with undici, zlib and DuckDB in Node: no cell is
- * checked, no row counted, nothing synced, remembered or told.
+ * written by one DuckDB COPY, several months at a time. The lower limit for Parquet with undici, zlib and DuckDB in Node: no cell is
+ * checked, no row counted, no file synced, no manifest written.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * `fork(level-host.js, [FOLDER, KIND])`: an archive whose objects and sidecars take as long, or are refused as often, as `KIND` says. Listings
- * answer at once. Delays and faults are those of a fixed seed, in the order of the requests.
+ * `fork(level-host.js, [FOLDER, KIND])`: an archive with the delays and refusals of `KIND` for objects and sidecars. Listings
+ * answer at once. A fixed seed decides delays and faults, in the order of the requests.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -34,7 +34,7 @@ const KINDS = {
   },
 };
 
-/** The program as it is built. */
+/** The built program. */
 const { archiveHandler } = await import(new URL('../dist/serve/archive.js', import.meta.url).href);
 const [folder = '', kind = ''] = process.argv.slice(2);
 const answerOf = KINDS[kind];

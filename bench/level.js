@@ -1,6 +1,6 @@
 /**
- * `node bench/level.js [--rounds 3] [--only constant,resets] [--objects 3100]` after `npm run build` (W8): what `--concurrency auto` takes, and
- * fixed numbers beside it, against hosts of several kinds. A fixed number that takes half as long again as the best so far is stopped and
+ * `node bench/level.js [--rounds 3] [--only constant,resets] [--objects 3100]` after `npm run build` (W8): the time of `--concurrency auto` and of
+ * fixed numbers, with hosts of several kinds. A run of a fixed number is stopped after one and a half times the best time so far and
  * shown as `>`.
  */
 import { fork, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { makeArchive } from '../scripts/synthetic-archive.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
 const HOST = fileURLToPath(new URL('level-host.js', import.meta.url));
-/** `busy` is the constant host with a client whose processors other programs keep busy. */
+/** `busy` is the constant host while other programs keep the processors busy. */
 const KINDS = [
   'constant',
   'lognormal',

@@ -7,6 +7,6 @@ const file = process.env['LOOP_DELAY_FILE'];
 if (file !== undefined) {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
-  // The histogram counts the pauses themselves, of which each is at least the resolution.
+  // The histogram has whole pauses; each is at least as long as the resolution.
   process.on('exit', () => writeFileSync(file, String(delays.percentile(99) / 1e6 - RESOLUTION_MS)));
 }

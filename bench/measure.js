@@ -1,4 +1,4 @@
-/** What a command costs: wall time by our clock, CPU and memory by what the system offers. */
+/** Measures a command: wall time with the clock of this process, CPU and memory with a tool of the system. */
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 
@@ -19,7 +19,7 @@ import { readFileSync, rmSync } from 'node:fs';
  * @property {(report: string) => { cpuSeconds: number, peakBytes?: number } | undefined} read
  */
 
-/** GNU time, or else the shell's `times`, which knows nothing of memory. */
+/** GNU time, or else the shell's `times`, which has no memory figure. */
 export function chooseMeter(/** @type {string} */ reportFile) {
   const { stdout } = spawnSync('/usr/bin/time', ['--version'], { encoding: 'utf8' });
   return /GNU/.test(stdout ?? '') ? gnuTime(reportFile) : shellTimes(reportFile);
@@ -66,7 +66,7 @@ function numbers(line) {
 }
 
 /**
- * Runs a command to its end. Rejects when it cannot be started.
+ * Runs a command to its end. Rejects if it cannot start.
  * @param {Meter} meter
  * @param {string} reportFile
  * @param {readonly string[]} command

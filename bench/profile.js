@@ -1,6 +1,6 @@
 /**
- * `profile.js --only W1,W2 --of a,q`: contenders of a workload (`a` is cryptodl) once each under perf, as CPU time by thread and by what
- * it went into. Needs perf, as a user who may use it; Node tells it the names of its functions. Watching costs something: it is for shares, not for sums.
+ * `profile.js --only W1,W2 --of a,q`: runs contenders of a workload (`a` is cryptodl) once each under perf and prints their CPU time by thread and by kind of
+ * work. Needs perf and the permission to use it; Node writes the names of its functions for perf. perf itself takes time: compare shares, not sums.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { createWorkloads } from './workloads.js';
 /** @import { Workload } from './workloads.js' */
 
 const PER_SECOND = 999;
-/** The first that matches from the innermost frame outwards says what a sample is about: its function and its library. */
+/** The kinds of work. The first frame that matches, from the innermost outwards, decides the kind of a sample, by function and library. */
 const ABOUT = /** @type {const} */ ([
   ['DuckDB', /libduckdb|duckdb\.node/],
   ['zlib', /inflate|deflate|crc32_z|compress2/],
@@ -67,7 +67,7 @@ async function profileAll(workload) {
     console.log(`\n${workload.id} (${contender.id}) ${contender.name}: ended with ${status}`);
     const samples = samplesOf(data);
     console.log(table(samples));
-    // Where Node has written the names of its functions.
+    // Node writes the names of its functions here.
     for (const { pid } of samples) rmSync(`/tmp/perf-${pid}.map`, { force: true });
   }
   server.close();
@@ -167,7 +167,7 @@ function aboutOf(frames) {
 }
 
 /**
- * The first thread of a process has its number; V8's come from Node's platform, the others are libuv's pool or threads of ours.
+ * The first thread of a process has its number; V8's come from Node's platform, the others are libuv's pool or threads of the program.
  * @param {readonly Sample[]} samples
  * @returns {Map<string, string>}
  */

@@ -1,7 +1,7 @@
 /**
- * What bench/queue.js measures, in a process of its own: `node bench/queue-tasks.js tasks N FOLDER` plans and runs N tasks
- * through the product's planner, spool, queue and limiter, against a venue in this process that answers at once, with a
- * writer that does nothing; `node bench/queue-tasks.js loop N` is as many empty tasks over p-queue. Prints one line of JSON.
+ * The measured part of bench/queue.js, in a process of its own: `node bench/queue-tasks.js tasks N FOLDER` plans and runs N tasks
+ * through the program's planner, spool, queue and throttle, with an exchange in this process that answers at once, and a
+ * writer that writes nothing; `node bench/queue-tasks.js loop N` runs as many empty tasks through p-queue. Prints one line of JSON.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ const WRITERS = 2;
 const DAYS = 1000;
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.parse('2024-01-01') / DAY_MS;
-/** Of so many series one is held, but for its last days. */
+/** One series of this number is held, except for its last days. */
 const HELD_EVERY = 20;
 const NEW_DAYS = 5;
-/** As the manifest of the held series has it: what is listed is what is held. */
+/** The ETag of each object, in the listing and in the manifest of the held series. */
 const ETAG = 'd41d8cd98f00b204e9800998ecf8427e';
 const BODY = Buffer.from('PK');
 
@@ -40,7 +40,7 @@ function dayOf(index) {
 const DAY_TEXTS = Array.from({ length: DAYS }, (_, index) => dayOf(index));
 
 /**
- * What the lake holds before the run: every 20th series, without its newest days.
+ * The lake before the run: every 20th series, without its newest days.
  * @param {string} lake
  * @param {number} tasks
  * @returns {number} objects
@@ -118,7 +118,7 @@ async function planner(root, spoolPath) {
 }
 
 /**
- * The queue of a run: every object takes one permit, every outcome is told and counted.
+ * The queue of a run: each object takes one permit, and each outcome is reported and counted.
  * @param {string} spools
  */
 async function runner(spools) {
@@ -177,7 +177,7 @@ async function downloader(signal) {
   const { systemClock } = await built('model/clock.js');
   /** @type {typeof import('../src/source/keys.js')} */
   const { keyPath } = await built('source/keys.js');
-  // The venue's own rates would make this a wait.
+  // With the exchange's own rates the run would wait for permits.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
   const throttle = new Throttle({
     clock: systemClock,
@@ -256,7 +256,7 @@ async function runLoop(tasks) {
   return { ...started(), outcomes: { ok: done } };
 }
 
-/** CPU of all threads of this process, its collector's among them. */
+/** CPU time of all threads of this process, including garbage collection. */
 function startMeter() {
   const wall = process.hrtime.bigint();
   const cpu = process.cpuUsage();

@@ -1,6 +1,6 @@
 /**
- * `node bench/queue.js [--tasks 10000,1000000] [--full] [--rounds N]`, after a build: so many tasks planned and run, beside
- * as many empty ones over p-queue, in turns. `--full` adds 10,000,000. How to read it: bench/README.md.
+ * `node bench/queue.js [--tasks 10000,1000000] [--full] [--rounds N]`, after a build: plans and runs tasks, compared with
+ * as many empty ones in p-queue, in turns. `--full` adds 10,000,000. bench/README.md explains the output.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

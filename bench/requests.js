@@ -1,6 +1,6 @@
 /**
- * `requests.js URL KEYS`: every zip and its sidecar asked for with undici, 100 at once, each zip hashed and compared with what its
- * sidecar says; nothing is written. What fetching costs at least in Node, without limits, retries, deadlines and listings.
+ * `requests.js URL KEYS`: requests each zip and its sidecar with undici, 100 at once, and compares the hash of each zip with its
+ * sidecar. It writes nothing. The lower limit for fetching in Node, without limits, retries, deadlines and listings.
  */
 import { readFileSync } from 'node:fs';
 import { AT_ONCE, bothOf } from './both.js';

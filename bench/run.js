@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --rounds N] [--only W1,W5] [--full] [--disk FOLDER] [--share 0.1]`: cryptodl beside what people use, on the same made-up
- * archives, the same servers and in the same run. How to read it: bench/README.md.
+ * `npm run bench [-- --rounds N] [--only W1,W5] [--full] [--disk FOLDER] [--share 0.1]`: cryptodl and other tools, with the same synthetic
+ * archives, the same servers and in the same run. bench/README.md explains the output.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,9 +24,9 @@ import { createWorkloads } from './workloads.js';
 const RESULTS = fileURLToPath(new URL('results.json', import.meta.url));
 const LOOP_DELAY = fileURLToPath(new URL('loop-delay.js', import.meta.url));
 const MEMORY_FOLDER = '/dev/shm';
-/** Nobody's settings: no CRYPTODL_ twins, no proxies; nor what earlier runs of this machine have left. */
+/** No settings of this machine: no CRYPTODL_ variables, no proxies, no state of earlier runs. */
 const ENVIRONMENT = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
-/** What K1 of the mechanisms asks of the event loop. */
+/** The target for the delay of the event loop, in ms. */
 const MOST_DELAY_MS = 50;
 
 const { rounds, only, full, disk, share, workloads } = asked();
@@ -145,7 +145,7 @@ async function runOn(scene) {
   const { workload, contenders, on, server } = scene;
   /** @type {{ contender: Contender, runs: Run[] }[]} */
   const results = contenders.map((contender) => ({ contender, runs: [] }));
-  // The server has every page and digest in its memory, and where it is wanted the folder is full, when the clock starts.
+  // Before the clock starts, the server has every page and digest in memory, and the folder is filled if the workload needs that.
   for (const contender of contenders)
     if (contender.id === (workload.before ?? 'a')) await runOnce(scene, contender, { isFresh: true });
   for (let round = 1; round <= rounds; round += 1)
@@ -203,7 +203,7 @@ async function runOnce({ workload, server, digests, out }, contender, { isFresh,
       : contender.makes === 'parquet'
         ? await checkParquet(out, workload.parquet)
         : { right: 0, wrong: 0, missing: 0 };
-  // Asking for the count is one request itself, of nginx.
+  // nginx counts the request for its count too.
   const own = server.faults === undefined ? 1 : 0;
   const objectRequests =
     before.requests === undefined || after.requests === undefined
@@ -221,7 +221,7 @@ async function runOnce({ workload, server, digests, out }, contender, { isFresh,
 }
 
 /**
- * In ms; in a run of its own, because watching costs something.
+ * In ms; in a run of its own, because the measurement takes time.
  * @param {Scene} scene
  */
 async function loopDelay(scene) {

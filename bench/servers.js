@@ -1,4 +1,4 @@
-/** What the contenders download from: processes of their own, so that their work is in nobody's figures. */
+/** The servers of the benchmark. They are processes of their own, so that no figure contains their work. */
 import { fork, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -36,7 +36,7 @@ export function serve(kind, archive, folder) {
 }
 
 /**
- * nginx when it is installed, else the program's own server; that one answers the listings in both cases.
+ * nginx if it is installed, otherwise the program's own server, which answers the listings in both cases.
  * @param {string} archive
  * @param {string} folder for nginx's own files
  * @param {{ key: string, certificate: string }} [tls] files; nginx speaks TLS then, HTTP/1.1 and HTTP/2
@@ -73,7 +73,7 @@ export async function serveArchive(archive, folder, tls) {
 }
 
 /**
- * The objects of an archive from memory, late and, in a share of the answers, wrong.
+ * Serves the objects of an archive from memory, with delays and with faults in a share of the answers.
  * @param {string} archive
  * @param {number} faultShare
  * @returns {Promise<Server & { faults: () => Promise<number> }>}

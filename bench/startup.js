@@ -1,5 +1,5 @@
 /**
- * `node bench/startup.js [--rounds 10]`, after a build: what it costs to start, beside `node -e 0`, in turns. How to read it:
+ * `node bench/startup.js [--rounds 10]`, after a build: the time to start, compared with `node -e 0`, in turns. The output is explained in
  * bench/README.md.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,9 +11,9 @@ import { parseArgs } from 'node:util';
 import { makeArchive } from '../scripts/synthetic-archive.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
-/** Nobody's settings: no CRYPTODL_ twins, no proxies, and no NODE_EXTRA_CA_CERTS, which alone doubles `node -e 0`. */
+/** No settings of this machine: no CRYPTODL_ variables, no proxies, and no NODE_EXTRA_CA_CERTS, which alone doubles the time of `node -e 0`. */
 const ENVIRONMENT = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
-/** `times` of bash has milliseconds, GNU time hundredths: too coarse for what takes sixty. */
+/** `times` of bash counts milliseconds. GNU time counts hundredths of a second, which is too coarse for 60 ms. */
 const METER = '"$@" >/dev/null; code=$?; times; exit $code';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '10' } } });
@@ -80,7 +80,7 @@ function measured(command) {
   const { status, stdout, stderr, error } = spawnSync(
     'bash',
     ['--norc', '-c', METER, 'bash', process.execPath, ...command],
-    // A bash whose stdin is a socket, as Node makes its pipes, takes itself for a remote shell and reads ~/.bashrc.
+    // Node's pipes are sockets. With a socket as stdin, bash acts as a remote shell and reads ~/.bashrc.
     { encoding: 'utf8', env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   if (error !== undefined) throw error;

@@ -1,4 +1,4 @@
-/** Which ratios are wanted of a workload, and whether they were had. */
+/** The target ratios of a workload, and whether they were met. */
 import { medianOf } from './results-table.js';
 
 /** @import { Result } from './results-table.js' */
@@ -8,7 +8,7 @@ import { medianOf } from './results-table.js';
  * @property {string} text
  * @property {number} most
  * @property {'ram' | 'disk'} [on] the only file system of which it is asked
- * @property {(results: readonly Result[]) => number | undefined} value undefined: somebody who is needed for it is absent
+ * @property {(results: readonly Result[]) => number | undefined} value undefined if a contender that it needs is absent
  */
 
 /** @typedef {{ text: string, most: number, value: number | undefined, isMet: boolean | undefined }} Verdict */

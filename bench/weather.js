@@ -1,6 +1,6 @@
 /**
- * `fork(weather.js, [FOLDER, SHARE])`: its files from memory, each answer late by a lognormal delay (60 ms median, 400 ms p99), a
- * share of the requests with a fault. The delays and faults are those of a fixed seed, in the order of the requests.
+ * `fork(weather.js, [FOLDER, SHARE])`: serves files from memory, each answer with a lognormal delay (60 ms median, 400 ms p99), a
+ * share of the requests with a fault. A fixed seed decides delays and faults, in the order of the requests.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** What is fetched, by whom, and which ratios are wanted. How to read them: bench/README.md. */
+/** The workloads: objects, contenders and target ratios. bench/README.md explains them. */
 import {
   aria2,
   chain,
@@ -104,7 +104,7 @@ function w1(/** @type {Data} */ metrics) {
 }
 
 /**
- * Ten times as many objects, and a tenth of them: each must cost as much.
+ * Ten times as many objects, and a tenth of these: the time per object must be the same.
  * @returns {Workload}
  */
 function w1Many(/** @type {Data} */ metrics, /** @type {readonly string[]} */ tenth) {
@@ -130,7 +130,7 @@ function w1Many(/** @type {Data} */ metrics, /** @type {readonly string[]} */ te
 }
 
 /**
- * Where a second process begins to pay.
+ * Shows whether a second process is faster.
  * @returns {Workload}
  */
 function w1Two(/** @type {Data} */ metrics) {
@@ -181,7 +181,7 @@ function w2(/** @type {Data} */ klines) {
 }
 
 /**
- * The plain script waits for every object: minutes.
+ * The plain script waits for each object, which takes minutes.
  * @returns {Workload}
  */
 function w2Far(/** @type {Data} */ klines) {

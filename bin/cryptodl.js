@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, when it is first used.
+// Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, at its first use.
 import { availableParallelism } from 'node:os';
 
 process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, availableParallelism() * 2));

@@ -1,4 +1,4 @@
-// One zip of a CSV of any size, written in little memory: for tests of what does not fit into 4 GiB.
+// Writes a zip of one CSV of any size with little memory, for tests of objects beyond 4 GiB.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -42,7 +42,7 @@ export async function makeLargeZip(path, { name, chunks, level = 1 }) {
   const csv = { crc: 0, bytes: 0, rows: 0 };
   const handle = await open(path, 'w');
   try {
-    // The header has its length before its numbers are known.
+    // The length of the header must be known before its numbers are.
     const dataOffset = recordsOf({ name, crc: 0, bytes: 0, packedBytes: 0 }).local.length;
     let end = dataOffset;
     await pipeline(
@@ -79,8 +79,8 @@ async function* counted(chunks, csv) {
 }
 
 /**
- * What stands before and behind the packed bytes: the records makeZip writes for an empty member that claims the
- * numbers of the large one. Only the place of the directory is then wrong.
+ * The records before and after the packed bytes: makeZip writes them for an empty member that claims the
+ * numbers of the large one. Only the offset of the directory is then wrong.
  * @param {{ name: string, crc: number, bytes: number, packedBytes: number }} member
  */
 function recordsOf({ name, crc, bytes, packedBytes }) {
@@ -156,7 +156,7 @@ export function* aggTradeChunks({ rows, fromMs, spanMs }) {
 }
 
 /**
- * A number of that many digits, zeros in front, and a separator; returns the place behind it.
+ * A number of that many digits, zeros in front, and a separator; returns the offset after it.
  * @param {Buffer} chunk
  * @param {number} at
  * @param {number} value

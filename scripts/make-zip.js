@@ -1,4 +1,4 @@
-// Builds zips for the demo archive, the tests and the benchmarks: ordinary ones, and every odd or lying one.
+// Builds zips for the demo archive, the tests and the benchmarks: ordinary ones, unusual ones and contradictory ones.
 import { crc32, deflateRawSync } from 'node:zlib';
 
 const UTF8_FLAG = 0x0800;
@@ -11,7 +11,7 @@ const MAX_32 = 0xffffffff;
 const ZIP64_EXTRA_ID = 0x0001;
 
 /**
- * What a header says; left out means the truth.
+ * Fields of a header; each one that is left out has its true value.
  * @typedef {object} Claims
  * @property {string} [name]
  * @property {number} [method]

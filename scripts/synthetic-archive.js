@@ -1,4 +1,4 @@
-// An archive of made-up data in the real one's layout, columns and digits (facts: vision-archive.md 1.0 and 1.3):
+// Makes an archive of synthetic data with the real archive's layout, columns and digits,
 // for the demo, the tests and the benchmarks. The same arguments give the same bytes.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -76,7 +76,7 @@ const FUTURES = {
 };
 
 /**
- * What there is (facts: vision-archive.md 1.1), and um's liquidationSnapshot, which is gone from the real archive.
+ * The datasets of the real archive, and um's liquidationSnapshot, which the real archive no longer has.
  * @type {Record<Market, Partial<Record<Dataset, Maker>>>}
  */
 const MAKERS = {
@@ -108,7 +108,7 @@ const MAKERS = {
 
 /**
  * Writes zips (and sidecars) under `<directory>/data/...`. `objects`, `rows` and `bytes` count the zips;
- * `keys` are theirs, symbol by symbol in the order given, periods ascending.
+ * `keys` are the keys of the zips, by symbol in the given order, then by period.
  * @param {string} directory
  * @param {ArchiveSpec} spec
  * @returns {{ objects: number, rows: number, bytes: number, keys: string[] }}
@@ -174,7 +174,7 @@ function periodsOf({ from, to, cadence }) {
 }
 
 /**
- * Half-open, epoch milliseconds.
+ * The half-open range in epoch milliseconds.
  * @param {string} period
  * @returns {[number, number]}
  */
@@ -189,7 +189,7 @@ function boundsOf(period) {
 }
 
 /**
- * Order of the real metrics files: runs that each ascend over the whole day, one behind the other.
+ * Order of the real metrics files: several sequences one after the other, each ascending over the whole day.
  * @param {readonly string[]} rows
  * @param {Random} random
  */

@@ -1,4 +1,4 @@
-// Lakes that are nothing but manifests: for what reads no data file.
+// Makes lakes of manifests without data files, for verbs that read no data file.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -57,7 +57,7 @@ export function klinesFolder(lake, symbol) {
 }
 
 /**
- * One manifest, as a lake has it.
+ * The text of one manifest.
  * @param {string} folder of the series
  * @param {readonly (object | string)[]} lines Texts are written as they are.
  */
@@ -68,7 +68,7 @@ export function writeManifest(folder, lines) {
 }
 
 /**
- * What the totals of `makeLargeLake` must be. In each series of 1,000 days one day is missing, one lacks an hour that all
+ * The expected totals of `makeLargeLake`. In each series of 1,000 days one day is missing, one lacks an hour that all
  * lack, and one lacks ten minutes of its own.
  * @param {number} series
  */

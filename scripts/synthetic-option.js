@@ -1,4 +1,4 @@
-// Rows of the option market: a volatility index, and hourly summaries of contracts (facts: vision-archive.md 1.3).
+// Rows of the option market: a volatility index, and hourly summaries of contracts.
 import { levelOf } from './synthetic-random.js';
 import { fixed, label, scientific, tailOf } from './synthetic-text.js';
 import { daysOf } from './synthetic-ticks.js';
@@ -52,7 +52,7 @@ export function eohRows(job) {
 }
 
 /**
- * Calls and puts, strike by strike, expiry by expiry.
+ * Calls and puts by strike, then by expiry.
  * @param {number} index
  * @param {number} dayMs
  * @param {number} level of the underlying
@@ -77,7 +77,7 @@ function valuesOf(level, type, random) {
   const mark = Math.max(2, Math.floor(random() ** 2 * level * 10));
   const price = (/** @type {number} */ factor) => `${fixed(Math.max(1, Math.floor(mark * factor)), 2)}000000`;
   const amount = () => `${Math.floor(random() * 30)}.${tailOf(random, 2)}000000`;
-  // Greeks are often tiny, and tiny is where the exponents are.
+  // Greeks are often tiny; tiny numbers have exponents.
   const greek = (/** @type {number} */ sign) => scientific(sign * Math.floor(random() ** 6 * 1e8));
   const traded = random() < 0.8;
   const volume = traded && random() < 0.6 ? Math.floor(random() * 3000) + 1 : 0;

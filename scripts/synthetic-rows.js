@@ -1,4 +1,4 @@
-// Rows of made-up market data with the columns, digits and times of the real archive (facts: vision-archive.md 1.3).
+// Rows of made-up market data with the columns, digits and times of the real archive.
 import { hash, levelOf } from './synthetic-random.js';
 import { fixed, label, scientific, tailOf } from './synthetic-text.js';
 
@@ -31,7 +31,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Spot times are microseconds from here on. */
 export const SPOT_MICROSECONDS_FROM = Date.UTC(2025, 0, 1);
-/** um metrics rows are labelled with the end of their five minutes before, with the start from here on. */
+/** Before this time, the label of a um metrics row is the end of its five minutes; from it on, the start. */
 const UM_LABEL_SHIFT = Date.UTC(2026, 5, 25);
 /** cm metrics of these early years lack three of the four ratios. */
 const CM_RATIOS_FROM = Date.UTC(2024, 0, 1);
@@ -100,7 +100,7 @@ export function klineRows({ spec, fromMs, toMs, random }) {
 }
 
 /**
- * Bars of an index, a mark price or a premium: nothing was traded, so only times and prices say something.
+ * Bars of an index, a mark price or a premium: nothing was traded, so only times and prices have values.
  * @param {Job} job
  * @returns {string[]}
  */
@@ -165,7 +165,7 @@ export function fundingRows({ spec, fromMs, toMs, random }) {
   const rows = [];
   for (let at = fromMs; at < toMs; at += hours * HOUR_MS) {
     const jitterMs = random() < 0.5 ? 0 : Math.floor(random() ** 2 * 27);
-    // Rates below a millionth are the ones that come out with an exponent.
+    // Rates below a millionth are written with an exponent.
     const scale = random() < 0.05 ? 100 : 10_000;
     rows.push(`${at + jitterMs},${hours},${scientific(Math.round((random() - 0.4) * scale))}\n`);
   }

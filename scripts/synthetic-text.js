@@ -1,4 +1,4 @@
-// Numbers and times as the real archive writes them.
+// Writes numbers and times like the real archive.
 
 /** @import { Random } from './synthetic-random.js' */
 
@@ -14,13 +14,13 @@ export function scientific(units) {
   return `${sign}${fixed(Math.abs(units), 8)}`;
 }
 
-/** All zero-padded numbers of up to four digits: formatting is what takes the time, so it is done once. */
+/** All zero-padded numbers of up to four digits: formatting takes most of the time, so each is formatted once. */
 const PADDED = [1, 2, 3, 4].map((width) =>
   Array.from({ length: 10 ** width }, (_, n) => String(n).padStart(width, '0')),
 );
 
 /**
- * That many random digits.
+ * Random digits.
  * @param {Random} random
  * @param {number} width
  * @returns {string}

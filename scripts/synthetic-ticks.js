@@ -1,4 +1,4 @@
-// Rows of single events: trades, best prices, depth and liquidations (facts: vision-archive.md 1.3).
+// Rows of single events: trades, best prices, depth and liquidations.
 import { levelOf, randomFrom } from './synthetic-random.js';
 import { SPOT_MICROSECONDS_FROM } from './synthetic-rows.js';
 import { fixed, label, tailOf, trimmed } from './synthetic-text.js';
@@ -29,7 +29,7 @@ const DIGITS = {
  */
 
 /**
- * The days of a period. What is made from them depends on the day alone: a month holds the rows of its days.
+ * The days of a period. The rows of a day depend on the day alone, so a month has the rows of its days.
  * @param {Job} job
  * @param {number} [defaultCount]
  * @returns {Day[]}
@@ -61,7 +61,7 @@ export function aggTradeRows(job) {
     return micros.map((at, i) => {
       const first = trade;
       trade += 1 + Math.floor(random() ** 3 * 8);
-      // Contracts are whole, and yet printed as floats.
+      // Contracts are whole numbers but printed as floats.
       const amount = quantity(quantityOf(random)) + (market === 'cm' ? '.0' : '');
       const flags = flagsOf(market, random);
       return `${day * count + i},${price(next())},${amount},${first},${trade - 1},${time(at)},${flags}\n`;
@@ -110,21 +110,21 @@ export function liquidationRows(job) {
     return micros.flatMap((at) => {
       const ticks = next();
       const isBuy = random() < 0.5;
-      // A liquidation's limit lies beyond the price it is filled at.
+      // The limit of a liquidation is beyond its fill price.
       const limit = Math.round(ticks * (isBuy ? 1.004 : 0.996));
       const units = quantityOf(random);
       const last = 1 + Math.floor(random() * units);
       const row =
         `${msOf(at)},${isBuy ? 'BUY' : 'SELL'},LIMIT,IOC,${quantity(units)},` +
         `${price(limit)},${price(ticks)},FILLED,${quantity(last)},${quantity(units)}\n`;
-      // The real files hold every row twice.
+      // The real files have each row twice.
       return [row, row];
     });
   });
 }
 
 /**
- * Snapshots lie spread over the day; with 2880 of them they are half a minute apart, as in the real files.
+ * Snapshots are spread over the day; with 2880 of them they are half a minute apart, as in the real files.
  * @param {Job} job
  */
 export function bookDepthRows(job) {
@@ -151,7 +151,7 @@ function depthSnapshot(at, price, random) {
   if (at >= NARROW_BANDS_FROM) bands.unshift('0.20');
   const side = (/** @type {string} */ sign) => {
     let held = 0;
-    // Cumulative, from the middle outwards.
+    // Cumulative, from the mid price outwards.
     return bands.map((band) => {
       held += 500 + Math.floor(random() * 1500);
       const worth = Math.floor(held * price);
@@ -162,7 +162,7 @@ function depthSnapshot(at, price, random) {
 }
 
 /**
- * How a market writes prices, quantities, their product and times.
+ * The forms in which a market writes prices, quantities, their product and times.
  * @param {TradedMarket} market
  */
 function formatsOf(market) {
@@ -195,7 +195,7 @@ function formatsOf(market) {
 }
 
 /**
- * Prices of a day, one after the other, in smallest steps.
+ * The prices of a day in order, in units of the smallest step.
  * @param {Job} job
  * @param {number} dayMs
  * @param {Random} random
@@ -228,7 +228,7 @@ function quantityOf(random) {
 }
 
 /**
- * is_buyer_maker, and is_best_match where there is one.
+ * is_buyer_maker, and is_best_match if the market has it.
  * @param {TradedMarket} market
  * @param {Random} random
  */

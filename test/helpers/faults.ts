@@ -58,7 +58,7 @@ export const OBJECTS = SYMBOLS.length * DAYS.length;
 type Victimize = (request: IncomingMessage, response: ServerResponse, time: number) => boolean;
 
 export interface FaultScene {
-  /** Served as the archive; remade for nobody, so whoever changes it puts it back. */
+  /** The folder of the archive. It is shared by all tests, so a test that changes it must restore it. */
   readonly folder: string;
   readonly archive: () => TestArchive;
   /** The bytes of an object as they were published. */
@@ -254,7 +254,7 @@ export function sayRaw(
   });
 }
 
-/** Says bytes one after the other, for as long as somebody listens. */
+/** Writes bytes one by one until the reader leaves. */
 export function trickle(response: ServerResponse, bytes: Buffer, everyMs: number): void {
   const socket = socketOf(response);
   let at = 0;

@@ -30,7 +30,7 @@ export const OPEN_INTEREST: StatisticColumns = {
   ],
 };
 
-/** Those of USD-M that `cryptodl metrics` downloads when nobody says otherwise. */
+/** Those of USD-M that `cryptodl metrics` downloads by default. */
 export const STATISTICS: readonly StatisticColumns[] = [
   OPEN_INTEREST,
   { dataset: 'topLongShortAccountRatio', route: 'topLongShortAccountRatio', columns: ACCOUNTS },

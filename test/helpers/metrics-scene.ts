@@ -16,7 +16,7 @@ import { RestVenue } from './rest-venue.js';
 import type { RestVenueOptions } from './rest-venue.js';
 
 export const NOW = '2026-11-21T08:00:00.000Z';
-/** Nobody listens there: an archive that cannot be reached. */
+/** A port without a server: an archive that cannot be reached. */
 const NOWHERE = 'http://127.0.0.1:9';
 
 export interface MetricsScene {

@@ -170,7 +170,7 @@ function everyOf({ tradeEveryMs = 5000 }: VenueSymbol): number {
   return tradeEveryMs;
 }
 
-/** One trade in each slot, but every fourth pair shares its time: who pages by time alone loses the second. */
+/** One trade in each slot, but every fourth pair shares its time, so paging by time alone loses the second trade. */
 export function tradeClock(symbol: VenueSymbol): (id: number) => number {
   const every = everyOf(symbol);
   const first = firstOf(symbol);

@@ -110,7 +110,7 @@ export class RestVenue {
     this.#budgets.factor = factor;
   }
 
-  /** From now on 418 for all of the family, whoever asks and however politely. */
+  /** From now on, every request to the family gets 418. */
   ban(ms: number, family: Family = 'futures'): void {
     this.#budgets.ban(family, ms);
   }

@@ -60,7 +60,7 @@ describe('3,100 objects', () => {
     archive.fault = undefined;
   });
 
-  /** With the options that nobody gave, but for what would make a test long. */
+  /** With default options, except for those that would make the test long. */
   function command(out: string, flags: readonly string[] = []): string[] {
     const what = ['--dataset', 'metrics', '--symbols', 'all', '--from', '2026-10-01', '--to', '2026-10-31'];
     return ['vision', ...what, '--archive-url', archive.url, '--out', out, '--json', ...flags];

@@ -40,7 +40,7 @@ describe('40 symbols × 29 days while one request in twenty fails', () => {
           scene.venue.ban(BAN_MS);
           bans.push(asked);
         }
-        // Whoever is banned gets no other answer.
+        // A banned address gets no other answer.
         if (asked.at - (bans.at(-1)?.at ?? 0) < BAN_MS) return undefined;
         return oneInTwenty(asked, (one) => scene.venue.usual(one));
       },

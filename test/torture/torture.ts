@@ -61,7 +61,7 @@ export function refusedAs(error: unknown, codes: readonly string[]): string {
 }
 
 /**
- * A thread of its own, because a loop that never ends leaves nobody else to notice. It counts its own seconds, so that
+ * A thread of its own, because an endless loop in the main thread stops all its timers. It counts its own seconds, so that
  * a machine that was asleep is no hang.
  */
 const WATCH = `
