@@ -48,7 +48,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   retry: {
     operand: '<report>',
-    doc: 'run what a failure report lists; what succeeds leaves it',
+    doc: 'download the failed objects of a report again; objects that succeed are removed from the report',
     examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
     aka: ['resume', 'repeat'],
   },
@@ -63,7 +63,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
   },
   verify: {
-    doc: "look at what the lake holds: files against manifests, files that are nobody's, what killed runs left; --fix puts it aside",
+    doc: 'compare the files of the lake with its manifests, and find foreign files and leftovers of killed runs; --fix moves them to the quarantine',
     examples: [
       'cryptodl verify',
       'cryptodl verify --deep --market um --dataset klines --json',
@@ -72,7 +72,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
   },
   repair: {
-    doc: 'fetch again what is damaged or missing between the first and the last held day, from the archive or REST',
+    doc: 'fetch damaged and missing data between the first and the last held day, from the archive or REST',
     examples: [
       'cryptodl repair',
       'cryptodl repair --dry-run',
@@ -83,7 +83,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   list: {
     operand: '[what]',
     choices: LISTS,
-    doc: 'what there is: markets, datasets, symbols or periods, one per line',
+    doc: 'list markets, datasets, symbols or periods, one per line',
     examples: [
       'cryptodl list datasets --market um',
       'cryptodl list symbols --market um --dataset klines --quote USDT',
@@ -93,12 +93,12 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   schema: {
     operand: '[dataset]',
-    doc: 'columns of a dataset with types, units and meaning, and the quirks of its files',
+    doc: 'print the columns of a dataset with types, units and meaning, and the quirks of its files',
     examples: ['cryptodl schema metrics --market um', 'cryptodl schema klines --market cm --json'],
     aka: ['columns', 'describe', 'fields', 'docs'],
   },
   audit: {
-    doc: 'compare monthly objects with the daily objects of the same days, and look for what is wrong in both; exit code 4 when there is something',
+    doc: 'compare monthly objects with the daily objects of the same days, and check both; exit code 4 with a finding',
     examples: [
       'cryptodl audit --symbols BTCUSDT --interval 1h --from 2024-01-01 --to 2024-03-31',
       "cryptodl audit --market spot --dataset aggTrades --symbols '*BTC' --months 1 --json",
@@ -108,7 +108,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   sql: {
     operand: '[query]',
-    doc: 'ask the lake in SQL: one SELECT over a view per market and dataset; - or @FILE reads it from stdin or a file',
+    doc: 'query the lake in SQL: one SELECT over a view per market and dataset; - reads it from stdin, @FILE from a file',
     examples: [
       "cryptodl sql 'SHOW TABLES'",
       "cryptodl sql 'SELECT symbol, max(high) AS high FROM um_klines GROUP BY symbol'",
@@ -117,7 +117,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['query', 'select', 'duckdb', 'ask'],
   },
   coverage: {
-    doc: 'what the lake holds of what it must hold, by its manifests: a heat-map, a table, and every gap with its reason',
+    doc: 'show expected and held rows of the lake from its manifests: a heat-map, a table, and each gap with its reason',
     examples: [
       'cryptodl coverage',
       "cryptodl coverage --market um --dataset klines --symbols '*USDT' --months 6",
@@ -135,7 +135,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check versions, memory, open files, settings of requests, names, proxy, TLS, hosts, clock, disks, bans and lock; one line each, exit code 1 when a line says fail',
+    doc: 'check versions, memory, open files, request settings, names, proxy, TLS, hosts, clock, disks, bans and lock: one line each; exit code 1 if a check fails',
     examples: [
       'cryptodl doctor',
       'cryptodl doctor --out /srv/lake --quiet',
@@ -148,7 +148,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   completion: {
     operand: '[shell]',
     choices: SHELLS,
-    doc: 'completion script for bash, zsh or fish',
+    doc: 'print a completion script for bash, zsh or fish',
     examples: [
       'cryptodl completion bash > ~/.local/share/bash-completion/completions/cryptodl',
       'cryptodl completion zsh > "${fpath[1]}/_cryptodl"',

@@ -19,15 +19,15 @@ export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
     return checkResult('lock', 'warn', `the lock file ${path} cannot be read`, {
       next: `if no run writes this lake, remove ${path}`,
     });
-  const who = holderText(holder);
+  const owner = holderText(holder);
   if (lock.state === 'gone')
     return checkResult(
       'lock',
       'ok',
-      `no run writes this lake; the last holder of the lock, ${who}, has ended`,
+      `no run writes this lake; the last holder of the lock, ${owner}, has ended`,
     );
   if (lock.state === 'expired') {
-    const found = `no run writes this lake; the next run takes over the lock of ${who}, which sends no heartbeat`;
+    const found = `no run writes this lake; the next run takes over the lock of ${owner}, which sends no heartbeat`;
     return checkResult('lock', 'ok', found);
   }
   const figures = {
@@ -37,17 +37,22 @@ export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
     command: holder.command,
   };
   if (lock.state === 'here')
-    return checkResult('lock', 'warn', `a run is writing this lake: ${who}`, {
+    return checkResult('lock', 'warn', `a run is writing this lake: ${owner}`, {
       figures,
       next: 'wait until it ends, or stop it; until then, other runs end with exit code 6',
     });
-  return checkResult('lock', 'warn', `a run on another host or in another container holds the lock: ${who}`, {
-    figures,
-    next:
-      holder.heartbeatMs === undefined
-        ? `if that run has ended, remove ${path}`
-        : 'wait until it ends; if it was killed, the next run takes over the lock after one or two minutes',
-  });
+  return checkResult(
+    'lock',
+    'warn',
+    `a run on another host or in another container holds the lock: ${owner}`,
+    {
+      figures,
+      next:
+        holder.heartbeatMs === undefined
+          ? `if that run has ended, remove ${path}`
+          : 'wait until it ends; if it was killed, the next run takes over the lock after one or two minutes',
+    },
+  );
 }
 
 export interface LeftoverInput {

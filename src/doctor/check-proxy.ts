@@ -104,14 +104,14 @@ export function openTunnel({ proxy, target, timeoutMs, signal }: TunnelOptions):
   const { protocol, hostname, port, username, password } = new URL(proxy);
   const isSecure = protocol === 'https:';
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  const who = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
   return new Promise((resolve, reject) => {
     const request = (isSecure ? secureRequest : plainRequest)({
       host: hostname.replaceAll(/[[\]]/g, ''),
       port: port === '' ? (isSecure ? 443 : 80) : port,
       method: 'CONNECT',
       path: target,
-      headers: { host: target, ...(username === '' ? {} : { 'proxy-authorization': who }) },
+      headers: { host: target, ...(username === '' ? {} : { 'proxy-authorization': authorization }) },
       agent: false,
       timeout: timeoutMs,
       signal,

@@ -186,14 +186,14 @@ class Hosts {
       return known.enter();
     } catch (error) {
       // If no host has ever answered, the network of this machine is down. Waiting for it would look like a hang.
-      const nobody =
+      const unreachable =
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
       const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
       // The host of the other source has had no request yet.
-      if ((nobody === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
+      if ((unreachable === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
       const { message, hint = '' } = this.#proxied.get(host) ?? {};
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
-      throw new CryptodlError('unreachable', nobody === '' ? noSuch : nobody, {
+      throw new CryptodlError('unreachable', unreachable === '' ? noSuch : unreachable, {
         cause: error,
         hint: this.#options.hintOf?.(host) ?? 'check the network',
       });

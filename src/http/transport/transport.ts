@@ -140,7 +140,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #refuseBody(): CryptodlError | undefined {
     const encoding = this.#headers['content-encoding'] ?? 'identity';
     if (this.#isWanted() && encoding !== 'identity') {
-      const what = `${this.#host()} sent Content-Encoding ${encoding}, which nobody asked for`;
+      const what = `${this.#host()} sent Content-Encoding ${encoding}, which was not requested`;
       return new CryptodlError('body-encoded', what);
     }
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
