@@ -16,6 +16,7 @@ import { summaryOf } from './download/conclude-run.js';
 import type { RunSummary } from './download/conclude-run.js';
 import { readSymbolFile } from './select/read-lists.js';
 import { startRun } from './download/run.js';
+import type { ALL, MARKETS } from './source/names.js';
 import { loadBinance } from './source/binance/binance.js';
 
 export { CryptodlError };
@@ -56,8 +57,10 @@ type ValueOf<T> = T extends boolean
 /** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type VisionOptions = {
   readonly [Name in Exclude<FlagName, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
-    ValueOf<FlagValue<Name>> | undefined;
+    ValueOf<Name extends 'market' ? readonly MarketWord[] : FlagValue<Name>> | undefined;
 };
+
+type MarketWord = (typeof MARKETS)[number] | typeof ALL;
 
 export interface VisionHooks {
   /** Ends the run. Committed data stays, and `summary()` counts the objects that were not begun. */

@@ -41,60 +41,61 @@ async function dispatch(invocation: Invocation, given: Typed, loadSource: LoadSo
   const layers = await layersOf(invocation, io);
   if (verb === 'retry') return retry(operand, layers, given, await loadSource());
   const { resolveOptions } = await import('./options/resolve.js');
-  const resolved = resolveOptions(verb, layers);
-  const typed = { ...given, nameOf: resolved.nameOf };
-  if (resolved.options.printOptions) {
-    printLines(io.stdout, await optionsLines(verb, resolved));
-    return 0;
+  if (verb === 'serve' || verb === 'completion') {
+    const resolved = resolveOptions(verb, layers);
+    if (resolved.options.printOptions) return printOptionsOf(verb, resolved, io);
+    if (verb === 'completion') return (await import('./cli/completion.js')).completion(operand, io);
+    return (await import('./serve/serve.js')).serve(operand ?? '', resolved.options, io);
   }
+  const source = await loadSource();
+  const resolved = resolveOptions(verb, layers, source);
+  const typed = { ...given, nameOf: resolved.nameOf };
+  if (resolved.options.printOptions) return printOptionsOf(verb, resolved, io);
   switch (verb) {
     case 'vision':
     case 'metrics':
     case 'repair': {
       const { download } = await import('./download/download.js');
-      return download({ source: await loadSource(), resolved, io, typed, verb });
+      return download({ source, resolved, io, typed, verb });
     }
     case 'verify': {
       const { verify } = await import('./verify/verify.js');
-      return verify({ source: await loadSource(), resolved, io, typed });
+      return verify({ source, resolved, io, typed });
     }
     case 'list': {
       const { list } = await import('./catalog/list.js');
-      return list(operand, { source: await loadSource(), resolved, io, typed });
+      return list(operand, { source, resolved, io, typed });
     }
     case 'schema': {
       const { schema } = await import('./catalog/schema.js');
-      return schema(operand, { source: await loadSource(), resolved, io });
+      return schema(operand, { source, resolved, io });
     }
     case 'audit': {
       const { audit } = await import('./audit/audit.js');
-      return audit({ source: await loadSource(), resolved, io, typed });
+      return audit({ source, resolved, io, typed });
     }
     case 'sql': {
       const { sql } = await import('./query/sql.js');
-      return sql(operand, { source: await loadSource(), resolved, io, typed });
+      return sql(operand, { source, resolved, io, typed });
     }
     case 'coverage': {
       const { coverage } = await import('./coverage/coverage.js');
-      return coverage({ source: await loadSource(), resolved, io });
-    }
-    case 'serve': {
-      const { serve } = await import('./serve/serve.js');
-      return serve(operand ?? '', resolved.options, io);
+      return coverage({ source, resolved, io });
     }
     case 'doctor': {
       const { doctor } = await import('./doctor/doctor.js');
-      return doctor({ source: await loadSource(), resolved, io, typed });
+      return doctor({ source, resolved, io, typed });
     }
     case 'schedule': {
       const { schedule } = await import('./schedule/schedule.js');
-      return schedule(invocation.behind, resolved.options, typed, await loadSource());
-    }
-    case 'completion': {
-      const { completion } = await import('./cli/completion.js');
-      return completion(operand, io);
+      return schedule(invocation.behind, resolved.options, typed, source);
     }
   }
+}
+
+async function printOptionsOf(verb: Verb, resolved: Resolved, io: Io): Promise<ExitCode> {
+  printLines(io.stdout, await optionsLines(verb, resolved));
+  return 0;
 }
 
 async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
@@ -122,18 +123,15 @@ async function retry(
 ): Promise<ExitCode> {
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   const path = operand ?? '';
-  const report = await readReport(path);
-  const { resolved, verb, failures, blame } = pastRun(path, report, layers);
-  if (resolved.options.printOptions) {
-    printLines(typed.io.stdout, await optionsLines('retry', resolved));
-    return 0;
-  }
+  const report = await readReport(path, source);
+  const { resolved, verb, failures, blame } = pastRun(path, report, layers, source);
+  if (resolved.options.printOptions) return printOptionsOf('retry', resolved, typed.io);
   const { io } = typed;
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
     return download({ source, resolved, io, typed, verb, failures, blame });
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  const jobs = pastJobs(path, report, layers);
+  const jobs = pastJobs(path, report, layers, source);
   return runJobs({ source, jobs, resolved, earlier: { path, ...report }, io, typed });
 }

@@ -17,9 +17,8 @@ import type { Market } from '../model/task.js';
 import { bytesText, numberText } from '../model/units.js';
 import { endedText } from '../source/dataset-ended.js';
 import { reachText } from '../source/describe.js';
-import { intervalsOf, isArchived } from '../source/venue.js';
+import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { MARKETS } from '../source/names.js';
 import { endLookUp, openLookUp, withoutListing } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { readLists } from '../select/read-lists.js';
@@ -62,8 +61,7 @@ function refuseName(what: string | undefined): Error {
 }
 
 function* markets(venue: Venue): Generator<Item> {
-  for (const market of MARKETS) {
-    const { title, datasets: has } = venue.markets[market];
+  for (const [market, { title, datasets: has }] of Object.entries(venue.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
   }
@@ -81,8 +79,8 @@ async function datasets({ source, resolved: { options, origins }, io }: LookUp):
       printLines(io.stderr, [`warning: ${message}`]);
     },
   });
-  for (const market of origins.market === 'default' ? MARKETS : marketsOf(options)) {
-    for (const spec of Object.values(source.markets[market].datasets)) {
+  for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
+    for (const spec of datasetsOf(source, market)) {
       const intervals = intervalsOf(spec) ?? ['-'];
       const sources = [...spec.cadences, ...(spec.rest === undefined ? [] : ['rest'])].join(',');
       const span = spanText(source, market, spec);

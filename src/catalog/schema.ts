@@ -6,9 +6,8 @@ import type { Resolved } from '../options/resolve.js';
 import { describeDataset } from '../source/describe.js';
 import { datasetLike, oneMarket } from '../select/select-datasets.js';
 import type { Market } from '../model/task.js';
-import { findDataset } from '../source/venue.js';
+import { datasetsOf, findDataset, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { MARKETS } from '../source/names.js';
 import { writeData } from '../cli/write-data.js';
 
 /** `word` is the operand, the name of a dataset. Throws usage errors. */
@@ -28,15 +27,15 @@ function choose(
   word: string | undefined,
   { options, origins }: Resolved,
 ): { market: Market; spec: DatasetSpec } {
-  const market = oneMarket(options, 'schema');
+  const market = oneMarket(venue, options, 'schema');
   if (word === undefined) {
     throw usage('schema needs a dataset', `${market} has ${namesIn(venue, market)}`, {
-      command: ['schema', Object.keys(venue.markets[market].datasets)[0] ?? 'klines', '--market', market],
+      command: ['schema', datasetsOf(venue, market)[0]?.name ?? 'klines', '--market', market],
     });
   }
   const spec = findDataset(venue, market, word);
   if (spec !== undefined) return { market, spec };
-  const elsewhere = MARKETS.find((other) => findDataset(venue, other, word) !== undefined);
+  const elsewhere = marketNames(venue).find((other) => findDataset(venue, other, word) !== undefined);
   const found = elsewhere === undefined ? undefined : findDataset(venue, elsewhere, word);
   if (elsewhere !== undefined && found !== undefined) {
     if (origins.market === 'default') return { market: elsewhere, spec: found };
@@ -44,7 +43,7 @@ function choose(
       flags: { market: elsewhere },
     });
   }
-  const near = datasetLike(venue, MARKETS, word);
+  const near = datasetLike(venue, marketNames(venue), word);
   if (near === undefined)
     throw usage(`no market has a dataset "${word}"`, undefined, { command: ['list', 'datasets'] });
   throw usage(`no market has a dataset "${word}"`, `did you mean ${near}?`, {
@@ -54,7 +53,9 @@ function choose(
 }
 
 function namesIn(venue: Venue, market: Market): string {
-  return Object.keys(venue.markets[market].datasets).join(', ');
+  return datasetsOf(venue, market)
+    .map(({ name }) => name)
+    .join(', ');
 }
 
 function textOf(description: ReturnType<typeof describeDataset>): string[] {

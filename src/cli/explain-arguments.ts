@@ -4,7 +4,6 @@ import { nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
 import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
 import type { FlagName, Verb } from '../options/flags.js';
-import { MARKETS } from '../source/names.js';
 import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
@@ -196,9 +195,8 @@ function folded(argv: readonly string[], verb: Verb): string[] {
   if (loose.length === 0) return [...argv];
   const flagOf = (text: string): FlagName => {
     if (verb === 'coverage' && /[./]/.test(text)) return 'out';
-    if (MARKETS.some((market) => market === text)) return 'market';
-    if (flagSpec('dataset').choices?.includes(text) === true) return 'dataset';
-    return flagSpec('interval').choices?.includes(text) === true ? 'interval' : 'symbols';
+    const flags = ['market', 'dataset', 'interval'] as const;
+    return flags.find((flag) => flagSpec(flag).choices?.includes(text)) ?? 'symbols';
   };
   let line = textsOf(words.filter((word) => !loose.includes(word)));
   for (const { text } of loose) line = withItem(line, verb, flagOf(text), text);

@@ -19,7 +19,6 @@ import type { Range } from '../select/date-range.js';
 import { heldSeries, narrowHeld } from '../select/held-series.js';
 import { readLists } from '../select/read-lists.js';
 import { readPatterns } from '../select/symbol-patterns.js';
-import { readHalts } from '../source/facts.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/paths.js';
@@ -99,7 +98,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     formats: origins.format === 'default' ? FORMATS : [options.format],
     range: range ?? {},
     today: Math.floor(nowMs / DAY_MS),
-    halts: readHalts(),
+    halts: venue.halts(),
     onRefused: (error) => found.refused.push(error),
     onHalt: (halt) => found.halts.push(halt),
   });

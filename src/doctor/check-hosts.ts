@@ -144,7 +144,7 @@ export async function checkRestHost(
   const endpoint = await checkRest(context.fetchTimed, { address, flag, path, bucket });
   const { spot, spotPublic } = context.source.hosts;
   const isRestricted = endpoint.result.figures['code'] === 'location-restricted';
-  if (role !== 'spot' || !isRestricted || address !== spot) return endpoint;
+  if (role !== 'spot' || !isRestricted || address !== spot || spotPublic === undefined) return endpoint;
   // Runs use the public host in the same case.
   const other = await checkRest(context.fetchTimed, { address: spotPublic, flag, path, bucket });
   if (other.result.status === 'fail') return endpoint;

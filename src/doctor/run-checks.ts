@@ -17,7 +17,6 @@ import { proxiesOf, stateFolder } from '../options/environment.js';
 import { absolutePath, shownPath } from '../text/paths.js';
 import { Bans, placeOf } from '../http/bans.js';
 import { exchangeHosts } from '../source/hosts.js';
-import { MARKETS } from '../source/names.js';
 import { duckdbVersion } from '../convert/duckdb.js';
 import {
   checkArchiveHost,
@@ -32,6 +31,7 @@ import type { CheckContext, DoctorRequest } from './check-hosts.js';
 import { checkSettings } from './check-settings.js';
 import { runFolder } from '../download/run-paths.js';
 import { publicationHours, publicationText } from '../source/publication-hours.js';
+import { datasetsOf, marketNames } from '../source/venue.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
 import { createAttempt } from '../http/stack.js';
 
@@ -59,8 +59,8 @@ export async function* runChecks(request: DoctorRequest): AsyncGenerator<CheckRe
 /** The publication hour of each dataset that has daily objects in the cached listings. */
 async function* publicationResults(context: CheckContext): AsyncGenerator<CheckResult> {
   const hoursOf = publicationHours(context);
-  for (const market of MARKETS)
-    for (const spec of Object.values(context.source.markets[market].datasets)) {
+  for (const market of marketNames(context.source))
+    for (const spec of datasetsOf(context.source, market)) {
       const hour = await hoursOf(market, spec);
       if (hour === undefined) continue;
       const { afterMs, by, objects, symbols } = hour;

@@ -35,7 +35,7 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
     await readConfigFile(path, 'run', 'config/jobs.example.yaml shows what a file of jobs looks like'),
   );
   const flags = typedLayer(invocation);
-  const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults]);
+  const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved.options.only, path)) {
     const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
@@ -50,7 +50,7 @@ async function checked(
   source: Source,
 ): Promise<Resolved> {
   try {
-    const resolved = resolveOptions(verb, layers);
+    const resolved = resolveOptions(verb, layers, source);
     await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
     return resolved;
   } catch (error) {

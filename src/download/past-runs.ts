@@ -3,12 +3,13 @@ import { CryptodlError, usage } from '../model/errors.js';
 import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
-import type { RawLayer, RawValues, Resolved } from '../options/resolve.js';
+import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
 import { readFailureReport } from '../report/read-failure-report.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb } from '../select/selection.js';
+import { marketNames } from '../source/venue.js';
 import { shownPath } from '../text/paths.js';
 import type { Job } from './jobs.js';
 
@@ -20,10 +21,18 @@ interface PastRun {
   readonly blame: Job['blame'];
 }
 
-export function readReport(operand: string): Promise<ReadReport> {
+/** Throws a usage error for a file that is no report, and for a failure in a market that the exchange does not have. */
+export async function readReport(operand: string, exchange: ExchangeWords): Promise<ReadReport> {
   if (operand === '')
     throw usage('retry needs the failure report of a run', 'cryptodl retry data/failures/vision-….jsonl');
-  return readFailureReport(operand);
+  const report = await readFailureReport(operand);
+  const markets = marketNames(exchange);
+  const stray = report.entries.find(({ market }) => !markets.includes(market));
+  if (stray === undefined) return report;
+  throw usage(
+    `${operand} line ${stray.line} is not a failure ("${stray.market}" is none of the markets ${markets.join(', ')})`,
+    'remove that line',
+  );
 }
 
 type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
@@ -31,7 +40,12 @@ type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
 };
 
 /** `layers`: what is said now; the report says the rest. */
-export function pastRun(path: string, past: Past, layers: readonly RawLayer[]): PastRun {
+export function pastRun(
+  path: string,
+  past: Past,
+  layers: readonly RawLayer[],
+  exchange: ExchangeWords,
+): PastRun {
   const { file, header, entries, cut } = past;
   const { options } = header;
   const verb = verbOf(past);
@@ -43,7 +57,7 @@ export function pastRun(path: string, past: Past, layers: readonly RawLayer[]): 
   const [flags, ...others] = layers;
   // Where the lake is, the report knows better than an environment made for another one.
   const ordered = [...(flags === undefined ? [] : [flags]), only(told, ['out', 'temp-dir']), ...others, told];
-  const resolved = resolveOptions('retry', ordered);
+  const resolved = resolveOptions('retry', ordered, exchange);
   const places = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
   return {
     verb,
@@ -54,13 +68,18 @@ export function pastRun(path: string, past: Past, layers: readonly RawLayer[]): 
 }
 
 /** The report of several jobs: each with its own failures and options. */
-export function pastJobs(path: string, report: ReadReport, layers: readonly RawLayer[]): Job[] {
+export function pastJobs(
+  path: string,
+  report: ReadReport,
+  layers: readonly RawLayer[],
+  exchange: ExchangeWords,
+): Job[] {
   const { file } = report;
   return report.jobs.flatMap(({ job: name, verb, options }) => {
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
     const past = { file, header: { verb, options }, entries, cut: undefined };
-    const run = pastRun(path, past, layers);
+    const run = pastRun(path, past, layers, exchange);
     return [{ ...run, name, verb, blame: (error) => ofJob(name, run.blame(error)) }];
   });
 }

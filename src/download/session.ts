@@ -149,7 +149,7 @@ export function openSession(request: SessionRequest): Session {
   const copies = openCopies(request, nowMs);
   const { archive } = source;
   const asks = { fetch: wire.fetch, options, archive, failover, signal: stop.signal };
-  const session: Session = {
+  return {
     options,
     clock,
     nowMs,
@@ -179,7 +179,8 @@ export function openSession(request: SessionRequest): Session {
       observer,
       signal: stop.signal,
     }),
-    refuseBanned: (verb) => refuseBanned(wire.bans, source, options, { verb, markets: marketsOf(options) }),
+    refuseBanned: (verb) =>
+      refuseBanned(wire.bans, source, options, { verb, markets: marketsOf(source, options) }),
     concurrency: wire.concurrency,
     failover,
     stop,
@@ -191,7 +192,6 @@ export function openSession(request: SessionRequest): Session {
       await wire.close();
     },
   };
-  return session;
 }
 
 function openCopies({ resolved, surroundings, clock, observer }: SessionRequest, nowMs: number): Copies {

@@ -1,7 +1,8 @@
 /** The types that all stages share. Days are integers since 1970-01-01 UTC; ranges are half-open. */
 import type { ErrorCode } from './errors.js';
 
-export type Market = 'spot' | 'um' | 'cm' | 'option';
+/** As the exchange names it, for example `um`. */
+export type Market = string;
 export type Cadence = 'daily' | 'monthly';
 export const FORMATS = ['parquet', 'csv', 'zip'] as const;
 export type Format = (typeof FORMATS)[number];

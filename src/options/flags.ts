@@ -105,8 +105,9 @@ const FLAGS = {
     list: 'comma',
     narrows: ['coverage', ...HELD],
     doc: 'spot, um, cm, option, with commas, or all; metrics and schema take one',
-    ...oneOf([...MARKETS, ALL]),
-    default: 'um',
+    parse: parse.market(MARKETS),
+    choices: [...MARKETS, ALL],
+    default: venue.defaultMarket,
     aka: ['m', 'exchange', 'type', 'asset-class'],
   },
   dataset: {

@@ -2,11 +2,15 @@
 import { usage } from '../model/errors.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
 import { parseBytes, parseDurationMs } from '../model/units.js';
+import { ALL } from '../source/names.js';
 import { isProxy } from './environment.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 
-/** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
-export type Parse<T> = (text: string, where: string) => T;
+/**
+ * `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. `markets`: those of the
+ * exchange of the run, where it is not the default one.
+ */
+export type Parse<T> = (text: string, where: string, markets?: readonly string[]) => T;
 
 /** A value as it is written there: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
 export function given(where: string, value: string): string {
@@ -27,6 +31,11 @@ export function choice<const T extends string>(values: readonly T[]): Parse<T> {
       value: near ?? values[0] ?? '',
     });
   };
+}
+
+/** A market of the exchange of the run, or `all`. */
+export function market(known: readonly string[]): Parse<string> {
+  return (value, where, markets = known) => choice([...markets, ALL])(value, where);
 }
 
 export const text: Parse<string> = (value, where) => {

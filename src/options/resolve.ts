@@ -4,6 +4,8 @@ import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options, Verb } from './flags.js';
 import { given } from './parsers.js';
+import { marketNames } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -27,17 +29,20 @@ export interface Resolved {
   readonly nameOf: (name: FlagName) => string;
 }
 
-function defaultLayer(verb: Verb): RawLayer {
-  return {
-    origin: 'default',
-    values: Object.fromEntries(
-      FLAG_NAMES.flatMap((name) => {
-        const preset = defaultOf(name, verb);
-        return preset === undefined ? [] : [[name, [preset]]];
-      }),
-    ),
-    nameOf: (name) => `--${name}`,
-  };
+/** What an exchange has for flags. */
+export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
+
+function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer {
+  const values: RawValues = {};
+  for (const name of FLAG_NAMES) {
+    const preset = defaultOf(name, verb);
+    if (preset !== undefined) values[name] = [preset];
+  }
+  if (exchange !== undefined) {
+    values.market = [exchange.defaultMarket];
+    values['archive-url'] = [exchange.hosts.archive];
+  }
+  return { origin: 'default', values, nameOf: (name) => `--${name}` };
 }
 
 export function environmentLayer(
@@ -55,10 +60,14 @@ export function environmentLayer(
 /** One kind of range is given; a higher source's kind beats a lower one's, whatever its name. */
 const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
-/** First layer wins. Throws a usage error for a value that its flag does not take. */
-export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolved {
+/**
+ * First layer wins. Throws a usage error for a value that its flag does not take. Without an exchange, markets and addresses
+ * are those of the flag table.
+ */
+export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
   const known = new Set(flagsOf(verb));
-  const defaults = defaultLayer(verb);
+  const defaults = defaultLayer(verb, exchange);
+  const markets = exchange === undefined ? undefined : marketNames(exchange);
   const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
@@ -77,7 +86,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
     origins[name] = layer?.origin ?? 'default';
     if (layer !== undefined) sourceOf.set(name, layer);
     const unset = isSwitch(name) ? false : undefined;
-    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer);
+    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, markets);
     if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
   }
   return {
@@ -88,12 +97,12 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[]): Resolve
   };
 }
 
-function parseValue(name: FlagName, layer: RawLayer): unknown {
+function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] | undefined): unknown {
   const spec = flagSpec(name);
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
   const last = raw.at(-1) ?? '';
-  if (spec.list === undefined) return corrected(name, last, [last], () => spec.parse(last, where));
+  if (spec.list === undefined) return corrected(name, last, [last], () => spec.parse(last, where, markets));
   const items =
     spec.list === 'comma' ? raw.flatMap((text) => text.split(',').map((part) => part.trim())) : raw;
   if (spec.list === 'comma' && items.includes('')) {
@@ -104,7 +113,9 @@ function parseValue(name: FlagName, layer: RawLayer): unknown {
     );
   }
   if (spec.isMap === true) refuseSecond(name, where, new Set(items));
-  return [...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where))))];
+  return [
+    ...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where, markets)))),
+  ];
 }
 
 /** Entries like `archive=100/s`: a second value of the same key would replace the first. */

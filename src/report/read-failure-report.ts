@@ -38,7 +38,7 @@ const EntrySchema = v.object({
   v: v.literal(1),
   kind: v.picklist(['failed', 'absent']),
   job: v.optional(v.string()),
-  market: v.picklist(['spot', 'um', 'cm', 'option']),
+  market: v.string(),
   dataset: v.string(),
   interval: v.optional(v.string()),
   symbol: v.string(),

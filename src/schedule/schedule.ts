@@ -71,8 +71,8 @@ async function resolveCommand(invocation: Invocation, { io }: Typed, source: Sou
   const { verb, operand = '' } = invocation;
   if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
   const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return pastRun(operand, await readReport(operand), layers).resolved;
-  const resolved = resolveOptions(verb, layers);
+  if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
+  const resolved = resolveOptions(verb, layers, source);
   if (verb === 'vision' || verb === 'metrics')
     await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
   return resolved;

@@ -5,8 +5,8 @@ import type { Cadence, Market, PlanTotals } from '../model/task.js';
 import type { Options, Verb } from '../options/flags.js';
 import { endedText, endOfDataset } from '../source/dataset-ended.js';
 import { cadencesOf } from '../source/keys.js';
-import { ALL, MARKETS } from '../source/names.js';
-import { findDataset, intervalsOf, isArchived, isMetric } from '../source/venue.js';
+import { ALL } from '../source/names.js';
+import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 
@@ -31,16 +31,24 @@ export function isAll(values: readonly string[]): boolean {
 }
 
 /** The markets of `--market`, each once. */
-export function marketsOf({ market }: Pick<Options, 'market'>): readonly Market[] {
-  return MARKETS.filter((name) => isAll(market) || market.includes(name));
+export function marketsOf(
+  venue: Pick<Venue, 'markets'>,
+  { market }: Pick<Options, 'market'>,
+): readonly Market[] {
+  return marketNames(venue).filter((name) => isAll(market) || market.includes(name));
 }
 
 /** For verbs that take one market. Throws a usage error for several. */
-export function oneMarket(options: Pick<Options, 'market'>, verb: Verb): Market {
-  const [first, second] = marketsOf(options);
+export function oneMarket(
+  venue: Pick<Venue, 'markets' | 'defaultMarket'>,
+  options: Pick<Options, 'market'>,
+  verb: Verb,
+): Market {
+  const [first, second] = marketsOf(venue, options);
   if (first !== undefined && second === undefined) return first;
-  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, '--market um', {
-    flags: { market: 'um' },
+  const { defaultMarket } = venue;
+  throw usage(`--market ${options.market.join(',')}: ${verb} takes one market`, `--market ${defaultMarket}`, {
+    flags: { market: defaultMarket },
   });
 }
 
@@ -50,7 +58,7 @@ export function oneMarket(options: Pick<Options, 'market'>, verb: Verb): Market 
  */
 export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
   const mayLack = isAll(flags.market);
-  const markets = marketsOf(flags);
+  const markets = marketsOf(venue, flags);
   if (mayLack) refuseUnknownDatasets(venue, flags, source);
   const chosen = markets.flatMap((market) => chooseInMarket(venue, { ...flags, market, mayLack }, source));
   const isThere = (interval: string): boolean =>
@@ -63,7 +71,9 @@ export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'arc
 /** What no market has is refused in the words of the first market that has one of the datasets. */
 function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   const market =
-    MARKETS.find((one) => flags.dataset.some((name) => findDataset(venue, one, name) !== undefined)) ?? 'um';
+    marketNames(venue).find((one) =>
+      flags.dataset.some((name) => findDataset(venue, one, name) !== undefined),
+    ) ?? venue.defaultMarket;
   const dataset = flags.dataset.filter(
     (name) => name === ALL || findDataset(venue, market, name) !== undefined,
   );
@@ -77,9 +87,10 @@ function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
 
 function refuseUnknownDatasets(venue: Venue, flags: Flags, source: Source): void {
   for (const name of flags.dataset) {
-    const specs = MARKETS.flatMap((market) => findDataset(venue, market, name) ?? []);
+    const specs = marketNames(venue).flatMap((market) => findDataset(venue, market, name) ?? []);
     if (name === ALL || specs.some(HAS[source])) continue;
-    const market = MARKETS.find((one) => findDataset(venue, one, name) !== undefined) ?? 'um';
+    const market =
+      marketNames(venue).find((one) => findDataset(venue, one, name) !== undefined) ?? venue.defaultMarket;
     refuseDataset(venue, { ...flags, market, mayLack: true }, name, source);
   }
 }
@@ -112,7 +123,7 @@ function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[
         : refuseSource(flags, spec, source);
     });
   if (!isAll(flags.dataset)) return named;
-  return Object.values(venue.markets[flags.market].datasets).filter((spec) => has(spec) && !spec.removed);
+  return datasetsOf(venue, flags.market).filter((spec) => has(spec) && !spec.removed);
 }
 
 /** Those that the dataset has; undefined for one without intervals. */
@@ -164,13 +175,11 @@ function withCadences(flags: MarketFlags, dataset: Omit<ChosenDataset, 'cadences
 function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: Source): never {
   const { market } = flags;
   const has = HAS[source];
-  const known = Object.values(venue.markets[market].datasets).flatMap((spec) =>
-    has(spec) ? [spec.name] : [],
-  );
+  const known = datasetsOf(venue, market).flatMap((spec) => (has(spec) ? [spec.name] : []));
   const message = flags.mayLack
     ? `--dataset: no market has "${name}"`
     : `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
-  const near = datasetLike(venue, flags.mayLack ? MARKETS : [market], name, has);
+  const near = datasetLike(venue, flags.mayLack ? marketNames(venue) : [market], name, has);
   if (near !== undefined)
     throw usage(message, `did you mean ${near}?`, {
       flags: { dataset: replaced(flags.dataset, name, near) },
@@ -178,7 +187,7 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: S
   const meant = datasetLike(venue, [market], name);
   const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
   if (spec !== undefined) return refuseSource(flags, spec, source);
-  const elsewhere = MARKETS.find((candidate) => findDataset(venue, candidate, name) !== undefined);
+  const elsewhere = marketNames(venue).find((candidate) => findDataset(venue, candidate, name) !== undefined);
   if (elsewhere !== undefined) {
     const found = findDataset(venue, elsewhere, name);
     if (found !== undefined && !has(found)) return refuseSource({ market: elsewhere }, found, source);
@@ -198,7 +207,7 @@ export function datasetLike(
   word: string,
   has: (spec: DatasetSpec) => boolean = () => true,
 ): string | undefined {
-  const specs = markets.flatMap((market) => Object.values(venue.markets[market].datasets)).filter(has);
+  const specs = markets.flatMap((market) => datasetsOf(venue, market)).filter(has);
   const byName = new Map<string, string>();
   for (const { name, aliases } of specs) for (const alias of [name, ...aliases]) byName.set(alias, name);
   const near = nearest(word, [...byName.keys()]);
@@ -258,7 +267,7 @@ export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   const text = endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`;
   const end = endOfDataset(spec);
   if (end === undefined || spec.removed) {
-    const other = MARKETS.find(
+    const other = marketNames(venue).find(
       (candidate) => candidate !== market && findDataset(venue, candidate, spec.name) !== undefined,
     );
     if (other === undefined) throw usage(text);

@@ -8,6 +8,7 @@ import type { Range } from './date-range.js';
 import { readPatterns } from './symbol-patterns.js';
 import type { ReadList } from './symbol-patterns.js';
 import { takesSymbol } from '../source/routes.js';
+import { datasetsOf, isMetric, marketNames } from '../source/venue.js';
 import { chooseDatasets, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
@@ -65,12 +66,18 @@ export function askMetrics(asking: Asking): Asked {
   return { range, datasets: chooseDatasets(venue, options, 'rest') };
 }
 
-function refuseMarket({ options }: Asking): void {
-  const market = oneMarket(options, 'metrics');
-  if (market === 'um' || market === 'cm') return;
-  throw usage(`--market: metrics has um and cm, not ${market}`, '--market um', {
-    flags: { market: 'um' },
-  });
+function refuseMarket({ options, venue }: Asking): void {
+  const market = oneMarket(venue, options, 'metrics');
+  const offered = marketNames(venue).filter((name) => datasetsOf(venue, name).some(isMetric));
+  if (offered.includes(market)) return;
+  const [first = venue.defaultMarket] = offered;
+  throw usage(
+    `--market: metrics has ${offered.join(' and ') || 'no market'}, not ${market}`,
+    `--market ${first}`,
+    {
+      flags: { market: first },
+    },
+  );
 }
 
 function refuseZip({ options }: Asking): void {

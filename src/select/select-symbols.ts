@@ -4,7 +4,7 @@ import type { Market } from '../model/task.js';
 import { byKey } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { isArchived, isMetric } from '../source/venue.js';
+import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
@@ -125,7 +125,7 @@ export async function chooseRestSymbols(
   context: SymbolSelection,
   patterns: SymbolPatterns,
 ): Promise<RestSymbols> {
-  const market = oneMarket(context.options, 'metrics');
+  const market = oneMarket(context.venue, context.options, 'metrics');
   const traded = await tradedSymbols(context, market);
   const unknown = patterns.names.filter((name) => !traded.has(name));
   const archived = unknown.length === 0 ? new Set<string>() : await archivedSymbols(context, market);
@@ -197,7 +197,7 @@ function isBannedBesideArchive({ options }: SymbolSelection, error: unknown): er
 
 /** Of the datasets that the archive and REST both have; without a listing there are none. */
 async function archivedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlySet<string>> {
-  const datasets = Object.values(context.venue.markets[market].datasets)
+  const datasets = datasetsOf(context.venue, market)
     .filter((spec) => isArchived(spec) && isMetric(spec))
     .map((spec) => ({ market, spec, cadences: spec.cadences }));
   try {

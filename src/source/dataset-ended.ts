@@ -1,9 +1,8 @@
 /** Datasets that the venue has ended, and how to say so. */
 import { periodText } from '../model/calendar.js';
 import type { Cadence, Market } from '../model/task.js';
-import { findDataset } from './venue.js';
+import { findDataset, marketNames } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
-import { MARKETS } from './names.js';
 
 /** Day after the last one of these cadences, when each of them has an end. */
 export function endOfDataset(
@@ -19,7 +18,7 @@ export function endedText(venue: Venue, market: Market, dataset: string): string
   const spec = findDataset(venue, market, dataset);
   const own = spec === undefined ? undefined : fate(spec);
   if (own === undefined) return undefined;
-  const others = MARKETS.flatMap((other) => {
+  const others = marketNames(venue).flatMap((other) => {
     const text = other === market ? undefined : fateIn(venue, other, dataset);
     return text === undefined ? [] : [`${other} ${text}`];
   });

@@ -3,7 +3,7 @@
  * config/halts.json (when a market stood still).
  */
 import * as v from 'valibot';
-import { PRESETS, readConfig, STRATEGIES } from './names.js';
+import { MARKETS, PRESETS, readConfig, STRATEGIES } from './names.js';
 
 /**
  * `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `date` and `hour`: two parts of an instant;
@@ -130,6 +130,8 @@ const VenueFacts = v.strictObject({
   name: v.string(),
   /** Before the first object of any series: where a range that reaches further back starts. */
   firstDay: Day,
+  /** The market of a command line without --market. */
+  defaultMarket: v.string(),
   /** `origin`: the same objects as `archive`, without the network of caches in front. */
   hosts: v.strictObject({
     archive: v.string(),
@@ -143,7 +145,7 @@ const VenueFacts = v.strictObject({
   }),
   buckets: v.strictObject(v.entriesFromList(BUCKETS, Bucket)),
   intervals: v.record(v.string(), v.pipe(v.array(v.string()), v.minLength(1))),
-  markets: v.strictObject({ spot: Market, um: Market, cm: Market, option: Market }),
+  markets: v.record(v.string(), Market),
 });
 
 const RetryPreset = v.strictObject({
@@ -164,7 +166,7 @@ const Instant = v.pipe(
 /** `[from, to)`: nothing was traded in the whole market. `source`: where that was written. */
 const Halt = v.pipe(
   v.strictObject({
-    market: v.picklist(['spot', 'um', 'cm', 'option']),
+    market: v.picklist(MARKETS),
     from: Instant,
     to: Instant,
     source: v.pipe(v.string(), v.nonEmpty()),

@@ -8,13 +8,15 @@ import type { Cadence, Market } from '../model/task.js';
 /** Stands for every market, dataset or interval. */
 export const ALL = 'all' as const;
 
-export const MARKETS: readonly Market[] = ['spot', 'um', 'cm', 'option'];
+/** The markets of Binance, for the command line without another exchange. */
+export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
 /** As `retry/backoff.ts` knows them. */
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
 
 interface VenueWords {
+  readonly defaultMarket: Market;
   readonly hosts: Readonly<
     Record<'archive' | 'origin' | 'listing' | 'fapi' | 'dapi' | 'spot' | 'spotPublic', string>
   >;
@@ -41,13 +43,14 @@ export function readConfig(name: string): unknown {
 
 /** Datasets and intervals of all markets, each once. */
 export function readVenueWords(): VenueWords {
-  const { hosts, buckets, intervals, markets } = readConfig('binance.json') as {
+  const { hosts, buckets, defaultMarket, intervals, markets } = readConfig('binance.json') as {
     hosts: VenueWords['hosts'];
+    defaultMarket: Market;
     buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
     intervals: Record<string, string[]>;
     markets: Record<Market, { datasets: Record<string, { intervals?: Record<Cadence, string> }> }>;
   };
-  const offers = MARKETS.flatMap((market) => Object.entries(markets[market].datasets));
+  const offers = Object.values(markets).flatMap(({ datasets }) => Object.entries(datasets));
   const lists = offers.flatMap(([, offer]) => Object.values(offer.intervals ?? {}));
   const limits = Object.entries(buckets).map(([name, bucket]): [string, BucketLimit] => [
     name,
@@ -56,6 +59,7 @@ export function readVenueWords(): VenueWords {
       : { permits: bucket.permitsPerSecond, windowMs: 1000, isWindow: false },
   ]);
   return {
+    defaultMarket,
     hosts,
     limits: Object.fromEntries(limits),
     datasets: [...new Set(offers.map(([name]) => name))],

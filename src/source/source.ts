@@ -2,6 +2,7 @@
 import type { AnswerRules } from '../http/exchange-hosts.js';
 import type { Body, BodyFormat } from '../http/fetch.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
+import type { HaltFacts } from './facts.js';
 import type { ListingFormat } from './listing-format.js';
 import type { RestApi } from './rest.js';
 import type { Venue } from './venue.js';
@@ -10,6 +11,8 @@ export interface Source extends Venue {
   readonly archive: Archive;
   readonly answers: AnswerRules;
   readonly rest: RestApi;
+  /** Times in which nothing was traded in a whole market. */
+  halts(): readonly HaltFacts[];
 }
 
 /** The archive: how its objects are called, listed, packed and vouched for. */

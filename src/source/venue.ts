@@ -38,7 +38,11 @@ interface MarketSpec {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
-export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'hosts' | 'buckets'> {
+export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'defaultMarket'> {
+  readonly hosts: Pick<VenueFacts['hosts'], 'archive' | 'origin' | 'listing'> &
+    Readonly<Record<string, string>>;
+  /** By the bucket of a request: `archive`, `listing`, and those of REST. */
+  readonly buckets: Readonly<Record<string, VenueFacts['buckets']['archive']>>;
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
@@ -47,24 +51,19 @@ export function venueOf(
   { intervals, markets, ...venue }: VenueFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
 ): Venue {
-  const marketOf = (market: Market): MarketSpec => {
-    const { path, title } = markets[market];
-    const specs = Object.entries(markets[market].datasets).map(([name, offer]) => {
+  const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
+    const specs = Object.entries(offers).map(([name, offer]) => {
       const facts = datasets[name];
       if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
       return [name, specOf(name, facts, offer, intervals)] as const;
     });
-    return { path, title, datasets: Object.fromEntries(specs) };
+    return Object.fromEntries(specs);
   };
-  return {
-    ...venue,
-    markets: {
-      spot: marketOf('spot'),
-      um: marketOf('um'),
-      cm: marketOf('cm'),
-      option: marketOf('option'),
-    },
-  };
+  const specs = Object.entries(markets).map(
+    ([market, { path, title, datasets: offers }]) =>
+      [market, { path, title, datasets: specsOf(market, offers) }] as const,
+  );
+  return { ...venue, markets: Object.fromEntries(specs) };
 }
 
 function specOf(
@@ -121,10 +120,20 @@ function spanOf(offer: OfferFacts, cadence: Cadence): Span {
   return { ...(from === undefined ? {} : { first: from }), ...(to === undefined ? {} : { last: to }) };
 }
 
+/** The markets of an exchange, in the order of its facts. */
+export function marketNames({ markets }: Pick<Venue, 'markets'>): Market[] {
+  return Object.keys(markets);
+}
+
+/** The datasets of a market; none for a market that the exchange does not have. */
+export function datasetsOf({ markets }: Pick<Venue, 'markets'>, market: Market): DatasetSpec[] {
+  return Object.hasOwn(markets, market) ? Object.values(markets[market]?.datasets ?? {}) : [];
+}
+
 /** Undefined when the market has no such dataset. */
 export function findDataset(venue: Venue, market: Market, dataset: string): DatasetSpec | undefined {
-  const { datasets } = venue.markets[market];
-  return Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
+  const datasets = Object.hasOwn(venue.markets, market) ? venue.markets[market]?.datasets : undefined;
+  return datasets !== undefined && Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
 }
 
 /** Whether the archive has it, now or once. */

@@ -9,7 +9,7 @@ import { LISTS } from '../../src/cli/verbs.js';
 import { flagsOf } from '../../src/options/flags.js';
 import { describeColumns } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
-import { intervalsOf } from '../../src/source/venue.js';
+import { datasetsOf, intervalsOf } from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
@@ -19,7 +19,7 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const SPECS = MARKETS.flatMap((market) =>
-  Object.values(loadBinance().markets[market].datasets).map((spec) => ({ market, name: spec.name, spec })),
+  datasetsOf(loadBinance(), market).map((spec) => ({ market, name: spec.name, spec })),
 );
 
 const scratch = scratchFolder();
@@ -89,7 +89,7 @@ describe('list markets and datasets', () => {
     expect(markets.stderr).toBe('4 markets\n');
     const { events } = await cryptodlOk(['list', 'markets', '--json']);
     for (const [at, market] of MARKETS.entries()) {
-      const names = Object.keys(loadBinance().markets[market].datasets);
+      const names = datasetsOf(loadBinance(), market).map(({ name }) => name);
       expect(cellsOf(markets)[at]?.[2]).toBe(names.join(','));
       expect(events[at]).toEqual({ market, title: cellsOf(markets)[at]?.[1], datasets: names });
     }

@@ -18,10 +18,11 @@ import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from
 import { describeDataset } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';
+import { datasetsOf } from '../../src/source/venue.js';
 
 const venue = loadBinance();
 const descriptions = MARKETS.flatMap((market) =>
-  Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
+  datasetsOf(venue, market).map((spec) => describeDataset(venue, market, spec)),
 );
 const flags = FLAG_NAMES.map((name) => {
   const { default: preset, ...spec } = flagSpec(name);

@@ -2,11 +2,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readReport } from '../../src/download/past-runs.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createFailureReport } from '../../src/report/failure-report.js';
 import { readFailureReport } from '../../src/report/read-failure-report.js';
 import type { FailureReport } from '../../src/report/failure-report.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -198,6 +200,16 @@ describe('reading', () => {
     await expect(readFailureReport(path)).rejects.toMatchObject({ code: 'usage' });
     await expect(readFailureReport(path)).rejects.toThrow(`${path} `);
     await expect(readFailureReport(path)).rejects.toThrow(text);
+  });
+
+  it('is not retried when a failure has a market that the exchange does not have', async () => {
+    const path = await newPath();
+    const report = open(path);
+    await report.add({ ...PLAN, series: { ...SERIES, market: '../um' } }, taskOf('2024-01-15'), ERROR, AT);
+    await report.close(true);
+    await expect(readReport(path, loadBinance())).rejects.toThrow(
+      'line 2 is not a failure ("../um" is none of',
+    );
   });
 
   it('refuses a file that is not there', async () => {

@@ -324,3 +324,22 @@ it('options are frozen and complete', () => {
   expect(Object.values(origins)).toEqual(FLAG_NAMES.map(() => 'default'));
   expect(flagsOf('serve')).toEqual(['host', 'port', 'config', 'print-options']);
 });
+
+describe('the words of another exchange', () => {
+  const EXCHANGE = {
+    markets: { swap: { path: 'swap', title: 'swaps', datasets: {} } },
+    defaultMarket: 'swap',
+    hosts: { archive: 'http://archive.test', origin: '', listing: '' },
+  };
+
+  it('are its default market and the address of its archive', () => {
+    const { options } = resolveOptions('vision', [], EXCHANGE);
+    expect([options.market, options.archiveUrl]).toEqual([['swap'], 'http://archive.test']);
+  });
+
+  it('are the only markets that --market takes', () => {
+    const market = (name: string): unknown => resolveOptions('vision', [flags({ market: [name] })], EXCHANGE);
+    expect(market('all')).toMatchObject({ options: { market: ['all'] } });
+    expect(refusal(() => market('um'))[0]).toBe('--market: "um" is not one of swap, all');
+  });
+});

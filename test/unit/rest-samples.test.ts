@@ -14,6 +14,7 @@ import type { Market } from '../../src/model/task.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../src/source/facts.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
+import { datasetsOf } from '../../src/source/venue.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { specOf } from '../helpers/conversion.js';
@@ -84,7 +85,7 @@ interface Routed {
 }
 
 const ROUTES: Routed[] = MARKETS.flatMap((market) =>
-  Object.values(loadBinance().markets[market].datasets).flatMap((spec) =>
+  datasetsOf(loadBinance(), market).flatMap((spec) =>
     spec.rest === undefined || 'joins' in spec.rest ? [] : [{ market, spec, route: spec.rest }],
   ),
 );

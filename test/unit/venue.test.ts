@@ -1,14 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { loadRetryPresets } from '../../src/source/facts.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
-import { archivedColumns, findDataset, isArchived, isMetric, rowSeconds } from '../../src/source/venue.js';
+import {
+  archivedColumns,
+  datasetsOf,
+  findDataset,
+  isArchived,
+  isMetric,
+  rowSeconds,
+} from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { writtenColumns } from '../../src/convert/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
 const venue = loadBinance();
 const DATASETS = MARKETS.flatMap((market) =>
-  Object.entries(venue.markets[market].datasets).map(([name, spec]) => ({ market, name, spec })),
+  datasetsOf(venue, market).map((spec) => ({ market, name: spec.name, spec })),
 );
 
 describe.each(DATASETS)('$market $name', ({ spec }) => {
@@ -57,7 +64,7 @@ it.each(archived)('$market $name has keys below the folder of its market', ({ ma
   const interval = spec.intervals?.monthly[0];
   const series = { market, dataset: name, symbol: 'X', ...(interval === undefined ? {} : { interval }) };
   expect(venue.archive.objectKey(series, period('2024-01'))).toMatch(
-    new RegExp(`^data/${venue.markets[market].path}/monthly/${name}/X/`),
+    new RegExp(`^data/${venue.markets[market]?.path}/monthly/${name}/X/`),
   );
 });
 

@@ -1,7 +1,7 @@
 /** Binance Vision's key grammar, `data/<market>/<cadence>/<dataset>/<SYMBOL>/[<interval>/]<file>`, and its sidecars. */
 import { ZIP } from '../../convert/unzip/unzip.js';
 import { parsePeriod, periodText } from '../../model/calendar.js';
-import type { Market, Series } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
 import type { Archive, Sidecar } from '../source.js';
@@ -9,7 +9,7 @@ import type { Venue } from '../venue.js';
 
 const ENDING = '.zip';
 
-const STEADY: Readonly<Record<Market, readonly string[]>> = {
+const STEADY: Readonly<Record<string, readonly string[]>> = {
   spot: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
   um: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
   cm: ['BTCUSD_PERP', 'ETHUSD_PERP', 'BTCUSD', 'ETHUSD'],
@@ -18,7 +18,7 @@ const STEADY: Readonly<Record<Market, readonly string[]>> = {
 
 export function binanceArchive(markets: Venue['markets']): Archive {
   const datasetPrefix: Archive['datasetPrefix'] = (market, cadence, dataset) =>
-    `data/${markets[market].path}/${cadence}/${dataset}/`;
+    `data/${markets[market]?.path ?? market}/${cadence}/${dataset}/`;
   const seriesPrefix: Archive['seriesPrefix'] = (series, cadence) => {
     const interval = series.interval === undefined ? '' : `${series.interval}/`;
     return `${datasetPrefix(series.market, cadence, series.dataset)}${series.symbol}/${interval}`;
@@ -38,7 +38,7 @@ export function binanceArchive(markets: Venue['markets']): Archive {
           : undefined;
     },
     markerBefore: withoutEnding,
-    steadySymbols: (market) => STEADY[market],
+    steadySymbols: (market) => STEADY[market] ?? [],
     listing: S3_LISTING,
     known: {
       listing: '/?prefix=data%2F&max-keys=10',

@@ -1,5 +1,5 @@
 /** Binance: the archive at data.binance.vision, and the REST interfaces of spot and futures. */
-import { readDatasetFacts, readVenueFacts } from '../facts.js';
+import { readDatasetFacts, readHalts, readVenueFacts } from '../facts.js';
 import type { Source } from '../source.js';
 import { venueOf } from '../venue.js';
 import { binanceArchive } from './archive.js';
@@ -15,5 +15,6 @@ export function loadBinance(): Source {
     archive: binanceArchive(venue.markets),
     answers: BINANCE_ANSWERS,
     rest: binanceRest(facts.hosts),
+    halts: readHalts,
   };
 }
