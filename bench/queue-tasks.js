@@ -10,7 +10,7 @@ import PQueue from 'p-queue';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
 /** @import { Fetch } from '../src/http/fetch.js' */
-/** @import { ListedObject } from '../src/source/listing-format.js' */
+/** @import { ListedObject } from '../src/source/source.js' */
 /** @import { SeriesRequest } from '../src/plan/plan-series.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */

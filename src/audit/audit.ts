@@ -2,7 +2,7 @@
 import { endLookUp, openLookUp, tellSoFar, withoutListing } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/print-error.js';
-import { watchSignals } from '../cli/watch-signals.js';
+import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
 import { openLogOf, openReporter, tellRun } from '../download/download.js';
 import type { Session } from '../download/session.js';

@@ -1,30 +1,29 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
-import { dayText, parseDay, periodText } from '../model/calendar.js';
-import { didYouMean, nearest } from '../text/did-you-mean.js';
-import { usage } from '../model/errors.js';
-import type { ExitCode } from '../model/exit-code.js';
-import { systemClock } from '../model/clock.js';
-import { surroundingsOf } from '../options/environment.js';
-import { isRangeGiven, resolveRange } from '../select/date-range.js';
-import { readPatterns } from '../select/symbol-patterns.js';
-import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
-import type { ChosenDataset } from '../select/select-datasets.js';
-import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
-import { publicationHours, publicationText } from '../source/publication-hours.js';
-import type { Session } from '../download/session.js';
-import { printLines, tabbed } from '../text/printable.js';
-import type { Market } from '../model/task.js';
-import { bytesText, numberText } from '../model/units.js';
-import { endedText } from '../source/dataset-ended.js';
-import { reachText } from '../source/describe.js';
-import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
 import { endLookUp, openLookUp, withoutListing } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
-import { readLists } from '../select/read-lists.js';
 import { LISTS } from '../cli/verbs.js';
-import { watchSignals } from '../cli/watch-signals.js';
 import { writeData } from '../cli/write-data.js';
+import type { Session } from '../download/session.js';
+import { dayText, parseDay, periodText } from '../model/calendar.js';
+import { systemClock } from '../model/clock.js';
+import { usage } from '../model/errors.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { watchSignals } from '../model/io.js';
+import type { Market } from '../model/task.js';
+import { bytesText, numberText } from '../model/units.js';
+import { surroundingsOf } from '../options/environment.js';
+import { isRangeGiven, resolveRange } from '../select/date-range.js';
+import { readLists } from '../select/read-lists.js';
+import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
+import type { ChosenDataset } from '../select/select-datasets.js';
+import { readPatterns } from '../select/symbol-patterns.js';
+import { endedText, reachText } from '../source/describe.js';
+import { publicationHours, publicationText } from '../source/publication-hours.js';
+import { datasetsOf, intervalsOf, isArchived, marketNames } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
+import { didYouMean, nearest } from '../text/did-you-mean.js';
+import { printLines, tabbed } from '../text/printable.js';
+import { ALWAYS, listPeriods, listSymbols } from './list-archive.js';
 
 /** One printed item: cells for text, fields for `--json`. */
 interface Item {

@@ -4,17 +4,16 @@ import type { Session } from '../download/session.js';
 import { systemClock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
+import type { Io, watchSignals } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isListingFault } from '../source/listing.js';
+import type { Source } from '../source/source.js';
 import { printLines } from '../text/printable.js';
 import { complain } from './print-error.js';
 import type { Typed } from './print-error.js';
-import type { watchSignals } from './watch-signals.js';
-import type { Source } from '../source/source.js';
 
 export interface LookUp {
   readonly source: Source;

@@ -1,4 +1,7 @@
-/** Reads all rows of a file of the lake and compares them with its manifest lines. */
+/**
+ * Checks of rows besides those of the conversion: all rows of a file of the lake against its manifest lines, and samples of a
+ * large CSV.
+ */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -7,6 +10,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
+import { archivedColumns } from '../source/venue.js';
+import { findLineError, LONGEST_LINE } from './check-rows.js';
 import {
   instantExpression,
   isWithinPeriod,
@@ -14,7 +19,8 @@ import {
   sortExpression,
   writtenColumns,
 } from './columns.js';
-import type { Row, DuckDbSession } from './duckdb.js';
+import { headerOf } from './csv-input.js';
+import type { DuckDbSession, Row } from './duckdb.js';
 import { quoteName, quoteText } from './sql.js';
 import { readStoredRows } from './statements.js';
 
@@ -31,7 +37,7 @@ export interface InspectedFile {
 
 /** The problems as texts; empty when there are none. Rejects with typed errors, which do not concern the rows. */
 export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
-  const columns = file.columns ?? (await headerOf(file.path));
+  const columns = file.columns ?? (await columnsInCsv(file.path));
   const lacking = writtenColumns(file.spec).filter(({ name }) => !columns.has(name));
   // Older files lack columns that only REST has.
   const missing = lacking.filter(({ restOnly }) => !restOnly);
@@ -47,7 +53,7 @@ export async function inspectRows(session: DuckDbSession, file: InspectedFile): 
   return row === undefined ? [] : describeProblems(row, file);
 }
 
-async function headerOf(path: string): Promise<Set<string>> {
+async function columnsInCsv(path: string): Promise<Set<string>> {
   const input = createReadStream(path);
   try {
     for await (const line of createInterface({ input })) return new Set(line.split(','));
@@ -173,4 +179,43 @@ function areDisjoint(objects: readonly Timed[]): boolean {
 function inMicroseconds(instant: string): string {
   const plain = instant.replace('Z', '');
   return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');
+}
+
+// Samples of a large CSV, checked while it is unpacked, so that invalid content does not fill the disk.
+
+const NEWLINE = 0x0a;
+
+export interface SampledCsv {
+  readonly spec: DatasetSpec;
+  readonly symbol: string;
+  /** Name of the CSV, for messages. */
+  readonly name: string;
+}
+
+/**
+ * Returns a function that takes the chunks of an archived CSV in order, and checks the header and the first complete line of each
+ * chunk. It throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
+ */
+export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) => void {
+  const columns = archivedColumns(spec);
+  let bytes = 0;
+  let bytesOfLine = 0;
+  return (chunk) => {
+    if (bytes === 0) headerOf(chunk, columns, name);
+    const start = chunk.indexOf(NEWLINE) + 1;
+    const end = start === 0 ? -1 : chunk.indexOf(NEWLINE, start);
+    bytesOfLine = start === 0 ? bytesOfLine + chunk.length : chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
+    if (bytesOfLine > LONGEST_LINE) {
+      const text = `${name}: the line at byte ${bytes + chunk.length - bytesOfLine} is longer than ${LONGEST_LINE} characters`;
+      throw new CryptodlError('row-malformed', text);
+    }
+    if (end >= 0) {
+      const wrong = findLineError(columns, symbol, chunk.toString('utf8', start, end).replace(/\r$/, ''));
+      if (wrong !== undefined) {
+        const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
+        throw new CryptodlError(code, `${name}: the line at byte ${bytes + start}: ${wrong.text}`);
+      }
+    }
+    bytes += chunk.length;
+  };
 }

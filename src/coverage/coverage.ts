@@ -19,18 +19,16 @@ import type { Range } from '../select/date-range.js';
 import { heldSeries, narrowHeld } from '../select/held-series.js';
 import { readLists } from '../select/read-lists.js';
 import { readPatterns } from '../select/symbol-patterns.js';
+import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
-import { absolutePath } from '../text/paths.js';
-import { printLines } from '../text/printable.js';
+import { absolutePath, printLines } from '../text/printable.js';
 import { coverLake } from './cover-lake.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
-import { createCoverageText } from './coverage-text.js';
 import { percentOf } from './gaps.js';
 import type { Grain } from './gaps.js';
-import { CSV_HEAD, csvLines, instant, seriesRecord } from './coverage-records.js';
+import { createCoverageText, CSV_HEAD, csvLines, instant, seriesRecord } from './print-coverage.js';
 import { percentText } from './series-table.js';
-import type { Source } from '../source/source.js';
 
 export interface CoverageRun {
   readonly source: Source;

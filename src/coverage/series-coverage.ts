@@ -4,7 +4,7 @@ import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Format, Series } from '../model/task.js';
-import { endOfDataset } from '../source/dataset-ended.js';
+import { endOfDataset } from '../source/describe.js';
 import { rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, reasons } from './absent-days.js';

@@ -2,7 +2,7 @@
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import type { ServerDate } from './check-clock.js';
+import type { ServerDate } from './check-machine.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 

@@ -11,7 +11,7 @@ import { runChecks, runClearBans } from './run-checks.js';
 import type { DoctorRequest } from './check-hosts.js';
 import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
-import { watchSignals } from '../cli/watch-signals.js';
+import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
 import type { Source } from '../source/source.js';
 

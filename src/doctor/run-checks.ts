@@ -1,23 +1,22 @@
 /** Composition root of `cryptodl doctor`: starts all checks at once and yields their results in a fixed order. */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { TimedFetch } from './check-endpoints.js';
-import { checkBans, clearBans } from './check-endpoints.js';
-import { checkClock } from './check-clock.js';
-import { checkResult } from './check-result.js';
-import type { CheckResult } from './check-result.js';
-import { checkFolder } from './check-folder.js';
-import { checkLeftovers, checkLock } from './check-lake-state.js';
-import { checkVersions } from './check-machine.js';
-import { CryptodlError } from '../model/errors.js';
+import { duckdbVersion } from '../convert/duckdb.js';
+import { runFolder } from '../download/run-paths.js';
+import { Bans, placeOf } from '../http/bans.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
+import { createAttempt } from '../http/stack.js';
+import { authoritiesOf } from '../http/transport/sockets.js';
 import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
+import { CryptodlError } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
-import { absolutePath, shownPath } from '../text/paths.js';
-import { Bans, placeOf } from '../http/bans.js';
-import { exchangeHosts } from '../source/hosts.js';
-import { duckdbVersion } from '../convert/duckdb.js';
+import { publicationHours, publicationText } from '../source/publication-hours.js';
+import { exchangeHosts } from '../source/routes.js';
+import { datasetsOf, marketNames } from '../source/venue.js';
+import { absolutePath, shownPath } from '../text/printable.js';
+import type { TimedFetch } from './check-endpoints.js';
+import { checkBans, clearBans } from './check-endpoints.js';
 import {
   checkArchiveHost,
   checkCertificates,
@@ -28,12 +27,11 @@ import {
   hostsOf,
 } from './check-hosts.js';
 import type { CheckContext, DoctorRequest } from './check-hosts.js';
+import { checkFolder, checkLeftovers, checkLock } from './check-lake.js';
+import { checkClock, checkVersions } from './check-machine.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
 import { checkSettings } from './check-settings.js';
-import { runFolder } from '../download/run-paths.js';
-import { publicationHours, publicationText } from '../source/publication-hours.js';
-import { datasetsOf, marketNames } from '../source/venue.js';
-import { authoritiesOf } from '../http/transport/sockets.js';
-import { createAttempt } from '../http/stack.js';
 
 /** How long a check waits for its permit. When other runs use up the limit, the check says so instead of waiting. */
 const PERMIT_WAIT_MS = 3000;

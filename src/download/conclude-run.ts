@@ -4,7 +4,7 @@ import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
 import type { TimeFigures } from '../report/stage-times.js';
 import type { Tally } from '../report/tally.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
 import type { NetworkFigures, Session } from './session.js';
 

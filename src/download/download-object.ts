@@ -15,7 +15,7 @@ import { findDataset } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { sampleRows } from '../convert/sample-rows.js';
+import { sampleRows } from '../convert/inspect-rows.js';
 import type { Session } from './session.js';
 
 export interface DownloadContext {

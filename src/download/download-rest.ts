@@ -7,12 +7,11 @@ import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
 import type { Download } from '../queue/deferrals.js';
-import type { Rest } from '../source/rest.js';
 import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
 import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
 import { routesOf } from '../source/routes.js';
+import type { Rest, Source } from '../source/source.js';
 import { findDataset, intervalMs } from '../source/venue.js';
-import type { Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
 
 interface Taker {

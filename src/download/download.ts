@@ -1,35 +1,33 @@
 /** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
+import { complain } from '../cli/print-error.js';
+import type { Typed } from '../cli/print-error.js';
 import { systemClock } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
+import type { Io, Signalled } from '../model/io.js';
+import { watchSignals } from '../model/io.js';
+import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { surroundingsOf } from '../options/environment.js';
-import { printLines } from '../text/printable.js';
 import { closingBlock, troubleBlock } from '../report/closing-block.js';
+import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
 import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
-import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
-import { nextStep } from '../report/next-step.js';
 import { Reporter } from '../report/reporter.js';
+import { nextStep } from '../report/tally.js';
+import { readLists } from '../select/read-lists.js';
+import type { PastFailures } from '../select/select-failures.js';
+import type { Source } from '../source/source.js';
+import { printLines, shownPath } from '../text/printable.js';
 import type { RunEnd, RunSummary } from './conclude-run.js';
 import { summaryOf } from './conclude-run.js';
+import type { Job } from './jobs.js';
 import { Pings } from './pings.js';
+import { printPlan } from './plan-run.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
-import type { PastFailures } from '../select/select-failures.js';
-import { shownPath } from '../text/paths.js';
-import { complain } from '../cli/print-error.js';
-import type { Typed } from '../cli/print-error.js';
-import { printPlan } from './print-plan.js';
-import { readLists } from '../select/read-lists.js';
-import type { Job } from './jobs.js';
-import { watchSignals } from '../cli/watch-signals.js';
-import type { Signalled } from '../cli/watch-signals.js';
-import type { Source } from '../source/source.js';
 
 export interface Download {
   readonly source: Source;

@@ -28,7 +28,7 @@ import { downloadContext, downloadObject, memoryOf, rowsOfZip } from './download
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
-import { recordFailure, recordSettled, tellFailure } from './record-ends.js';
+import { recordFailure, recordSettled, tellFailure } from './outcome-channel.js';
 import { AbsenceNotes } from './remember-absences.js';
 import type { Session } from './session.js';
 import { writeObjects } from './write-objects.js';

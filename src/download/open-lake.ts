@@ -8,7 +8,7 @@ import { runFolderIn } from './run-paths.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
 import type { Session } from './session.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/make-folder.js';
 

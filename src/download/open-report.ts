@@ -10,7 +10,7 @@ import type { CutLine } from '../report/read-failure-report.js';
 import { partialPath, refuseBadFolder, refuseBadPlace } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import type { PastFailures } from '../select/select-failures.js';
-import { absolutePath } from '../text/paths.js';
+import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
 
 /** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */

@@ -1,5 +1,12 @@
-/** Outcomes on their way from the run to whoever looks at them, with a bound. */
+/** The outcomes of tasks: their way from the run to its observer, and how tasks end that are not written. */
+import { CryptodlError } from '../model/errors.js';
 import type { TaskOutcome } from '../model/outcome.js';
+import type { ArchiveObject, PartitionPlan, Task } from '../model/task.js';
+import type { FailureReport } from '../report/failure-report.js';
+import type { MonthsFromDays } from './months-from-days.js';
+import type { AbsenceNotes } from './remember-absences.js';
+import type { Session } from './session.js';
+import { keepEvidence } from './write-objects.js';
 
 /** Outcomes that nobody has looked at yet, before the run waits. */
 const ROOM = 1000;
@@ -60,4 +67,82 @@ export class OutcomeChannel {
   #letWrite(): void {
     for (const resolve of this.#writers.splice(0)) resolve();
   }
+}
+
+// How tasks end that are not written: told, counted, remembered and reported.
+
+export interface Notes {
+  readonly report: FailureReport;
+  readonly absences: AbsenceNotes;
+  readonly months: MonthsFromDays;
+}
+
+export async function recordFailure(
+  session: Session,
+  { report, absences, months }: Notes,
+  plan: PartitionPlan,
+  task: Task,
+  error: CryptodlError,
+): Promise<void> {
+  if (session.stop.signal.aborted && error.code === 'interrupted') return;
+  if (error.evidence !== undefined) await keepEvidence(session, task.object.key, error.evidence.body, error);
+  months.failed(plan);
+  const tell = (): Promise<void> => tellFailure(session, { report, absences }, plan, task.object, error);
+  if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
+}
+
+export async function tellFailure(
+  session: Session,
+  { report, absences }: Pick<Notes, 'report' | 'absences'>,
+  plan: PartitionPlan,
+  object: ArchiveObject,
+  error: CryptodlError,
+): Promise<void> {
+  const { series, settings } = plan;
+  const isVerified = session.options.verify !== 'none';
+  absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
+  await session.tell(plan, object, { kind: 'failed', error });
+  await report.add(plan, { object }, error, new Date(session.clock.now()).toISOString());
+}
+
+/** Why an earlier run could not take the revision that is still listed. */
+function refusalOf({ action }: Task): CryptodlError | undefined {
+  if (action.kind !== 'skip' || action.refused === undefined) return undefined;
+  const { code, at } = action.refused;
+  const error = new CryptodlError(
+    code,
+    `it is the revision that failed at ${at}, and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
+  );
+  error.attempts = 0;
+  return error;
+}
+
+export async function recordSettled(
+  session: Session,
+  notes: Notes,
+  plan: PartitionPlan,
+  task: Task,
+): Promise<void> {
+  const error = refusalOf(task);
+  if (error !== undefined) return recordFailure(session, notes, plan, task, error);
+  const { report, absences, months } = notes;
+  const { action, object } = task;
+  const { rest } = object;
+  if (action.kind !== 'absent') {
+    if (rest?.keepsHeld === true) absences.noteKept(plan.series, object.period);
+    const { isWithdrawn, archiveFailed }: Partial<Extract<Task['action'], { kind: 'skip' }>> =
+      action.kind === 'skip' ? action : {};
+    return session.tell(plan, object, {
+      kind: 'skipped',
+      ...(isWithdrawn === true ? { withdrawn: true } : {}),
+      ...(archiveFailed === undefined ? {} : { archiveFailed }),
+    });
+  }
+  const { reason, since } = action;
+  months.absent(plan, object.period, reason);
+  // What is not over yet has nothing to be absent from.
+  if (rest?.open !== true)
+    absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });
+  if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());
+  return session.tell(plan, task.object, { kind: 'absent', reason });
 }

@@ -10,7 +10,7 @@ import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { RunVerb } from '../select/selection.js';
 import { marketNames } from '../source/venue.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs.js';
 
 interface PastRun {

@@ -1,13 +1,17 @@
-/** What every run does before it begins: plan, refuse, remember the options. */
+/** The plan of a run: how it is made, limited and, with `--dry-run`, printed. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DAY_MS } from '../model/calendar.js';
+import { writeData } from '../cli/write-data.js';
+import { DAY_MS, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import type { Io } from '../model/io.js';
+import type { PartitionPlan, Task } from '../model/task.js';
+import { bytesText } from '../model/units.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import { bytesText } from '../model/units.js';
-import type { Session } from './session.js';
 import type { Wanted } from '../select/selection.js';
+import { tabbed } from '../text/printable.js';
+import type { Session } from './session.js';
 
 export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'requests'>): Promise<Plan> {
   const { venue, paths, observer, options } = session;
@@ -44,4 +48,43 @@ export function refuseLargePlan(session: Session, plan: Pick<Plan, 'totals'>): v
     'choose fewer symbols or days, or a larger --max-bytes',
     { flags: { 'max-bytes': String(plan.totals.fetchBytes) } },
   );
+}
+
+// `--dry-run`: `fetch|skip|absent`, bytes and key per object on stdout, or an event for each.
+
+export async function printPlan(
+  plans: AsyncIterable<PartitionPlan>,
+  io: Io,
+  { isJson, job }: { readonly isJson: boolean; readonly job: string | undefined },
+): Promise<void> {
+  const lineOf = isJson ? asEvent : asLine;
+  for await (const { tasks } of plans) {
+    if (
+      !(await writeData(
+        io,
+        tasks.map((task) => lineOf(task, job)),
+      ))
+    )
+      return;
+  }
+}
+
+function asLine({ action, object }: Task, job: string | undefined): string {
+  return tabbed([action.kind, object.bytes ?? 0, object.key, ...(job === undefined ? [] : [job])]);
+}
+
+function asEvent({ series, action, object }: Task, job: string | undefined): object {
+  const { kind, ...why } = action;
+  const { key, bytes, period } = object;
+  return {
+    event: 'planned',
+    ...(job === undefined ? {} : { job }),
+    action: kind,
+    ...why,
+    ...series,
+    cadence: period.cadence,
+    period: periodText(period),
+    bytes,
+    key,
+  };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
-import { absolutePath } from '../text/paths.js';
+import { absolutePath } from '../text/printable.js';
 
 /** A dry run writes nothing, unless its plan is too large for the memory; it holds no lock, so it has a folder of its own. */
 export function runFolder(options: Options, paths: LakePaths, home: string | undefined): string {

@@ -10,7 +10,7 @@ import type { Plan } from '../plan/plan.js';
 import type { ReadList } from '../select/symbol-patterns.js';
 import type { ShareReport } from '../report/failure-report.js';
 import { StageTimes } from '../report/stage-times.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
 import type { SharedResources } from '../model/shared-resources.js';

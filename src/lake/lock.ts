@@ -1,21 +1,17 @@
 /** The lock of a lake: one process at a time may write to it. */
-import { rename, rm } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createHash } from 'node:crypto';
+import type { Server } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { makeFolder } from '../files/make-folder.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { makeFolder } from '../files/make-folder.js';
 import { withClaim } from './lock-claim.js';
-import {
-  describeThisProcess,
-  readHolderFile,
-  holderState,
-  type HolderFile,
-  type HolderState,
-  type LockHolder,
-} from './lock-holder.js';
+import type { HolderFile, HolderState, LockHolder } from './lock-holder.js';
+import { describeThisProcess, holderState, readHolderFile } from './lock-holder.js';
 import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
-import { bindSocket, isSocketTaken, socketNamePrefix, type SocketLock } from './lock-socket.js';
 
 export interface Lock {
   /** The former holder whose lease had expired, on another host or in another container; undefined: the lock was free. */
@@ -199,4 +195,72 @@ function unreadableError(path: string): CryptodlError {
 /** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
 export function holderText(holder: LockHolder): string {
   return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
+}
+
+// The lock of the kernel: an abstract unix socket for each lake (Linux only).
+
+/** `taken` by another process; `unknown` on platforms without abstract sockets; else the lock of this process. */
+export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
+
+/** The length of sun_path. Versions of Node differ in whether they pad shorter names with zeros. */
+const NAME_BYTES = 107;
+
+/**
+ * Binds the abstract unix socket of the directory (unix(7)). The kernel frees it when the process ends in any way. The lock is
+ * valid in one network namespace. It does not keep the process running.
+ */
+export async function bindSocket(directory: string): Promise<SocketLock> {
+  if (process.platform !== 'linux') return 'unknown';
+  return listenOn(await socketName(directory));
+}
+
+/** Whether another process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
+export async function isSocketTaken(directory: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const path = await socketName(directory);
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => {
+      resolve(false);
+    });
+  });
+}
+
+/** The first characters of the socket name, as shown by ss(8). */
+export async function socketNamePrefix(directory: string): Promise<string> {
+  return (await nameOf(directory)).slice(0, 24);
+}
+
+async function socketName(directory: string): Promise<string> {
+  return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
+}
+
+/** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
+async function nameOf(directory: string): Promise<string> {
+  const { dev, ino } = await stat(directory, { bigint: true });
+  return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;
+}
+
+function listenOn(path: string): Promise<SocketLock> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code === 'EADDRINUSE' ? 'taken' : 'unknown');
+    });
+    server.listen({ path, exclusive: true }, () => {
+      server.removeAllListeners('error').on('error', () => undefined);
+      server.unref();
+      resolve({ release: () => close(server) });
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
 }

@@ -4,7 +4,7 @@ import { lstat, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { Format } from '../model/task.js';
 
 /** Whether a name is a single path component that does not begin with a dot. */

@@ -1,4 +1,7 @@
 /** The interface between the program and its process: streams, environment, signals, limits. */
+import { CryptodlError } from './errors.js';
+
+/** The interface between the program and its process: streams, environment, signals, limits. */
 
 /** Resource limits of the process. */
 export interface ProcessLimits {
@@ -32,4 +35,24 @@ export interface Io {
   readonly kill: (signal: 'SIGINT' | 'SIGTERM') => void;
   /** Ends the process at once, on a second signal. */
   readonly exit: (code: number) => never;
+}
+
+// The first signal of a run, SIGINT or SIGTERM.
+
+export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
+
+/** The first signal ends the run, the second one ends the process. */
+export function watchSignals(io: Io): {
+  signal: AbortSignal;
+  signalled: () => Signalled;
+  release: () => void;
+} {
+  const stop = new AbortController();
+  let first: Signalled;
+  const release = io.onSignal((signal) => {
+    if (first !== undefined) io.exit(signal === 'SIGINT' ? 130 : 143);
+    first = signal;
+    stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+  });
+  return { signal: stop.signal, signalled: () => first, release };
 }

@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
-import { absolutePath } from '../text/paths.js';
+import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
   /** For `http:` addresses; empty is none. */

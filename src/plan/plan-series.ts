@@ -1,26 +1,25 @@
 /** Plans one series: listing and manifest become partition plans. */
-import { parsePeriod } from '../model/calendar.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
-import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
-import { usage } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
 import { HeldObjects, isFromRest } from '../lake/manifest.js';
 import type { Manifests } from '../lake/manifests.js';
+import { checkedFolder } from '../lake/path-checks.js';
+import { differingSettings, throwSettingsError } from '../lake/settings.js';
+import { parsePeriod } from '../model/calendar.js';
+import { usage } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
-import type { Source } from '../source/source.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { chooseObjects } from './choose-objects.js';
+import type { Source } from '../source/source.js';
+import { findDataset, rowSeconds } from '../source/venue.js';
+import { chooseObjects, withRecheckedDays } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestOffer } from './rest-periods.js';
-import { withRecheckedDays } from './recheck.js';
 import type { SeriesListing, Want } from './series-listing.js';
-import { differingSettings, throwSettingsError } from '../lake/settings.js';
 
 export interface SeriesRequest {
   readonly series: Series;

@@ -1,7 +1,7 @@
 /** Turns errors of DuckDB into usage errors with line, column and the nearest known name. */
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 
 /** An error of DuckDB, as it reports it with `errors_as_json`. */
 export interface QueryFault {

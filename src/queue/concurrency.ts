@@ -1,5 +1,5 @@
 /** The number of objects in flight: fixed by the user, or the level at which the host delivers most objects per second. */
-import type { LoadSign } from '../http/load-sign.js';
+import type { LoadSign } from '../http/transport/measure.js';
 import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';

@@ -5,12 +5,10 @@ import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { bytesText, durationText, numberText } from '../model/units.js';
 import type { WireFigures } from './figures.js';
-import { nextStep } from './next-step.js';
-import type { Failed } from './next-step.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
-import { EXAMPLES } from './tally.js';
-import type { Tally } from './tally.js';
+import { EXAMPLES, nextStep } from './tally.js';
+import type { Failed, Tally } from './tally.js';
 
 /** The concurrency at the end of a run, when it is below the maximum. */
 interface Settled {

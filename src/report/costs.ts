@@ -1,8 +1,9 @@
-/** The wall time that waits and failed attempts cost a run. */
+/** The times that a run loses: waits and failed attempts, and the delay of its own event loop. */
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
 
 /** Whole milliseconds. Their sum is at most the time with any request in flight. */
 export interface CostFigures {
@@ -98,4 +99,56 @@ function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Parti
     ([key, ms]) => [key, Math.round(ms)] as const,
   );
   return Object.fromEntries(entries.filter(([, ms]) => ms > 0)) as Partial<Record<Key, number>>;
+}
+
+// The delay of the event loop, which is part of every time that this process measures.
+
+/** Milliseconds between two samples. This interval is not counted as delay. */
+const RESOLUTION_MS = 20;
+/** With a longer delay, this process may be the reason for a late first byte. */
+const LATE_MS = 20;
+const NANOSECONDS = 1e6;
+
+export class LoopDelay {
+  readonly #whole = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #recent = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  #begun = performance.eventLoopUtilization();
+  #wasLate = false;
+  #questions = 0;
+
+  start(): void {
+    this.#begun = performance.eventLoopUtilization();
+    this.#whole.enable();
+    this.#recent.enable();
+  }
+
+  stop(): void {
+    this.#whole.disable();
+    this.#recent.disable();
+  }
+
+  /** Whether the delay was long in the last hundred calls or so. */
+  isLate(): boolean {
+    this.#questions += 1;
+    if (this.#questions % 100 === 0 && this.#recent.count > 0) {
+      this.#wasLate = delayMs(this.#recent.mean) > LATE_MS;
+      this.#recent.reset();
+    }
+    return this.#wasLate;
+  }
+
+  /** Percentiles in milliseconds. `busyShare`: share of the time in which the event loop did not wait for events. */
+  get figures(): { p50: number; p99: number; most: number; busyShare: number } {
+    const { max } = this.#whole;
+    return {
+      p50: delayMs(this.#whole.percentile(50)),
+      p99: delayMs(this.#whole.percentile(99)),
+      most: max > 0 ? delayMs(max) : 0,
+      busyShare: Math.round(performance.eventLoopUtilization(this.#begun).utilization * 100) / 100,
+    };
+  }
+}
+
+function delayMs(nanoseconds: number): number {
+  return Math.max(0, Math.round(nanoseconds / NANOSECONDS - RESOLUTION_MS));
 }

@@ -1,10 +1,9 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
-import type { ErrorCode } from '../model/errors.js';
 import type { Wait } from '../http/fetch.js';
+import type { ErrorCode } from '../model/errors.js';
 import { countText, durationText, numberText } from '../model/units.js';
-import type { CostFigures } from './costs.js';
+import type { CostFigures, LoopDelay } from './costs.js';
 import type { WireFigures } from './figures.js';
-import type { LoopDelay } from './loop-delay.js';
 
 /** The figures of a run that the diagnosis uses. */
 export interface Symptoms extends Pick<

@@ -1,14 +1,13 @@
 /** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
+import type { AttemptEnd } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
-import type { AttemptEnd } from '../http/fetch.js';
 import type { Announcement, Observer, RetryEvent } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { PlanTotals } from '../model/task.js';
-import { durationText } from '../model/units.js';
+import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import { printLines } from '../text/printable.js';
 import type { Log } from './log.js';
-import { planBlock } from './plan-block.js';
 import type { Progress } from './progress.js';
 import { startProgress } from './progress.js';
 
@@ -180,4 +179,49 @@ export class Reporter implements Observer {
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
     printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
   }
+}
+
+// The first lines of a run: the plan in numbers.
+
+export function planBlock({
+  what,
+  range,
+  idle = 'nothing goes on',
+  notes,
+  destination,
+  totals,
+}: Announcement): string[] {
+  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
+  const ofArchive = totals.fetch - totals.fetchRest;
+  const size = [
+    ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
+    ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
+  ].join(' and ');
+  const fetch =
+    totals.fetch === 0
+      ? 'nothing'
+      : `${size}, into ${countText(totals.partitions, 'partition')} of ${destination}`;
+  return [
+    `${what}: ${totals.series === 0 ? idle : `${numberText(totals.series)} series, ${range}`}`,
+    ...notes.map((note) => `  ${note}`),
+    `  to fetch   ${fetch}`,
+    ...fetchLines(totals),
+    ...(totals.wider > 0
+      ? [
+          `  whole      ${countText(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
+        ]
+      : []),
+    ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
+    ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
+  ];
+}
+
+/** One line per dataset, if there are several. */
+function fetchLines({ fetchBy }: Announcement['totals']): string[] {
+  const parts = Object.entries(fetchBy).filter(([, { objects }]) => objects > 0);
+  if (parts.length < 2) return [];
+  return parts.map(
+    ([name, { objects, bytes }]) =>
+      `             ${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`,
+  );
 }

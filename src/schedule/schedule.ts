@@ -19,13 +19,11 @@ import type { Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../select/read-lists.js';
-import { absolutePath } from '../text/paths.js';
-import { printable, printLines, withoutPassword } from '../text/printable.js';
-import { cronLine, crontab, LONGEST_CRON_LINE } from './crontab.js';
-import type { ScheduledCommand } from './crontab.js';
-import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
-import { units } from './systemd.js';
 import type { Source } from '../source/source.js';
+import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
+import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';
+import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
+import type { ScheduledCommand } from './timers.js';
 
 /** A random delay, so that the users of a time zone do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };

@@ -1,15 +1,14 @@
 /** Rewrites a command line so that it works under cron: without working directory, environment and terminal. */
 import { resolve } from 'node:path';
-import type { Io } from '../model/io.js';
-import { environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
-import { folderOf, homeOf } from '../options/environment.js';
-import { withoutPassword } from '../text/printable.js';
-import { absolutePath } from '../text/paths.js';
 import { wordsOf } from '../cli/command-words.js';
 import type { Word } from '../cli/command-words.js';
 import { VERB_TEXTS } from '../cli/verbs.js';
+import type { Io } from '../model/io.js';
+import { folderOf, homeOf } from '../options/environment.js';
+import { environmentName, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
+import type { FlagName, Verb } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { absolutePath, withoutPassword } from '../text/printable.js';
 
 /** The words of the command with absolute paths, and with flags for options that came from environment variables. */
 export function scheduledWords(

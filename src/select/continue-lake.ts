@@ -15,7 +15,7 @@ import type { Range } from './date-range.js';
 import { hasQuote } from './symbol-patterns.js';
 import { FORMATS } from '../model/task.js';
 import type { Series, Settings } from '../model/task.js';
-import { endedText, endOfDataset } from '../source/dataset-ended.js';
+import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { isAll } from './select-datasets.js';

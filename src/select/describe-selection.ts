@@ -1,7 +1,7 @@
 /** What is wanted, in words: for the plan block, the closing block and the failure report. */
 import { join } from 'node:path';
 import type { Resolved } from '../options/resolve.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { Format } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Quota } from '../http/throttle/throttle.js';

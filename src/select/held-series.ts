@@ -11,7 +11,7 @@ import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { Source } from '../source/source.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import { givenFlags } from './describe-selection.js';
 import { isAll } from './select-datasets.js';
 import { readPatterns, selectSymbols } from './symbol-patterns.js';

@@ -3,7 +3,7 @@ import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
 import type { Options, Verb } from '../options/flags.js';
-import { endedText, endOfDataset } from '../source/dataset-ended.js';
+import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { ALL } from '../source/names.js';
 import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';

@@ -4,7 +4,7 @@ import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
-import { endOfDataset } from '../source/dataset-ended.js';
+import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';

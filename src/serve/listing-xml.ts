@@ -1,6 +1,6 @@
 /** Writes a listing page as XML. */
 import type { ListedObject, ListingPage } from './bucket-listing.js';
-import { type ListingQuery, makeToken } from './listing-query.js';
+import { type ListingQuery, makeToken } from './bucket-listing.js';
 import { XML_DECLARATION, element } from './refusal.js';
 
 /** The `ListBucketResult` document of a page. */

@@ -1,11 +1,27 @@
-/** `cryptodl serve DIR`: serves a folder like the archive until a signal ends it. */
+/** `cryptodl serve DIR`: serves a folder like the archive, with objects, sidecars and listing, until a signal ends it. */
 import { stat } from 'node:fs/promises';
+import { realpathSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import { errnoOf, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Options } from '../options/flags.js';
 import { printLines } from '../text/printable.js';
-import { serveArchive } from './archive.js';
+import { readListingQuery, readPage } from './bucket-listing.js';
+import { DigestCache } from './etags.js';
+import { listingXml } from './listing-xml.js';
+import { sendObject } from './object-response.js';
+import { findObject } from './object-store.js';
+import {
+  INTERNAL_ERROR,
+  INVALID_URI,
+  METHOD_NOT_ALLOWED,
+  noSuchKey,
+  sendRefusal,
+  sendXml,
+} from './refusal.js';
+import type { Refusal } from './refusal.js';
 
 /** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder or port. */
 export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
@@ -33,4 +49,152 @@ export async function serve(directory: string, options: Options, io: Io): Promis
   });
   await server.close();
   return signal === 'SIGINT' ? 130 : 143;
+}
+
+// The HTTP server.
+
+const KEEP_ALIVE_MS = 60_000;
+/** A connection whose client reads nothing for so long is closed, because its data waits in memory. */
+const STALLED_MS = 30_000;
+/** Each connection may hold some hundred kB of memory. Further connections are closed without a response. */
+const MOST_CONNECTIONS = 512;
+
+/**
+ * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
+ * and the bucket listing. Symbolic links and hidden files below the folder are not part of it.
+ * Throws `usage` when there is no such folder.
+ */
+export function archiveHandler(
+  directory: string,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const root = realFolder(directory);
+  const digests = new DigestCache();
+  return (request, response) => {
+    answer(root, digests, request, response).catch(() => {
+      // A client that closed its connection ends here too, and gets no response.
+      if (response.headersSent || response.destroyed) response.destroy();
+      else sendRefusal(response, INTERNAL_ERROR);
+    });
+  };
+}
+
+/** Starts a server for `archiveHandler`; port 0 takes a free one. `close` also ends open connections. */
+export async function serveArchive(options: {
+  directory: string;
+  host: string;
+  port: number;
+  stalledMs?: number;
+}): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer(archiveHandler(options.directory));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.maxConnections = MOST_CONNECTIONS;
+  server.timeout = options.stalledMs ?? STALLED_MS;
+  await listen(server, options.host, options.port);
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
+  return { url: `http://${host}:${port}`, close: () => close(server) };
+}
+
+async function answer(
+  root: string,
+  digests: DigestCache,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    sendRefusal(response, METHOD_NOT_ALLOWED);
+    return;
+  }
+  const target = readTarget(request.url ?? '');
+  if ('refusal' in target) {
+    sendRefusal(response, target);
+  } else if (target.kind === 'listing') {
+    const query = readListingQuery(target.query);
+    if ('refusal' in query) sendRefusal(response, query);
+    else sendXml(response, 200, listingXml(query, await readPage(root, query, digests)));
+  } else {
+    const object = await findObject(root, target.key);
+    if (object === undefined) sendRefusal(response, noSuchKey(target.key));
+    else await sendObject(request, response, object, digests);
+  }
+}
+
+function realFolder(directory: string): string {
+  try {
+    return realpathSync(directory);
+  } catch {
+    throw usage(
+      `there is no folder ${directory} to serve`,
+      'name a folder that holds data/spot or data/futures',
+    );
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(usage(`cannot listen on ${host}:${port}: ${error.message}`, 'choose another --port or --host'));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+// Parses the target of a request: an object or a page of the listing.
+
+const BUCKET = '/data.binance.vision';
+
+/** A page of the listing, or the object with this key, which may not exist. */
+type Target =
+  | { readonly kind: 'listing'; readonly query: ReadonlyMap<string, string> }
+  | { readonly kind: 'object'; readonly key: string };
+
+const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'list-type', 'max-keys'];
+
+/**
+ * Reads the target of the request line, in virtual-host style (`/<key>`) or path style
+ * (`/data.binance.vision/<key>`). Percent-encoding that is not UTF-8 gives an error response.
+ */
+export function readTarget(url: string): Target | Refusal {
+  const mark = url.indexOf('?');
+  const rawPath = mark === -1 ? url : url.slice(0, mark);
+  const path = decode(rawPath);
+  const query = readQuery(mark === -1 ? '' : url.slice(mark + 1));
+  if (path === undefined || query === undefined || !path.startsWith('/')) return INVALID_URI;
+  const isRoot = path === '/' || path === BUCKET || path === `${BUCKET}/`;
+  if (isRoot && LISTING_PARAMETERS.some((name) => query.has(name))) return { kind: 'listing', query };
+  const key = path.startsWith(`${BUCKET}/`) ? path.slice(BUCKET.length + 1) : path.slice(1);
+  return { kind: 'object', key };
+}
+
+function readQuery(text: string): ReadonlyMap<string, string> | undefined {
+  const query = new Map<string, string>();
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(plusAsBlank(equals === -1 ? pair : pair.slice(0, equals)));
+    const value = decode(plusAsBlank(equals === -1 ? '' : pair.slice(equals + 1)));
+    if (name === undefined || value === undefined) return undefined;
+    if (!query.has(name)) query.set(name, value);
+  }
+  return query;
+}
+
+function plusAsBlank(text: string): string {
+  return text.replaceAll('+', ' ');
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

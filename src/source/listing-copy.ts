@@ -3,7 +3,7 @@
  * that moves from day to day, so a copy is of names, not of requests.
  */
 import { byKey } from './keys.js';
-import type { ListedObject } from './listing-format.js';
+import type { ListedObject } from './source.js';
 
 /** All names after `after` (null: from the first) up to and with `upTo` (null: to the last). */
 export interface Stretch {

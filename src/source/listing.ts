@@ -3,7 +3,7 @@ import { CryptodlError } from '../model/errors.js';
 import { byKey } from './keys.js';
 import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
-import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './listing-format.js';
+import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
 
 /** A page, and the ETag that the server gave it. */
 export type GotPage = ListingPage & { readonly pageEtag?: string };

@@ -12,7 +12,7 @@ import { cadencesOf } from './keys.js';
 import { intervalsOf } from './venue.js';
 import type { DatasetSpec } from './venue.js';
 import { listingCopyName } from './listing-session.js';
-import { listingUrl } from './hosts.js';
+import { listingUrl } from './routes.js';
 import type { Source } from './source.js';
 
 export interface PublicationHour {

@@ -1,6 +1,10 @@
-/** What REST has of a dataset, and what it costs to ask for it. */
+/** Where a run asks an exchange: the REST routes of a dataset with their cost, and the addresses of the hosts. */
+import { placeOf } from '../http/bans.js';
+import type { Bans } from '../http/bans.js';
+import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { DAY_MS } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
+import type { Options, Verb } from '../options/flags.js';
 import type { RouteSpec } from './facts.js';
 import type { Source } from './source.js';
 import { findDataset, intervalMs } from './venue.js';
@@ -47,4 +51,54 @@ export function takesSymbol(
   symbol: string,
 ): boolean {
   return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
+}
+
+// The addresses: those that the options give, or those of the exchange.
+
+/** Where somebody moved the archive, the listing is asked at the same place. */
+export function listingUrl(options: Options, { hosts }: Pick<Venue, 'hosts'>): string {
+  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
+}
+
+export function exchangeHosts(
+  options: Options,
+  { hosts, buckets, answers, rest }: Pick<Source, 'hosts' | 'buckets' | 'answers' | 'rest'>,
+): ExchangeHosts {
+  const archiveUrl = options.archiveUrl;
+  return {
+    ...answers,
+    buckets,
+    archiveUrl,
+    listingUrl: listingUrl(options, { hosts }),
+    // An archive that was moved has no other host, unless one is given.
+    fallbackUrl: options.fallbackUrl ?? (archiveUrl === hosts.archive ? hosts.origin : undefined),
+    restUrls: rest.urls(options),
+    knownUrls: Object.values(hosts),
+    bannedWith: (url) => rest.bannedWith(options, url),
+  };
+}
+
+/**
+ * Rejects while a place that the run will ask is banned; where one source stands in for the other, only while both are.
+ */
+export async function refuseBanned(
+  bans: Pick<Bans, 'refuse'>,
+  source: Source,
+  options: Options,
+  { verb, markets }: { readonly verb: Verb; readonly markets: readonly Market[] },
+): Promise<void> {
+  const rest = markets.flatMap((market) => source.rest.places(options, market));
+  const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', listingUrl(options, source))];
+  const [first, other] = verb === 'metrics' ? [rest, archive] : [archive, rest];
+  const isReplaced = options.fill !== undefined || options.join !== undefined;
+  try {
+    await bans.refuse(first);
+  } catch (error) {
+    if (!isReplaced) throw error;
+    const isFree = await bans.refuse(other).then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) throw error;
+  }
 }

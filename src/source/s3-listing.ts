@@ -1,6 +1,6 @@
 /** S3's ListObjects (v1) and ListObjectsV2 answers: the elements that count, each where it belongs and once. */
 import { CryptodlError } from '../model/errors.js';
-import type { ListedObject, ListingFormat, ListingPage } from './listing-format.js';
+import type { ListedObject, ListingFormat, ListingPage } from './source.js';
 
 /** Pages by marker, or by token at a store that speaks only v2. */
 export const S3_LISTING: ListingFormat = {

@@ -1,10 +1,16 @@
-/** An exchange, as the rest of the program knows it. A command gets one, where it is composed. */
+/**
+ * An exchange, as the rest of the program knows it: its facts, archive, listing and REST. A command gets one, where it is
+ * composed.
+ */
 import type { AnswerRules } from '../http/exchange-hosts.js';
-import type { Body, BodyFormat } from '../http/fetch.js';
+import type { Body, BodyFormat, Fetch } from '../http/fetch.js';
+import type { Copies } from '../http/response-cache.js';
+import type { Throttle } from '../http/throttle/throttle.js';
+import type { Observer } from '../model/observer.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
-import type { HaltFacts } from './facts.js';
-import type { ListingFormat } from './listing-format.js';
-import type { RestApi } from './rest.js';
+import type { Options } from '../options/flags.js';
+import type { HaltFacts, RouteSpec } from './facts.js';
+import type { Page, Span } from './rest-rows.js';
 import type { Venue } from './venue.js';
 
 export interface Source extends Venue {
@@ -65,4 +71,82 @@ export interface Sidecar {
   textOf(key: string, sha256: string): string;
   /** The digest in lower case; undefined for a text that is no sidecar of this object. */
   digestIn(text: string, key: string): string | undefined;
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly bytes: number;
+  /** Without quotes. */
+  readonly etag: string;
+  readonly lastModified: string;
+  /** Of its sidecar; only in copies, which have no sidecars of their own. */
+  readonly sidecarEtag?: string;
+}
+
+export interface ListingPage {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+  readonly truncated: boolean;
+  readonly nextMarker?: string;
+  readonly continuationToken?: string;
+}
+
+/** Which page is asked for: names below a prefix, behind a marker or where a token of the page before leads. */
+export interface PageRequest {
+  readonly prefix: string;
+  readonly marker?: string | undefined;
+  readonly token?: string | undefined;
+  readonly pageSize?: number | undefined;
+}
+
+/** How an archive lists its objects. */
+export interface ListingFormat {
+  /** False: every page begins with the first name of its prefix, whatever the marker. */
+  readonly startsAnywhere: boolean;
+  /** Address of a page below that of the listing: `/?prefix=…`. */
+  address(page: PageRequest): string;
+  /** The page that was answered at an address. Throws `listing-malformed` for anything that is not one, whole. */
+  parse(body: Buffer, address: string): ListingPage;
+}
+
+/** REST of an exchange: its hosts, and what is asked of them. */
+export interface RestApi {
+  /** Address of each host, by the flag that moves it: `fapi-url`. */
+  urls(options: Options): Readonly<Record<string, string>>;
+  /** What a ban is remembered for where REST of a market is asked: `futures fapi.binance.com`. */
+  places(options: Options, market: Market): readonly string[];
+  /** The addresses that are banned when this one is, itself included. */
+  bannedWith(options: Options, url: string): readonly string[];
+  open(session: RestSessionOptions): Rest;
+  /** What a symbol is a contract of: `BTCUSD` of `BTCUSD_PERP`. */
+  pairOf(symbol: string): string;
+  /** The perpetual contract of a pair. */
+  perpetualOf(pair: string): string;
+  /** Whether a symbol is the perpetual contract of its pair. */
+  isPerpetual(market: Market, symbol: string): boolean;
+}
+
+export interface RestSessionOptions {
+  readonly options: Options;
+  readonly fetch: Fetch;
+  readonly throttle: Pick<Throttle, 'setBudget'>;
+  readonly copies: Copies;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  readonly observer: Observer;
+  readonly signal: AbortSignal;
+}
+
+export interface TradedSymbol {
+  readonly symbol: string;
+  readonly status: string;
+  /** Empty for spot, and for some symbols that are not traded yet. */
+  readonly contractType: string;
+}
+
+export interface Rest {
+  /** Symbols that a market's host knows; the limits that it tells are kept from now on. */
+  symbols(market: Market): Promise<readonly TradedSymbol[]>;
+  /** Pages of one series over a span of time. */
+  pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
 }

@@ -1,3 +1,9 @@
+/**
+ * Text for terminals, pipes, logs and reports: passwords are masked and control characters are escaped. Paths as people write
+ * and read them.
+ */
+import { relative, resolve, sep } from 'node:path';
+
 /** Text for terminals, pipes, logs and reports: passwords are masked and control characters are escaped. */
 
 /** A line of text, or an object that is written as one line of JSON. */
@@ -56,4 +62,19 @@ function hex(character: string, digits: number): string {
 /** Text quoted so that a POSIX shell reads it as one word. */
 export function shellWord(word: string): string {
   return /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+// Paths from user input, and paths in messages.
+
+/** The absolute path, with `~/` replaced by the home folder: no shell expands it in config files and the environment. */
+export function absolutePath(path: string, home: string | undefined): string {
+  const expanded =
+    home !== undefined && (path === '~' || path.startsWith(`~${sep}`)) ? home + path.slice(1) : path;
+  return resolve(expanded);
+}
+
+/** A path below the working directory as a relative path; any other path unchanged. */
+export function shownPath(path: string): string {
+  const below = relative('.', path);
+  return below === '' ? '.' : below.startsWith('..') ? path : below;
 }

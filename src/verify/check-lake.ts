@@ -7,7 +7,7 @@ import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { mapOrdered } from '../queue/in-order.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { FileReader, RowsOf } from './check-file.js';
 import { checkSeries } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';

@@ -12,7 +12,7 @@ import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Settings } from '../model/task.js';
-import { shownPath } from '../text/paths.js';
+import { shownPath } from '../text/printable.js';
 import type { FileReader, Footer } from './check-file.js';
 import type { SeriesCheck } from './check-series.js';
 import type { LakeFinding } from './lake-finding.js';

@@ -12,7 +12,7 @@ import type { AbsenceReason, Format, Period, Series, Settings } from '../model/t
 import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
-import { shortMonthsOf } from '../plan/short-months.js';
+import { shortMonthsOf } from '../plan/plan.js';
 import { chooseHeld, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
 import type { Wanted } from '../select/selection.js';

@@ -15,7 +15,7 @@ import { findDataset } from '../source/venue.js';
 import type { ConversionResult } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { ExistingFile } from './existing-file.js';
-import { adoptUnlistedRows } from './adopt-unlisted-rows.js';
+import { adoptUnlistedRows } from './footer.js';
 import type { WriterContext } from './writer.js';
 
 /** A staged file, ready to be published. */

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { createListing } from '../../src/source/listing.js';
 import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
-import type { ListingPage } from '../../src/source/listing-format.js';
+import type { ListingPage } from '../../src/source/source.js';
 import { FOLDER, LISTINGS } from './bodies.js';
 import { mutate } from './mutations.js';
 import type { Random } from './mutations.js';

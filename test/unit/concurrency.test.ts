@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Concurrency } from '../../src/queue/concurrency.js';
-import type { LoadSign } from '../../src/http/load-sign.js';
+import type { LoadSign } from '../../src/http/transport/measure.js';
 import type { ConcurrencyChoice, LevelChange } from '../../src/queue/concurrency.js';
 import { randoms } from '../helpers/randoms.js';
 

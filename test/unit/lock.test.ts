@@ -1,4 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -19,10 +20,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CryptodlError } from '../../src/model/errors.js';
+import { acquireLock, bindSocket } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
-import { acquireLock } from '../../src/lake/lock.js';
-import { bindSocket } from '../../src/lake/lock-socket.js';
+import { CryptodlError } from '../../src/model/errors.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nextStep } from '../../src/report/next-step.js';
+import { nextStep } from '../../src/report/tally.js';
 
 const RETRY = 'cryptodl retry report.jsonl';
 const NONE = { failedBy: {}, failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../src/http/fetch.js';
-import { Demand } from '../../src/http/throttle/demand.js';
+import { Demand } from '../../src/http/throttle/priority-queue.js';
 import { WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { SharedCount } from '../../src/http/throttle/shared-count.js';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import { LAG_DAYS, probeNewest, probeSeries } from '../../src/plan/probe.js';
-import { absenceReason } from '../../src/plan/series-listing.js';
 import type { PartitionPlan, Series, Task } from '../../src/model/task.js';
+import { absenceReason, LAG_DAYS, probeNewest, probeSeries } from '../../src/plan/series-listing.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { day, period, SETTINGS } from '../helpers/conversion.js';
 

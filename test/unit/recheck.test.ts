@@ -3,7 +3,7 @@ import { DAY_MS, dayText, parseDay } from '../../src/model/calendar.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsentLine } from '../../src/lake/absences.js';
 import { HeldObjects } from '../../src/lake/manifest.js';
-import { withRecheckedDays } from '../../src/plan/recheck.js';
+import { withRecheckedDays } from '../../src/plan/choose-objects.js';
 import { objectLine } from '../helpers/conversion.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;

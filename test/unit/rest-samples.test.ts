@@ -9,7 +9,7 @@ import type { ExchangeInfo } from '../../src/source/binance/exchange-info.js';
 import { readPage } from '../../src/source/binance/rest-page.js';
 import type { Row } from '../../src/source/rest-rows.js';
 import { rowsAsCsv } from '../../src/source/rest-rows.js';
-import { seriesPages } from '../../src/source/binance/series-pages.js';
+import { seriesPages } from '../../src/source/binance/rest-session.js';
 import type { Market } from '../../src/model/task.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../src/source/facts.js';

@@ -1,7 +1,7 @@
 /** The first complete line of each chunk of a large CSV, while it is unpacked. */
 import { describe, expect, it } from 'vitest';
 import { LONGEST_LINE } from '../../src/convert/check-rows.js';
-import { sampleRows } from '../../src/convert/sample-rows.js';
+import { sampleRows } from '../../src/convert/inspect-rows.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import type { ListedObject } from '../../src/source/listing-format.js';
+import type { ListedObject } from '../../src/source/source.js';
 import type { Listing } from '../../src/source/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';

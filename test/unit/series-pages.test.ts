@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Row, Span } from '../../src/source/rest-rows.js';
-import { seriesPages } from '../../src/source/binance/series-pages.js';
+import { seriesPages } from '../../src/source/binance/rest-session.js';
 import { SpanRows } from '../../src/source/rest-rows.js';
 import type { Series } from '../../src/model/task.js';
 import type { RouteSpec } from '../../src/source/facts.js';

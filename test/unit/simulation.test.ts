@@ -1,5 +1,5 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
-import { exchangeHosts } from '../../src/source/hosts.js';
+import { exchangeHosts } from '../../src/source/routes.js';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';

@@ -1,10 +1,11 @@
 /** Decompression of one zip member, with checks of size and CRC-32. */
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { crc32, createInflateRaw, inflateRaw, inflateRawSync, type ZlibOptions } from 'node:zlib';
+import type { ZlibOptions } from 'node:zlib';
+import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import { CryptodlError } from '../../model/errors.js';
-import { type ByteSource, pieces } from './byte-source.js';
-import { brokenZip, METHOD_STORED, type ZipEntry } from './zip-entry.js';
+import type { ByteSource, ZipEntry } from './zip-entry.js';
+import { brokenZip, METHOD_STORED, pieces } from './zip-entry.js';
 
 /** With the default of 16 KiB, decompression takes four times as long: each chunk is a round trip to the thread pool. */
 const CHUNK_BYTES = 256 * 1024;

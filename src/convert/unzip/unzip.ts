@@ -3,11 +3,16 @@ import { open, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Body } from '../../http/fetch.js';
 import type { Packing, UnpackOptions } from '../../source/source.js';
-import { openSource } from './byte-source.js';
-import type { ByteSource } from './byte-source.js';
 import { inflateChunks, inflateWhole } from './inflate.js';
-import { checkEntry, checkRatio, locateData, MAX_DEFLATE_RATIO, MAX_UINT32 } from './zip-entry.js';
-import type { ZipEntry } from './zip-entry.js';
+import {
+  checkEntry,
+  checkRatio,
+  locateData,
+  MAX_DEFLATE_RATIO,
+  MAX_UINT32,
+  openSource,
+} from './zip-entry.js';
+import type { ByteSource, ZipEntry } from './zip-entry.js';
 import { findEntry } from './zip-fallback.js';
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;

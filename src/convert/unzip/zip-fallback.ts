@@ -2,7 +2,7 @@
 import { callbackify } from 'node:util';
 import yauzl, { type Entry, type ZipFile } from 'yauzl';
 import { CryptodlError } from '../../model/errors.js';
-import type { ByteSource } from './byte-source.js';
+import type { ByteSource } from './zip-entry.js';
 import { brokenZip, isStronglyEncrypted, type ZipEntry } from './zip-entry.js';
 
 const MAX_MEMBERS = 65_535;

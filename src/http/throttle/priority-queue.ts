@@ -1,5 +1,12 @@
-/** Waiting requests, by priority; within a priority in the order of arrival. */
+/** The order of requests by priority: in the queue of this run, and between the runs of this machine. */
+import { randomUUID } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { closeSync, lstatSync, lutimesSync, opendirSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../model/clock.js';
+import { errnoOf } from '../../model/errors.js';
 import type { Priority } from '../fetch.js';
+import { BudgetFolder } from './shared-count.js';
 
 interface Waiting {
   readonly priority: Priority;
@@ -99,5 +106,145 @@ export class Shares {
   /** Pays for a permit. A permit heavier than the earnings leaves a debt. A permit without earnings costs nothing. */
   spend({ weight, priority }: WeightedPermit): void {
     if (this.has(priority)) this.#earned[priority] -= weight;
+  }
+}
+
+export interface DemandOptions {
+  readonly folder: string;
+  /** Name of the bucket. */
+  readonly name: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly warn: (message: string) => void;
+}
+
+const OWN_NAME = /^(high|normal|low)-[0-9a-f-]{36}\.wanting$/;
+const NONE: Wanting = { high: 0, normal: 0, low: 0 };
+/** Milliseconds after which a run that wants permits updates its file. */
+const TELL_MS = 1000;
+/** Milliseconds between two looks at the files of other runs. */
+const READ_MS = 200;
+/** An older file counts as no demand: the run wants no permits, or was killed. Milliseconds. */
+const STALE_MS = 5000;
+/** An older file is removed. Milliseconds. */
+const LEFT_MS = 60_000;
+/** More files than a machine has runs are foreign. They are not read. */
+const MOST_FILES = 1000;
+
+/**
+ * The runs of this machine that want permits of a budget: one empty file per run. Its name tells the priority, and its
+ * modification time tells when the run last wanted a permit (docs/adr/0013). If the files cannot be written or read, runs
+ * lose their order, but go on.
+ */
+export class Demand {
+  readonly #options: DemandOptions;
+  readonly #folder: BudgetFolder;
+  readonly #files = new Map<Priority, { readonly name: string; toldAt: number }>();
+  #others = NONE;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #isOff = false;
+
+  constructor(options: DemandOptions) {
+    this.#options = options;
+    this.#folder = new BudgetFolder(options.folder, options.name);
+  }
+
+  /** Records that this run wants permits now. */
+  show(priority: Priority): void {
+    const now = this.#options.clock.monotonic();
+    const file = this.#files.get(priority) ?? {
+      name: `${priority}-${randomUUID()}.wanting`,
+      toldAt: Number.NEGATIVE_INFINITY,
+    };
+    if (now - file.toldAt < TELL_MS) return;
+    file.toldAt = now;
+    this.#files.set(priority, file);
+    this.#try(() => {
+      this.#touch(join(this.#folder.path, file.name));
+    });
+  }
+
+  /** Counts other runs that want permits now, by priority. */
+  others(): Wanting {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#readAt < READ_MS) return this.#others;
+    this.#readAt = now;
+    this.#others = NONE;
+    this.#try(() => {
+      this.#others = this.#read();
+    });
+    return this.#others;
+  }
+
+  /** Records that this run wants no more permits at this priority. */
+  hide(priority: Priority): void {
+    const file = this.#files.get(priority);
+    this.#files.delete(priority);
+    if (file === undefined) return;
+    this.#try(() => {
+      rmSync(join(this.#folder.path, file.name), { force: true });
+    });
+  }
+
+  /** Follows no link and touches only regular files. */
+  #touch(path: string): void {
+    this.#folder.make();
+    const seconds = this.#options.clock.now() / 1000;
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) closeSync(openSync(path, 'wx'));
+    lutimesSync(path, seconds, seconds);
+  }
+
+  #read(): Wanting {
+    const own = new Set([...this.#files.values()].map(({ name }) => name));
+    const wanting = { ...NONE };
+    this.#folder.check();
+    const folder = opendirSync(this.#folder.path);
+    try {
+      for (let looked = 0; looked < MOST_FILES; looked += 1) {
+        const name = folder.readSync()?.name;
+        if (name === undefined) break;
+        const priority = OWN_NAME.exec(name)?.[1] as Priority | undefined;
+        if (priority !== undefined && !own.has(name) && this.#isFresh(name)) wanting[priority] += 1;
+      }
+    } finally {
+      folder.closeSync();
+    }
+    return wanting;
+  }
+
+  /** Removes the file of a run that ended. */
+  #isFresh(name: string): boolean {
+    const path = join(this.#folder.path, name);
+    const facts = lstatSync(path, { throwIfNoEntry: false });
+    if (facts === undefined || !isOfTool(facts)) return false;
+    // After a change of the clock, the time of a file may lie in the future.
+    const ageMs = Math.abs(this.#options.clock.now() - facts.mtimeMs);
+    if (ageMs > LEFT_MS) removeLeft(path);
+    return ageMs <= STALE_MS;
+  }
+
+  #try(act: () => void): void {
+    if (this.#isOff) return;
+    try {
+      act();
+    } catch (error) {
+      this.#isOff = true;
+      this.#options.warn(
+        `the order between runs in ${this.#folder.path} cannot be kept (${errnoOf(error)}): --priority does not count between them`,
+      );
+    }
+  }
+}
+
+/** A file of this count is empty. */
+function isOfTool(facts: Stats): boolean {
+  return facts.isFile() && facts.size === 0;
+}
+
+/** In a folder of several users, the file may belong to another user. */
+function removeLeft(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The file stays and is ignored.
   }
 }

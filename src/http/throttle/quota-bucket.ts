@@ -3,10 +3,9 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait, Priority } from '../fetch.js';
-import type { Demand } from './demand.js';
 import type { Meter } from './meter.js';
-import { PriorityQueue, PRIORITIES, Shares } from './priority-queue.js';
-import type { LimiterTally, Wanting, WeightedPermit } from './priority-queue.js';
+import type { Demand, LimiterTally, Wanting, WeightedPermit } from './priority-queue.js';
+import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;

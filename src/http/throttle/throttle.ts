@@ -3,14 +3,12 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { FetchRequest, Layer, Priority } from '../fetch.js';
-import type { Demand } from './demand.js';
-import { OwnCount, RateMeter, WindowMeter } from './meter.js';
+import { OwnCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate, WindowCount } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
 import type { Pace } from './paced-meter.js';
-import type { LimiterTally } from './priority-queue.js';
+import type { Demand, LimiterTally } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
-import { ServerClock } from './server-clock.js';
 
 interface OwnBudget {
   readonly permits: number;

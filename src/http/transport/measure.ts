@@ -1,5 +1,6 @@
-/** A layer that reports the beginning and the end of each attempt. */
+/** A layer that reports the beginning and the end of each attempt, and what an attempt says about the load of its host. */
 import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
 import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
 
 export interface AttemptObserver {
@@ -42,4 +43,64 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
       throw error;
     }
   };
+}
+
+// The load of a host.
+
+/** The result of one attempt, for the search of the concurrency. */
+export interface LoadSign {
+  /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
+  readonly begunAt: number;
+  readonly sentAt: number;
+  readonly endedAt: number;
+  /**
+   * `refused`: the host refused the request or the connection. `troubled`: the connection or the content was bad, possibly
+   * without any relation to the load. `other`: the result says nothing about the load.
+   */
+  readonly result: 'good' | 'refused' | 'troubled' | 'other';
+  /** The answer is an object of the run, not a sidecar. */
+  readonly isObject: boolean;
+  /** The event loop of this process is late. */
+  readonly isLate: boolean;
+}
+
+const REFUSED: ReadonlySet<string> = new Set([
+  'rate-limited',
+  'banned',
+  'http-server-error',
+  'connect-timeout',
+]);
+const BAD_CONTENT: ReadonlySet<string> = new Set([
+  'body-damaged',
+  'checksum-mismatch',
+  'sidecar-stale',
+  'zip-truncated',
+  'not-a-zip',
+]);
+
+/** `isLate`: the event loop of this process is late. */
+export function loadSignOf(
+  { request, begunAt, sentAt, endedAt, error }: AttemptEnd,
+  isLate: boolean,
+): LoadSign {
+  // Only objects have expectations of their body.
+  return {
+    begunAt,
+    sentAt,
+    endedAt,
+    result: resultOf(error),
+    isObject: request.expect !== undefined,
+    isLate,
+  };
+}
+
+export function isBadContent({ code }: CryptodlError): boolean {
+  return BAD_CONTENT.has(code);
+}
+
+function resultOf(error: unknown): LoadSign['result'] {
+  if (error === undefined) return 'good';
+  if (!(error instanceof CryptodlError)) return 'other';
+  if (REFUSED.has(error.code)) return 'refused';
+  return error.hostFault ? 'troubled' : 'other';
 }

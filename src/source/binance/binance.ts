@@ -1,8 +1,13 @@
 /** Binance: the archive at data.binance.vision, and the REST interfaces of spot and futures. */
+import { ZIP } from '../../convert/unzip/unzip.js';
+import { parsePeriod, periodText } from '../../model/calendar.js';
+import type { Series } from '../../model/task.js';
 import { readDatasetFacts, readHalts, readVenueFacts } from '../facts.js';
-import type { Source } from '../source.js';
+import { fileOfKey } from '../keys.js';
+import { S3_LISTING } from '../s3-listing.js';
+import type { Archive, Sidecar, Source } from '../source.js';
 import { venueOf } from '../venue.js';
-import { binanceArchive } from './archive.js';
+import type { Venue } from '../venue.js';
 import { BINANCE_ANSWERS } from './refusals.js';
 import { binanceRest } from './rest-session.js';
 
@@ -18,3 +23,63 @@ export function loadBinance(): Source {
     halts: readHalts,
   };
 }
+
+// The keys of Binance Vision, `data/<market>/<cadence>/<dataset>/<SYMBOL>/[<interval>/]<file>`, and its sidecars.
+
+const ENDING = '.zip';
+
+const STEADY: Readonly<Record<string, readonly string[]>> = {
+  spot: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
+  um: ['BTCUSDT', 'ETHUSDT', 'SOLUSDT'],
+  cm: ['BTCUSD_PERP', 'ETHUSD_PERP', 'BTCUSD', 'ETHUSD'],
+  option: ['BTCBVOLUSDT', 'ETHBVOLUSDT', 'BTCUSDT', 'ETHUSDT'],
+};
+
+export function binanceArchive(markets: Venue['markets']): Archive {
+  const datasetPrefix: Archive['datasetPrefix'] = (market, cadence, dataset) =>
+    `data/${markets[market]?.path ?? market}/${cadence}/${dataset}/`;
+  const seriesPrefix: Archive['seriesPrefix'] = (series, cadence) => {
+    const interval = series.interval === undefined ? '' : `${series.interval}/`;
+    return `${datasetPrefix(series.market, cadence, series.dataset)}${series.symbol}/${interval}`;
+  };
+  const withoutEnding: Archive['markerBefore'] = (series, period) =>
+    seriesPrefix(series, period.cadence) + stem(series) + periodText(period);
+  return {
+    datasetPrefix,
+    seriesPrefix,
+    objectKey: (series, period) => withoutEnding(series, period) + ENDING,
+    periodOf: (series, cadence) => {
+      const start = seriesPrefix(series, cadence) + stem(series);
+      // Stray keys, `part-00000-….zip` and months without a leading zero, have no period.
+      return (key) =>
+        key.startsWith(start) && key.endsWith(ENDING)
+          ? parsePeriod(cadence, key.slice(start.length, -ENDING.length))
+          : undefined;
+    },
+    markerBefore: withoutEnding,
+    steadySymbols: (market) => STEADY[market] ?? [],
+    listing: S3_LISTING,
+    known: {
+      listing: '/?prefix=data%2F&max-keys=10',
+      key: 'data/spot/daily/klines/BTCUSDT/1d/BTCUSDT-1d-2021-01-01.zip',
+    },
+    packing: ZIP,
+    sidecar: SIDECAR,
+  };
+}
+
+/** File name without the period: kline files name their interval, the others their dataset. */
+function stem(series: Series): string {
+  return `${series.symbol}-${series.interval ?? series.dataset}-`;
+}
+
+/** In the text format of `sha256sum`: `<64 hex>  <file name>`, with or without a final newline. */
+const SIDECAR: Sidecar = {
+  suffix: '.CHECKSUM',
+  textOf: (key, sha256) => `${sha256}  ${fileOfKey(key)}\n`,
+  digestIn: (text, key) => {
+    // Trimmed first: one expression for both ends would take seconds over 64 KiB of spaces.
+    const match = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(text.trimEnd());
+    return match?.[2] === fileOfKey(key) ? match[1]?.toLowerCase() : undefined;
+  },
+};

@@ -1,7 +1,7 @@
 /** What a REST host says of its symbols and of its limits. Statuses and contract types are open texts: new ones come. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
-import type { TradedSymbol } from '../rest.js';
+import type { TradedSymbol } from '../source.js';
 import type { RestClient, RestRequest } from './rest-client.js';
 
 interface RequestLimit {
@@ -103,4 +103,21 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+// Symbols of contracts, and their pairs.
+
+/** `BTCUSD_PERP` and `BTCUSD_261225` are contracts of BTCUSD. */
+export function pairOf(symbol: string): string {
+  return symbol.split('_')[0] ?? symbol;
+}
+
+/** Whether a symbol is the perpetual contract of its pair. */
+export function isPerpetual(market: Market, symbol: string): boolean {
+  return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
+}
+
+/** The perpetual contract of a coin-margined pair. */
+export function perpetualOf(pair: string): string {
+  return `${pair}_PERP`;
 }

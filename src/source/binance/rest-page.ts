@@ -4,7 +4,7 @@ import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
 import { shownValue } from '../rest-rows.js';
 import type { Page, Row, Span } from '../rest-rows.js';
-import { pairOf } from './contracts.js';
+import { pairOf } from './exchange-info.js';
 
 /** What one request asks for, as parameters of the route; both ends of the times are included. */
 export type PageQuery =

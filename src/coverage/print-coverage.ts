@@ -1,0 +1,200 @@
+/** Prints coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
+import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
+import type { Io } from '../model/io.js';
+import type { Series } from '../model/task.js';
+import { printable } from '../text/printable.js';
+import type { CoveredSeries, FoundHalt } from './cover-lake.js';
+import { percentOf, periodsOf } from './gaps.js';
+import type { Amounts, Gap, Grain } from './gaps.js';
+import { heatMap, legend } from './heat-map.js';
+import { DAY_SECONDS } from './series-coverage.js';
+import type { SeriesCoverage } from './series-coverage.js';
+import { percentText, seriesTable, spanText, tableRow, unitOf } from './series-table.js';
+import type { TableRow } from './series-table.js';
+
+interface Row {
+  readonly table: TableRow;
+  /** Undefined when the heat-map is by month; `months` likewise. */
+  readonly days: readonly Amounts[] | undefined;
+  readonly months: readonly Amounts[] | undefined;
+}
+
+export interface CoverageText {
+  /** Adds the next series. Returns the text of the finished datasets before it. */
+  readonly add: (covered: CoveredSeries) => string;
+  readonly end: (halts: readonly FoundHalt[]) => string;
+}
+
+const DEFAULT_WIDTH = 100;
+
+/** Ranges longer than `mostDays` are shown by month, unless `by` is given. */
+export function createCoverageText(io: Io, by: Grain | undefined, mostDays: number): CoverageText {
+  const { stdout, environment } = io;
+  const hasColour = stdout.isTTY === true && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
+  const width = stdout.columns ?? DEFAULT_WIDTH;
+  let group: CoveredSeries['coverage']['series'] | undefined;
+  let rows: Row[] = [];
+  let wasWritten = false;
+  const flush = (): string => {
+    if (group === undefined || rows.length === 0) return '';
+    const text = `${wasWritten ? '\n' : ''}${section(group, rows, { by, mostDays, width, hasColour })}`;
+    rows = [];
+    wasWritten = true;
+    return text;
+  };
+  return {
+    add: (covered) => {
+      const { series } = covered.coverage;
+      const text = group !== undefined && groupName(group) !== groupName(series) ? flush() : '';
+      group = series;
+      rows.push(rowOf(covered, by, mostDays));
+      return text;
+    },
+    end: (halts) => {
+      const last = flush();
+      if (!wasWritten) return '';
+      const stood = halts.map(
+        ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}\n`,
+      );
+      return `${last}\n${stood.join('')}${legend(hasColour)}\n`;
+    },
+  };
+}
+
+function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: Grain | undefined, mostDays: number): Row {
+  const { series, format, from, to } = coverage;
+  const label = `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
+  const isShort = to - from <= mostDays;
+  return {
+    table: tableRow(label, coverage, gaps, amounts),
+    days: by === 'day' || (by === undefined && isShort) ? periodsOf(coverage, gaps, 'day') : undefined,
+    months: by === 'day' ? undefined : periodsOf(coverage, gaps, 'month'),
+  };
+}
+
+/** `um klines 1m` */
+function groupName({ market, dataset, interval }: Series): string {
+  return printable([market, dataset, interval].filter((part) => part !== undefined).join(' '));
+}
+
+interface Style {
+  readonly by: Grain | undefined;
+  readonly mostDays: number;
+  readonly width: number;
+  readonly hasColour: boolean;
+}
+
+function section(group: Series, rows: readonly Row[], { by, mostDays, ...style }: Style): string {
+  const tables = rows.map(({ table }) => table);
+  const from = Math.min(...tables.map(({ coverage }) => coverage.from));
+  const to = Math.max(...tables.map(({ coverage }) => coverage.to));
+  const grain = by ?? (to - from <= mostDays ? 'day' : 'month');
+  const map = heatMap(
+    rows.map(({ table, days, months }) => ({
+      label: table.label,
+      from: table.coverage.from,
+      periods: (grain === 'day' ? days : months) ?? [],
+      percent: percentText(table),
+    })),
+    { by: grain, ...style },
+  );
+  const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
+  return [`${groupName(group)}${range}`, ...map, '', ...seriesTable(tables), ''].join('\n');
+}
+
+// NDJSON and CSV. Times are ISO 8601, spans are half-open.
+
+/** One object per series and format. */
+export function seriesRecord(
+  coverage: SeriesCoverage,
+  gaps: readonly Gap[],
+  amounts: Amounts,
+  by: Grain,
+): Record<string, unknown> {
+  const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = coverage;
+  const unit = unitOf(coverage);
+  return {
+    event: 'series',
+    ...series,
+    format: format ?? null,
+    from: instant(from * DAY_SECONDS),
+    to: instant(to * DAY_SECONDS),
+    unit,
+    ...amountsRecord(amounts),
+    objects,
+    restObjects,
+    rows: rows ?? null,
+    duplicates,
+    revisions,
+    first: coverage.first ?? null,
+    last: coverage.last ?? null,
+    gaps: gaps.map((gap) => ({
+      from: instant(gap.from),
+      to: instant(gap.to),
+      reason: gap.reason,
+      [unit]: gap.amount,
+      missing: gap.isMissing,
+      ...(gap.isLoose === true ? { located: false } : {}),
+    })),
+    by,
+    periods: periodsOf(coverage, gaps, by).map((period, index) => ({
+      period: periodName(from, index, by),
+      ...amountsRecord(period),
+    })),
+  };
+}
+
+function amountsRecord(amounts: Amounts): Record<string, number | null> {
+  const { expected, missing } = amounts;
+  return { expected, held: expected - missing, missing, percent: rounded(percentOf(amounts)) };
+}
+
+/** Rounds down, so that only a complete series has 100. */
+function rounded(percent: number | undefined): number | null {
+  return percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
+}
+
+/** ISO 8601 text of seconds since 1970. */
+export function instant(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}
+
+/** Name of the period that is `index` periods after that of day `from`. */
+function periodName(from: number, index: number, by: Grain): string {
+  return by === 'day' ? dayText(from + index) : monthText(monthOf(from) + index);
+}
+
+export const CSV_HEAD =
+  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons';
+
+/** One line per series and period. `reasons` includes those of gaps in which no data can exist. */
+export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): string[] {
+  const { series, format, from } = coverage;
+  const about = seriesCells(series, format ?? '');
+  let first = 0;
+  return periodsOf(coverage, gaps, by).map((period, index) => {
+    const name = periodName(from, index, by);
+    const end = endOf(from, index, by) * DAY_SECONDS;
+    const start = (index === 0 ? from : endOf(from, index - 1, by)) * DAY_SECONDS;
+    while ((gaps[first]?.to ?? Infinity) <= start) first += 1;
+    const reasons = new Set<string>();
+    for (let at = first; (gaps[at]?.from ?? Infinity) < end; at += 1) {
+      const gap = gaps[at];
+      if (gap !== undefined && gap.to > start) reasons.add(gap.reason);
+    }
+    const { expected, held, missing, percent } = amountsRecord(period);
+    const cells = [...about, name, unitOf(coverage), expected, held, missing, percent ?? ''];
+    return `${cells.join(',')},${[...reasons].join(' ')}`;
+  });
+}
+
+/** The day after the period. */
+function endOf(from: number, index: number, by: Grain): number {
+  return by === 'day' ? from + index + 1 : monthStart(monthOf(from) + index + 1);
+}
+
+function seriesCells({ market, dataset, interval, symbol }: Series, format: string): string[] {
+  return [market, dataset, interval ?? '', symbol, format].map((cell) =>
+    /[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
+  );
+}
