@@ -61,7 +61,7 @@ export async function selectRepairs(session: Session, resolved: Resolved, read: 
     hasListing: true,
     what: `repair of ${options.out}`,
     idle: `nothing is missing in the ${series} series of the lake`,
-    range: `${countText(days, 'day')} of ${countText(requests.length, 'series')}; the lake has ${series}`,
+    range: `${countText(days, 'day')}; the lake has ${countText(series, 'series')}`,
     notes: foundNotes(found, hasEvidence),
     ended: [],
     dataPath: join(paths.root, venue.name),

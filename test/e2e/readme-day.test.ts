@@ -12,7 +12,7 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const SCHEDULE = / \| crontab -$/;
+const SCHEDULE = / \| \(crontab -l; cat\) \| crontab -$/;
 /** Comments behind a command say how it ends. */
 const ENDS_WITH = /# exit code (\d+)/;
 
