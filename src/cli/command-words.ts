@@ -10,7 +10,7 @@ export interface Word {
   readonly flag?: FlagName;
 }
 
-/** The verb: the first word, or the first one after flags. */
+/** The verb: the first word. If that is a flag: the first word that is a verb. */
 export function verbOf(argv: readonly string[]): Verb | undefined {
   const first = argv[0]?.startsWith('-') === true ? argv.find((word) => isVerb(word)) : argv[0];
   return VERBS.find((verb) => verb === first);
@@ -20,17 +20,17 @@ export function isVerb(word: string): word is Verb {
   return VERBS.some((verb) => verb === word);
 }
 
-/** Whether the verb is worth repeating by a schedule. */
+/** Whether `cryptodl schedule` accepts the verb. */
 export function isSchedulable(verb: Verb): boolean {
-  return !NOT_AGAIN.includes(verb);
+  return !NOT_SCHEDULABLE.includes(verb);
 }
 
-const NOT_AGAIN: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
+const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
 
-/** Flags outside of the flag table. */
+/** Flags that commander defines, so the flag table lacks them. */
 const BARE: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
 
-/** The words in order. The word after an unknown flag is its value, unless it is a flag. */
+/** The words in order. An unknown flag without `=` takes the next word as its value, if that word is not a flag. */
 export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
   const known = flagsOf(verb);
   const words: Word[] = [];

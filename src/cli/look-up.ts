@@ -47,30 +47,30 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
   }
 }
 
-/** Prints the error of the verb, unless a signal ended it. */
+/** The exit code. Prints the error, unless a signal ended the verb. */
 export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
   const signal = signals.signalled();
   if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
   return complain(toCryptodlError(error), typed);
 }
 
-/** The error of verbs that need the listing. */
+/** Turns a failure of the listing into `unreachable`, for verbs that cannot work without it. Returns other errors unchanged. */
 export function withoutListing(error: unknown): unknown {
   if (!isListingFault(error) || error.code === 'wait-too-long') return error;
-  return new CryptodlError('unreachable', `the listing cannot be had: ${error.message}`, {
+  return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
     cause: error,
     hint: 'check the network, --archive-url and --listing-url',
   });
 }
 
-const EVERY_MS = 10_000;
+const PROGRESS_MS = 10_000;
 
-/** Prints the progress of long work from time to time; never with `--quiet`. */
+/** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
 export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
   let saidAt = systemClock.monotonic();
   return (text) => {
     const now = systemClock.monotonic();
-    if (quiet || now - saidAt < EVERY_MS) return;
+    if (quiet || now - saidAt < PROGRESS_MS) return;
     saidAt = now;
     printLines(io.stderr, [`${text()} so far`]);
   };

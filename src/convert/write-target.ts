@@ -1,4 +1,4 @@
-/** Writes the relations `rows` and `kept` to the target file: unchanged, or sorted and without exact duplicates. */
+/** Writes the relations `rows` and `kept` to the target file: unchanged, or sorted and without exact duplicates within an object. */
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
@@ -24,23 +24,23 @@ export interface Target {
 }
 
 export interface Counts {
-  /** Rows of an object by ordinal, without duplicates; undefined when it has none. */
+  /** Rows of an object by ordinal, without duplicates; undefined if the rows were not counted. */
   readonly rowsOf: (ordinal: number) => number | undefined;
   /** Rows of an object, by ordinal, that share an id with another row but differ in values; 0 for datasets without ids. */
   readonly conflictsOf: (ordinal: number) => number;
-  /** Rows of the file; undefined when it has only the new objects. */
+  /** Rows of the file; undefined if they were not counted. */
   readonly rows: number | undefined;
-  /** Exact duplicates across objects; they are kept. */
+  /** Exact duplicates across objects; the file contains them. */
   readonly across: number;
 }
 
-const ALL_ROWS: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
+const NOT_COUNTED: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
 
 /** If rows are added to a larger file, sorting uses the disk. */
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
 
 /** Whether sorting must use the disk. `kept`: lines of the existing file that stay. */
-export function isLargeFile(kept: readonly ObjectLine[]): boolean {
+export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
 
@@ -54,9 +54,9 @@ export async function writeTarget(
   if (isOrdered) {
     if (staged !== undefined && isParquet) await rename(staged, conversion.targetPath);
     else await session.run(copyStatement(conversion, { order: 'as-is', provenance }));
-    return ALL_ROWS;
+    return NOT_COUNTED;
   }
-  return staged !== undefined || isLargeFile(conversion.kept?.lines ?? [])
+  return staged !== undefined || keptIsLarge(conversion.kept?.lines ?? [])
     ? sortOnDisk(session, conversion, provenance)
     : sortInMemory(session, conversion, provenance);
 }
@@ -70,10 +70,10 @@ async function sortInMemory(
   if (!settings.asPublished) {
     const [counted] = await session.rows(keysQuery(conversion));
     const rows = Number(counted?.['rows']);
-    // The usual case: rows out of order, or days added to a file, without duplicates.
+    // Usually there are no duplicates: rows are out of order, or days are added to a file.
     if (Number(counted?.['keys']) === rows) {
       await session.run(copyStatement(conversion, { order: 'by-key', provenance }));
-      return { ...ALL_ROWS, rows };
+      return { ...NOT_COUNTED, rows };
     }
   }
   const unique = settings.asPublished ? [] : await session.rows(distinctQuery(conversion));
@@ -84,7 +84,7 @@ async function sortInMemory(
     : new Map<number, number>();
   const rowsOf = (ordinal: number): number | undefined => rows.get(ordinal);
   const conflictsOf = (ordinal: number): number => conflicts.get(ordinal) ?? 0;
-  if (kept === undefined && conversion.received.length === 1) return { ...ALL_ROWS, rowsOf, conflictsOf };
+  if (kept === undefined && conversion.received.length === 1) return { ...NOT_COUNTED, rowsOf, conflictsOf };
   const [totals] = await session.rows(totalsQuery(conversion));
   return { rowsOf, conflictsOf, rows: Number(totals?.['rows']), across: Number(totals?.['across']) };
 }

@@ -1,22 +1,20 @@
-/** Finds days of ticks whose rows begin or end hours from midnight, although those of the neighbouring days do not. */
-import { parsePeriod } from '../model/calendar.js';
+/** Finds days of ticks without rows for hours after or before midnight, unlike most near days. */
+import { DAY_MS, parsePeriod } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series } from '../model/task.js';
 
-const DAY_MS = 86_400_000;
 /** Shorter pauses at midnight are common. */
 const LONG_MS = 2 * 3600_000;
-/** Expected rows in the empty stretch, at the rate of the rest of the day. With fewer, the pause may be chance. */
+/** At the rate of the rest of the day, the stretch would have at least this many rows. With fewer, the pause may be chance. */
 const EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
 const FEWEST_NEIGHBOURS = 2;
-/** The empty stretch of a neighbouring day must be shorter by this factor. */
-const SHORTER = 10;
+/** A long stretch must be at least this many times as long as that of a near day. */
+const LONG_TO_SHORT = 10;
 
-/** Datasets with rows at irregular times, at all hours of the day. */
 const TICKS: ReadonlySet<string> = new Set(['aggTrades', 'trades', 'bookTicker']);
 
-/** True for datasets whose rows come at irregular times. */
+/** True for datasets with rows at irregular times, at all hours of the day. */
 export function hasTicks({ dataset }: Series): boolean {
   return TICKS.has(dataset);
 }
@@ -26,7 +24,7 @@ export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
 }
 
-/** Epoch milliseconds `[from, to)` without rows, at the begin or the end of a day. */
+/** Epoch milliseconds `[from, to)` without rows, at the start or the end of a day. */
 export interface EmptyStretch {
   readonly day: number;
   readonly at: 'begin' | 'end';
@@ -34,12 +32,12 @@ export interface EmptyStretch {
   readonly to: number;
 }
 
-/** Whether a pause at midnight is longer than usual. */
+/** Whether a pause at midnight is longer than two hours. */
 export function isLongStretch(ms: number): boolean {
   return ms > LONG_MS;
 }
 
-/** Long stretches without rows at the begin and the end of a day that otherwise has many rows. */
+/** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
 export function longStretches(rows: DayRows): EmptyStretch[] {
   const { rows: count = 0, first = '', last = '' } = rows;
   const spanMs = Date.parse(last) - Date.parse(first);
@@ -49,8 +47,9 @@ export function longStretches(rows: DayRows): EmptyStretch[] {
 }
 
 /**
- * Long stretches that most held days within a week (at least two) do not have. Leaves out the begin of the first day,
- * which may be the time of the listing, and the end of the last day of a series that has ended.
+ * Long stretches that are unusual: on most held days of the 7 before and after, and on at least two, the stretch is at most a tenth as long.
+ * Leaves out the start of the first day, because the symbol may have been listed during that day, and the end of the last day of a series
+ * that has ended.
  */
 export function cutStretches(lines: readonly ObjectLine[], hasEnded: boolean): EmptyStretch[] {
   const days = new Map<number, DayRows>();
@@ -61,13 +60,13 @@ export function cutStretches(lines: readonly ObjectLine[], hasEnded: boolean): E
     if (period !== undefined && rows !== undefined)
       days.set(period.from, { day: period.from, rows, first, last });
   }
-  const ends = lines.map((line) => parsePeriod(line.cadence, line.period));
-  const [start, end] = [ends[0]?.from, ends.at(-1)?.to];
-  const isOfSeries = ({ day, at }: EmptyStretch): boolean =>
+  const periods = lines.map((line) => parsePeriod(line.cadence, line.period));
+  const [start, end] = [periods[0]?.from, periods.at(-1)?.to];
+  const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? day === start : hasEnded && day + 1 === end;
   return [...days.values()]
     .flatMap(longStretches)
-    .filter((stretch) => !isOfSeries(stretch) && isUnusual(stretch, days));
+    .filter((stretch) => !isSeriesEdge(stretch) && isUnusual(stretch, days));
 }
 
 function isUnusual({ day, at, from, to }: EmptyStretch, days: ReadonlyMap<number, DayRows>): boolean {
@@ -78,7 +77,7 @@ function isUnusual({ day, at, from, to }: EmptyStretch, days: ReadonlyMap<number
     if (rows === undefined) continue;
     const stretch = stretchAt(rows, at);
     neighbours += 1;
-    if ((stretch.to - stretch.from) * SHORTER <= to - from) shorter += 1;
+    if ((stretch.to - stretch.from) * LONG_TO_SHORT <= to - from) shorter += 1;
   }
   return neighbours >= FEWEST_NEIGHBOURS && shorter * 2 > neighbours;
 }

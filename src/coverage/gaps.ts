@@ -3,7 +3,7 @@ import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
 import { isLongStretch } from './cut-days.js';
-import { inWholeRows, isRow } from './halts.js';
+import { inWholeRows, canMissRow } from './halts.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
 import { at, intersect, NO_SPANS, overlap, subtract } from './spans.js';
@@ -36,7 +36,7 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   const { absent, loose, rowSeconds = DAY_SECONDS } = coverage;
   const gaps: Gap[] = [];
   const add = (from: number, to: number, reason: GapReason, rows?: number): void => {
-    if (!isRow(from, to, rowSeconds)) return;
+    if (!canMissRow(from, to, rowSeconds)) return;
     gaps.push({
       from,
       to,

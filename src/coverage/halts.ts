@@ -2,9 +2,9 @@
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** When so many symbols lack the same rows, the market halted. */
+/** A halt needs at least this many symbols that hold the day. */
 const FEWEST_SYMBOLS = 3;
-/** Two symbols are enough when their gaps begin and end within this time of each other. */
+/** Two symbols are enough if their gaps begin and end within this time of each other. */
 const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
@@ -13,13 +13,13 @@ interface Day {
   symbols: number;
   /** Seconds that all of them lack. */
   missing: Spans;
-  /** Seconds that two symbols lack with the same begin and end; empty with more symbols. */
+  /** With exactly two symbols: seconds that both lack, in gaps with about the same start and end. Otherwise empty. */
   agreed: Spans;
 }
 
 /**
  * Collects the symbols of one market, dataset and interval. Its memory does not grow with the number of symbols: it
- * keeps, for each day, only what all symbols so far lack.
+ * keeps only the two sets of seconds of each day.
  */
 export class HaltFinder {
   readonly #days = new Map<number, Day>();
@@ -48,7 +48,7 @@ export class HaltFinder {
     if (day.missing.length > 0) day.missing = missing.length > 0 ? intersect(day.missing, missing) : NO_SPANS;
   }
 
-  /** Halts in seconds. Leaves out spans shorter than half a row, which come from jitter in the times. */
+  /** Halts in seconds. Leaves out spans shorter than about half the time between two rows, which come from jitter in the times. */
   halts(rowSeconds: number): number[] {
     const found: number[] = [];
     const days = [...this.#days].sort(([a], [b]) => a - b);
@@ -56,11 +56,14 @@ export class HaltFinder {
       const missing = day.symbols >= FEWEST_SYMBOLS ? day.missing : day.agreed;
       for (let i = 0; i < missing.length; i += 2) append(found, at(missing, i), at(missing, i + 1));
     }
-    return found.filter((_, i) => isRow(at(found, i - (i % 2)), at(found, i - (i % 2) + 1), rowSeconds));
+    const halts: number[] = [];
+    for (let i = 0; i < found.length; i += 2)
+      if (canMissRow(at(found, i), at(found, i + 1), rowSeconds)) halts.push(at(found, i), at(found, i + 1));
+    return halts;
   }
 }
 
-/** The intersection of spans that begin and end together in both lists. */
+/** For spans with about the same start and end in both lists: their intersections. */
 function agreed(a: Spans, b: Spans): Spans {
   const same: number[] = [];
   let i = 0;
@@ -75,8 +78,8 @@ function agreed(a: Spans, b: Spans): Spans {
   return same.length === 0 ? NO_SPANS : same;
 }
 
-/** Whether a gap is long enough (half a row) for a missing row. One second is allowed for rounding. */
-export function isRow(from: number, to: number, rowSeconds: number): boolean {
+/** Whether a gap is long enough for a missing row: half the time between two rows, less a second for rounding. */
+export function canMissRow(from: number, to: number, rowSeconds: number): boolean {
   return to - from >= Math.max(1, rowSeconds / 2 - 1);
 }
 

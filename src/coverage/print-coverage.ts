@@ -14,13 +14,14 @@ import type { TableRow } from './series-table.js';
 
 interface Row {
   readonly table: TableRow;
-  /** Undefined when the heat-map is by month; `months` likewise. */
+  /** Undefined if the heat-map cannot be by day. */
   readonly days: readonly Amounts[] | undefined;
+  /** Undefined if the heat-map cannot be by month. */
   readonly months: readonly Amounts[] | undefined;
 }
 
 export interface CoverageText {
-  /** Adds the next series. Returns the text of the finished datasets before it. */
+  /** Adds the next series. Returns the text of the previous dataset if the series begins a new one, otherwise an empty text. */
   readonly add: (covered: CoveredSeries) => string;
   readonly end: (halts: readonly FoundHalt[]) => string;
 }
@@ -53,10 +54,10 @@ export function createCoverageText(io: Io, by: Grain | undefined, mostDays: numb
     end: (halts) => {
       const last = flush();
       if (!wasWritten) return '';
-      const stood = halts.map(
+      const haltLines = halts.map(
         ({ from, to, ...of }) => `halt  ${groupName({ ...of, symbol: '' })}  ${spanText(from, to, 60)}\n`,
       );
-      return `${last}\n${stood.join('')}${legend(hasColour)}\n`;
+      return `${last}\n${haltLines.join('')}${legend(hasColour)}\n`;
     },
   };
 }

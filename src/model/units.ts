@@ -72,7 +72,7 @@ export function numberText(number: number): string {
   return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** `3h 0m ago (2026-11-21 05:00 UTC)`; both in epoch milliseconds. */
+/** `3h 0m ago (2026-11-21 05:00 UTC)`. `at` and `nowMs` are epoch milliseconds. */
 export function agoText(at: number, nowMs: number): string {
   const ageMs = Math.max(0, nowMs - at);
   const days = Math.floor(ageMs / DAY_MS);

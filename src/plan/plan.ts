@@ -77,7 +77,7 @@ export function listOrProbe(
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
         options.warn(
-          `the listing of ${seriesName(series)} cannot be had (${error.message}) and no copy of it is used: its sidecars are probed by calendar instead, and those of other series without a listing`,
+          `the listing of ${seriesName(series)} is not available (${error.message}), and there is no copy of it: the sidecars of each day are probed instead, as for other series without a listing`,
         );
       hasWarned = true;
       return probeSeries(probe, venue, series, cadence, want);

@@ -179,7 +179,7 @@ export async function probeSeries(
   if (want.from === undefined) {
     throw new CryptodlError(
       'unreachable',
-      'the listing cannot be had, so the start of a series is not known',
+      'the listing is not available, so the start of a series is not known',
       {
         hint: `try again, or give --from, for example --from ${dayText(want.to - 1)}`,
       },

@@ -16,7 +16,7 @@ const SHOWN_CHARACTERS = 40;
 
 export interface ChosenSymbols {
   readonly selection: Selection;
-  /** Symbols of each dataset; undefined when the listing cannot be had. */
+  /** Symbols of each dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
 }
 
@@ -61,7 +61,7 @@ function withoutListing(
     if (error.code === 'wait-too-long') throw error;
     throw new CryptodlError(
       'unreachable',
-      `the listing cannot be had, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
+      `the listing is not available, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
       {
         cause: error,
         hint: 'check the network and --listing-url, or name the symbols exactly',
@@ -69,7 +69,7 @@ function withoutListing(
     );
   }
   context.observer.warn(
-    `the listing cannot be had (${error.message}): sidecars are probed by calendar instead`,
+    `the listing is not available (${error.message}): the sidecars of each day are probed instead`,
   );
   return selection;
 }

@@ -44,7 +44,7 @@ export type RunVerb = 'vision' | 'metrics' | 'repair';
 export interface Wanted {
   readonly verb: RunVerb | 'retry';
   readonly requests: readonly SeriesRequest[];
-  /** False when it is already known that the listing cannot be had. */
+  /** False when it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `um klines 1m` */
   readonly what: string;

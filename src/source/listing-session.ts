@@ -54,7 +54,7 @@ function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopi
       if (toldMs === 0 || ageMs > toldMs * OLDER) {
         toldMs = ageMs;
         observer.warn(
-          `the listing at ${new URL(url).host} cannot be had (${error.message}): what it said ${agoText(at, nowMs)} is used; what was published since then is looked for by probing, what was changed or removed since then is not seen`,
+          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(at, nowMs)} is used; newer objects are probed for, later changes and removals are not noticed`,
         );
       }
       return true;

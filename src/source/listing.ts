@@ -84,7 +84,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'connect-timeout',
 ]);
 
-/** A listing that cannot be had is not asked once more for every series. */
+/** After a failure, the listing is not requested again for each series. */
 function leftAlone(get: GetListing, monotonic: () => number): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;

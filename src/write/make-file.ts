@@ -8,7 +8,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
 import { parquetRowCount } from '../convert/statements.js';
-import { isLargeFile } from '../convert/write-target.js';
+import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
 import { fileFacts } from '../lake/publish.js';
@@ -68,7 +68,7 @@ const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */
 export function sessionSize(received: readonly ReceivedObject[], { kept }: ExistingFile): 'small' | 'large' {
-  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || isLargeFile(kept) ? 'large' : 'small';
+  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || keptIsLarge(kept) ? 'large' : 'small';
 }
 
 interface Inputs extends Part {

@@ -68,7 +68,7 @@ describe('the listing', () => {
   const copiesIn = (state: string): string[] =>
     existsSync(join(state, 'cache')) ? readdirSync(join(state, 'cache')) : [];
   const probes = (): string[] => archive.requests.filter((path) => path.endsWith('.CHECKSUM'));
-  const USED = /^warning: the listing at 127\.0\.0\.1:\d+ cannot be had \(.*\): what it said .* is used; /m;
+  const USED = /^warning: the listing at 127\.0\.0\.1:\d+ is not available \(.*\): its copy of .* is used; /m;
 
   const SILENCES: readonly [
     what: string,
@@ -93,7 +93,7 @@ describe('the listing', () => {
       expect(after.stderr).toContain(' 0ms ago (2026-11-21 12:00 UTC)');
       // Of both symbols, what the copy could not have yet; no calendar is probed.
       expect(probes().length).toBeLessThanOrEqual(8);
-      expect(after.stderr).not.toContain('by calendar');
+      expect(after.stderr).not.toContain('the sidecars of each day are probed');
     },
   );
 
@@ -112,7 +112,7 @@ describe('the listing', () => {
     expect(warnings).toEqual([
       {
         event: 'warning',
-        message: expect.stringMatching(/what it said 29 days ago \(2026-11-21 12:00 UTC\) is used/) as string,
+        message: expect.stringMatching(/its copy of 29 days ago \(2026-11-21 12:00 UTC\) is used/) as string,
       },
     ]);
   });
@@ -135,8 +135,8 @@ describe('the listing', () => {
     const { code, stderr } = await run(THEN, '--symbols', 'GONEUSDT', '--dry-run', '--force');
     expect(code).toBe(0);
     expect(stderr).toMatch(USED);
-    expect(stderr).toContain('warning: the listing of um klines 1h GONEUSDT cannot be had (');
-    expect(stderr.match(/by calendar/g)).toHaveLength(1);
+    expect(stderr).toContain('warning: the listing of um klines 1h GONEUSDT is not available (');
+    expect(stderr.match(/the sidecars of each day are probed/g)).toHaveLength(1);
     expect(probes().filter((path) => path.includes('GONEUSDT'))).not.toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe('the listing', () => {
     const result = await run(THEN, '--dry-run', '--force');
     expect(result.code).toBe(0);
     expect(result.stderr).not.toMatch(USED);
-    expect(result.stderr).toContain('by calendar');
+    expect(result.stderr).toContain('the sidecars of each day are probed');
   });
 
   it('copies that are damaged are thrown away with one warning, and the calendar is probed', async () => {
@@ -163,7 +163,7 @@ describe('the listing', () => {
     answerAll((_, response) => response.writeHead(503).end());
     const dry = await run(THEN, '--dry-run', '--force');
     expect([dry.code, dry.stderr.match(/is damaged and thrown away/g)?.length]).toEqual([0, 1]);
-    expect(dry.stderr).toContain('by calendar');
+    expect(dry.stderr).toContain('the sidecars of each day are probed');
     expect(copiesIn(state)).toEqual(files);
     expect((await run(THEN, '--force')).code).toBe(0);
     expect(copiesIn(state).length).toBeLessThan(files.length);
@@ -230,7 +230,7 @@ describe('exchangeInfo', () => {
   ] as const;
   const WHAT = ['metrics', '--dataset', 'openInterestHist', '--symbols', '*USDT', '--days', '1'];
   const USED =
-    /^warning: exchangeInfo of 127\.0\.0\.1:\d+ cannot be had \(.*\): what it said .* ago \(2026-11-21 08:00 UTC\) is used; /m;
+    /^warning: exchangeInfo of 127\.0\.0\.1:\d+ is not available \(.*\): its copy of .* ago \(2026-11-21 08:00 UTC\) is used; /m;
 
   async function scene(answer: (asked: Asked) => VenueAnswer | undefined): Promise<MetricsScene> {
     const disturb = (asked: Asked): VenueAnswer | undefined =>

@@ -123,7 +123,10 @@ describe('the plan', () => {
   it('probes sidecars by date when the listing is refused, and warns', async () => {
     scene.refuse(isListing, 403, '<Error><Code>AccessDenied</Code></Error>');
     const result = await scene.vision('--symbols BTCUSDT --days 3 --json', { lake: 'no-listing' });
-    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('the listing cannot be had')]);
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringContaining('the listing is not available'),
+    ]);
     expect(result.summary).toMatchObject({ outcomes: { ok: 3 } });
     const globs = await scene.vision('--symbols *USDT --days 3', { lake: 'no-listing' });
     expect([globs.code, globs.stderr]).toEqual([1, expect.stringContaining('name the symbols exactly')]);

@@ -13,8 +13,8 @@ const CHUNK_BYTES = 256 * 1024;
 const SYNC_BELOW_BYTES = 16 * 1024;
 
 /**
- * The complete member, with verified size and CRC-32. Also keeps the packed bytes in memory; allocates at most the declared size
- * plus one byte for the result. Rejects with `zip-broken` or `zip-bomb`.
+ * The complete member, with verified size and CRC-32. Memory: the packed bytes, and a buffer of the declared size plus one byte (at
+ * least 64) for the result. Rejects with `zip-broken` or `zip-bomb`.
  */
 export async function inflateWhole(source: ByteSource, entry: ZipEntry, dataOffset: number): Promise<Buffer> {
   const packed = await source.read(dataOffset, entry.compressedSize);
@@ -23,7 +23,7 @@ export async function inflateWhole(source: ByteSource, entry: ZipEntry, dataOffs
   return bytes;
 }
 
-/** The member in chunks, with the same checks. Throws `zip-broken` at its end, or `zip-bomb` when it is too long. */
+/** The member in chunks. Size and CRC-32 are checked after the last chunk; damaged data (`zip-broken`) and a member that is too long (`zip-bomb`) throw earlier. */
 export async function* inflateChunks(
   source: ByteSource,
   entry: ZipEntry,
@@ -94,7 +94,7 @@ async function* inflateStream(
 
 function assertConsumed(consumed: number, compressedSize: number): void {
   if (consumed === compressedSize) return;
-  throw brokenZip(`the deflate stream ends ${compressedSize - consumed} bytes early`);
+  throw brokenZip(`${compressedSize - consumed} bytes follow the deflate stream`);
 }
 
 function assertWhole(entry: ZipEntry, size: number, crc: number): void {

@@ -26,7 +26,7 @@ const FLAG_PATCHED = 0x0020;
 const FLAG_STRONG_ENCRYPTION = 0x0040;
 const ZIP64_EXTRA_ID = 0x0001;
 const LOCAL_HEADER_BYTES = 30;
-/** The maximum of deflate: two bits give at most 258 bytes. */
+/** The maximum of deflate: 258 bytes need at least two bits. */
 export const MAX_DEFLATE_RATIO = 1032;
 
 /** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before anything is allocated or inflated. */
@@ -34,12 +34,15 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
   if ((entry.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
     throw new CryptodlError('zip-unsupported', 'the member is encrypted');
   }
-  const plain = entry.method === METHOD_STORED || entry.method === METHOD_DEFLATE;
-  if (!plain || (entry.flags & FLAG_PATCHED) !== 0) {
+  if ((entry.flags & FLAG_PATCHED) !== 0)
+    throw new CryptodlError('zip-unsupported', 'the member is patched data');
+  if (entry.method !== METHOD_STORED && entry.method !== METHOD_DEFLATE) {
     throw new CryptodlError('zip-unsupported', `compression method ${entry.method}; 0 and 8 are supported`);
   }
   if (entry.method === METHOD_STORED && entry.compressedSize !== entry.size) {
-    throw brokenZip(`stored, but ${entry.compressedSize} bytes packed and ${entry.size} unpacked`);
+    throw brokenZip(
+      `the member is stored, but its packed size is ${entry.compressedSize} and its unpacked size is ${entry.size}`,
+    );
   }
   if (entry.size > maxBytes) {
     throw new CryptodlError(
@@ -48,7 +51,7 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
     );
   }
   if (entry.method === METHOD_DEFLATE && entry.size > entry.compressedSize * MAX_DEFLATE_RATIO) {
-    const sizes = `${entry.size} bytes out of ${entry.compressedSize}`;
+    const sizes = `${entry.size} bytes, unpacked from ${entry.compressedSize}`;
     throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, which is impossible for deflate`);
   }
 }
@@ -56,7 +59,7 @@ export function checkEntry(entry: ZipEntry, maxBytes: number): void {
 /** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
 export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
   if (size <= compressedSize * maxRatio) return;
-  const sizes = `${size} bytes out of ${compressedSize}`;
+  const sizes = `${size} bytes, unpacked from ${compressedSize}`;
   throw new CryptodlError('zip-bomb', `the zip declares ${sizes}, more than ${maxRatio} to 1`);
 }
 
@@ -177,11 +180,11 @@ export async function* pieces(source: ByteSource, position: number, length: numb
 }
 
 function assertInside(position: number, length: number, size: number): void {
-  // Positions come from headers of the zip: any 64-bit number, inexact beyond 2^53.
+  // Positions come from the headers of the zip. They have 64 bits; as JavaScript numbers they are inexact beyond 2^53.
   if (!Number.isSafeInteger(position) || position < 0 || position + length > size)
     throw cutError(position, length);
 }
 
 function cutError(position: number, length: number): CryptodlError {
-  return new CryptodlError('zip-broken', `the zip is truncated: ${length} bytes are missing at ${position}`);
+  return new CryptodlError('zip-broken', `the zip is truncated: it has no ${length} bytes at ${position}`);
 }

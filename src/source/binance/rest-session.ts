@@ -84,7 +84,7 @@ async function infoOf(
   } catch (error) {
     if (copy === undefined || !isNoAnswer(error)) throw error;
     observer.warn(
-      `exchangeInfo of ${new URL(url).host} cannot be had (${error.message}): what it said ${agoText(copy.at, nowMs)} is used; symbols that were listed or delisted since then are not known`,
+      `exchangeInfo of ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(copy.at, nowMs)} is used; later listings and delistings of symbols are not known`,
     );
     return copy.value.info;
   }

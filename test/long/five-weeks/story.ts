@@ -108,7 +108,7 @@ const SCRIPT: readonly Event[] = [
   // Two revisions between two runs.
   event('10-06', 'klines', 'ADA', '10-04', 'revised'),
   event('10-07', 'klines', 'ADA', '10-04', 'revised'),
-  // New days that cannot be had at first.
+  // New days that fail at first.
   event('10-09', 'klines', 'FIL', '10-08', 'malformed-row'),
   event('10-12', 'klines', 'FIL', '10-08', 'revised'),
   event('10-11', 'klines', 'GMT', '10-10', 'stale-sidecar'),
