@@ -5,7 +5,7 @@ import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
-import type { Verb } from './options/flags.js';
+import type { Verb } from './options/flag-spec.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';

@@ -1,6 +1,8 @@
 /** Splits a command line into its words: verb, flags, values. */
-import { flagsOf, isSwitch, VERBS } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
+import { VERBS } from '../options/flag-spec.js';
+import { flagsOf, isSwitch } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
 
 export interface Word {
   readonly text: string;

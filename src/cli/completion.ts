@@ -3,8 +3,10 @@ import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { FLAG_NAMES, flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
+import { VERBS } from '../options/flag-spec.js';
+import { FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeText } from './write-data.js';
 

@@ -2,8 +2,10 @@
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
-import { flagSpec, flagsOf, isSwitch, VERBS } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
+import { VERBS } from '../options/flag-spec.js';
+import { flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
 import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';

@@ -1,6 +1,7 @@
 /** `--print-options`: each option with its value and its origin. */
 import { flagsOf, isSwitch, optionName } from '../options/flags.js';
-import type { Options, Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { dayText } from '../model/calendar.js';
 

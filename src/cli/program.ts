@@ -1,8 +1,10 @@
 /** The command line (commander), made from the flag table. */
 import { Command, CommanderError, Option } from 'commander';
 import { isVerb, verbOf } from './command-words.js';
-import { camelCase, defaultOf, environmentName, flagSpec, flagsOf, GROUPS, VERBS } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
+import { GROUPS, VERBS } from '../options/flag-spec.js';
+import { camelCase, defaultOf, environmentName, flagSpec, flagsOf } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { refuseArguments, refuseMissingValues, refuseWord } from './explain-arguments.js';

@@ -1,5 +1,5 @@
 /** The table of verbs: operand, description, examples. Help, completion and documents are made from it. */
-import type { Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
 
 export interface VerbText {
   /** The operand as help shows it; in brackets if optional. */

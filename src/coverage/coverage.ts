@@ -12,7 +12,7 @@ import { FORMATS, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { surroundingsOf } from '../options/environment.js';
 import { flagsOf, flagSpec } from '../options/flags.js';
-import type { Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import type { Range } from '../select/date-range.js';

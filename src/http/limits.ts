@@ -1,6 +1,7 @@
 /** The limits of a run: of each bucket the limit of the exchange, or a lower one of the user, and the concurrency. */
 import type { Observer } from '../model/observer.js';
-import type { Options, Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
 import type { Pace } from './throttle/paced-meter.js';
 import type { Quota } from './throttle/throttle.js';
 

@@ -2,7 +2,8 @@
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
-import type { FlagName, Options, Verb } from './flags.js';
+import type { Verb } from './flag-spec.js';
+import type { FlagName, Options } from './flags.js';
 import { given } from './parsers.js';
 import { marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';

@@ -6,7 +6,8 @@ import { VERB_TEXTS } from '../cli/verbs.js';
 import type { Io } from '../model/io.js';
 import { folderOf, homeOf } from '../options/environment.js';
 import { environmentName, FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
-import type { FlagName, Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { absolutePath, withoutPassword } from '../text/printable.js';
 

@@ -2,7 +2,8 @@
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
-import type { Options, Verb } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { ALL } from '../source/names.js';

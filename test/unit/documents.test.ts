@@ -14,7 +14,8 @@ import {
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/model/io.js';
-import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, VERBS } from '../../src/options/flags.js';
+import { VERBS } from '../../src/options/flag-spec.js';
+import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';

@@ -11,7 +11,8 @@ import {
   isSwitch,
   optionName,
 } from '../../src/options/flags.js';
-import type { FlagName, Verb } from '../../src/options/flags.js';
+import type { Verb } from '../../src/options/flag-spec.js';
+import type { FlagName } from '../../src/options/flags.js';
 import { jobsFile } from '../../src/options/jobs-file.js';
 import { configLayer, environmentLayer, resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer, RawValues } from '../../src/options/resolve.js';

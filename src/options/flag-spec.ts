@@ -1,0 +1,71 @@
+/** The shape of a row of the flag table, and the sets of verbs that rows name. */
+import * as parse from './parsers.js';
+import type { Parse } from './parsers.js';
+
+export const VERBS = [
+  'vision',
+  'metrics',
+  'run',
+  'retry',
+  'verify',
+  'repair',
+  'schedule',
+  'list',
+  'schema',
+  'audit',
+  'sql',
+  'coverage',
+  'serve',
+  'doctor',
+  'completion',
+] as const;
+export type Verb = (typeof VERBS)[number];
+
+export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
+
+export interface FlagSpec {
+  readonly group: (typeof GROUPS)[number];
+  readonly verbs: readonly Verb[];
+  readonly doc: string;
+  /** Shown in help: `<N>`; absent for switches. */
+  readonly value?: string;
+  /** May be given several times; `comma` also splits each value at commas. */
+  readonly list?: 'repeat' | 'comma';
+  readonly parse: Parse<unknown>;
+  /** What the parsed number counts; the name of the option ends with it. */
+  readonly unit?: 'Ms' | 'Minutes' | 'Day' | 'Bytes' | 'BytesPerSecond' | 'Percent';
+  /** A config file may have it as a map: `limits: { archive: 100/s }` is `archive=100/s`. */
+  readonly isMap?: boolean;
+  /** Every legal value, where they can be told: for completion and documents. */
+  readonly choices?: readonly string[];
+  /** A value to show, for flags without a default. */
+  readonly example?: string;
+  /** What other tools call it: only for hints. */
+  readonly aka?: readonly string[];
+  /** Text that `parse` takes, so that help and code cannot differ. */
+  readonly default?: string;
+  /** Verbs that take everything that is there when it is not given: they have no default to show. */
+  readonly narrows?: readonly Verb[];
+  /** Where a verb has another one. */
+  readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
+}
+
+export type FlagRows = Readonly<Record<string, FlagSpec>>;
+
+/** A parser for a fixed list of values, and the list. */
+export const oneOf = <const T extends string>(choices: readonly T[]) => ({
+  parse: parse.choice(choices),
+  choices,
+});
+
+export const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
+export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
+/** Verbs with flags that hold for a single download and for all jobs of `run`. */
+export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
+export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
+/** `doctor` checks the settings that the other verbs use. */
+export const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
+export const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];
+export const WRITING: readonly Verb[] = ['vision', 'metrics'];
+/** Verbs that select among the series of a lake. */
+export const HELD: readonly Verb[] = ['verify', 'repair'];

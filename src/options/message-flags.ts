@@ -1,0 +1,67 @@
+/** Flags about messages, logs and the sources of options. */
+import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, oneOf, ONLINE, ONLINE_AND_JOBS } from './flag-spec.js';
+import type { FlagRows } from './flag-spec.js';
+import * as parse from './parsers.js';
+
+export const MESSAGE_FLAGS = {
+  json: {
+    group: 'Messages',
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
+    doc: 'NDJSON on stdout: of a run its events, the summary last; of audit its findings; of sql its rows, in which decimals, times and whole numbers beyond 2^53 are text; of doctor one object per check',
+    parse: parse.flag,
+  },
+  progress: {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'HOW',
+    doc: 'auto, bar, plain or none (--no-progress)',
+    ...oneOf(['auto', 'bar', 'plain', 'none']),
+    default: 'auto',
+  },
+  quiet: {
+    group: 'Messages',
+    verbs: [...EXAMINED, 'sql'],
+    doc: 'say nothing when all is well',
+    parse: parse.flag,
+    aka: ['q', 'silent'],
+  },
+  ping: {
+    group: 'Messages',
+    verbs: DOWNLOADS,
+    value: 'URL',
+    doc: 'address that is asked for at success, with /start at the beginning and /fail at failure',
+    parse: parse.pingUrl,
+    example: 'https://hc-ping.com/your-uuid',
+    aka: ['healthcheck', 'heartbeat'],
+  },
+  'log-file': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'FILE',
+    doc: 'structured log, appended',
+    parse: parse.text,
+    example: 'cryptodl.log',
+  },
+  'log-level': {
+    group: 'Messages',
+    verbs: DOWNLOADS_AND_JOBS,
+    value: 'LEVEL',
+    doc: 'trace, debug, info, warn or error; other than info and without --log-file the log goes to stderr',
+    ...oneOf(['trace', 'debug', 'info', 'warn', 'error']),
+    default: 'info',
+  },
+  config: {
+    group: 'Options',
+    verbs: [...ONLINE, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
+    value: 'FILE',
+    doc: 'YAML or JSON file with flag names as keys',
+    parse: parse.text,
+    example: 'config/vision.example.yaml',
+  },
+  'print-options': {
+    group: 'Options',
+    verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'serve', 'doctor'],
+    doc: 'print every option with its value and origin, and end',
+    parse: parse.flag,
+  },
+} as const satisfies FlagRows;
