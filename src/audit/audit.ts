@@ -6,7 +6,6 @@ import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
 import { openLogOf, openReporter, tellRun } from '../download/download.js';
 import type { Session } from '../download/session.js';
-import { systemClock } from '../model/clock.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -168,7 +167,7 @@ async function rebuild(
         surroundings: surroundingsOf(io.environment),
         read: readLists(io),
         observer: reporter,
-        clock: systemClock,
+        clock: io.clock,
         signal: signals.signal,
         verb: 'vision',
         wanted: selectRebuilds(requests),

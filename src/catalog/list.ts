@@ -5,7 +5,6 @@ import { LISTS } from '../cli/verbs.js';
 import { writeData } from '../cli/write-data.js';
 import type { Session } from '../download/session.js';
 import { dayText, parseDay, periodText } from '../model/calendar.js';
-import { systemClock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
@@ -73,7 +72,7 @@ async function datasets({ source, resolved: { options, origins }, io }: LookUp):
     options,
     surroundings: surroundingsOf(io.environment),
     source,
-    clock: systemClock,
+    clock: io.clock,
     warn: (message) => {
       printLines(io.stderr, [`warning: ${message}`]);
     },

@@ -1,7 +1,6 @@
 /** Session, progress and errors of verbs that ask hosts or the lake without running a plan. */
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
-import { systemClock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, watchSignals } from '../model/io.js';
@@ -37,7 +36,7 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
           printLines(io.stderr, [`warning: ${message}`]);
         },
       },
-      clock: systemClock,
+      clock: io.clock,
       signal: signals.signal,
       tell: () => Promise.resolve(),
     });
@@ -67,9 +66,9 @@ const PROGRESS_MS = 10_000;
 
 /** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
 export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
-  let saidAt = systemClock.monotonic();
+  let saidAt = io.clock.monotonic();
   return (text) => {
-    const now = systemClock.monotonic();
+    const now = io.clock.monotonic();
     if (quiet || now - saidAt < PROGRESS_MS) return;
     saidAt = now;
     printLines(io.stderr, [`${text()} so far`]);

@@ -1,6 +1,7 @@
 /** Makes an Io from this process. No other file touches its streams, signals and exit code. */
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../model/clock.js';
 import type { Io, ProcessLimits } from '../model/io.js';
 import { run } from '../main.js';
 import { printLines } from '../text/printable.js';
@@ -36,6 +37,7 @@ function processIo(isRead: () => boolean): Io {
     isRead,
     stdout: process.stdout,
     stderr: process.stderr,
+    clock: systemClock,
     // performance.now() starts at 0 with the process.
     startedAt: 0,
     stdin: process.stdin,

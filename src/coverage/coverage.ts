@@ -2,7 +2,6 @@
 import { correctedLine } from '../cli/print-error.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
-import { systemClock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfCoverage } from '../model/exit-code.js';
@@ -63,7 +62,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { options, origins } = resolved;
   if (options.json && options.csv)
     throw usage('--json and --csv exclude each other', 'keep one', { flags: { csv: null } });
-  const nowMs = options.nowMs ?? systemClock.now();
+  const nowMs = options.nowMs ?? io.clock.now();
   const range = isRangeGiven(options)
     ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)
     : undefined;

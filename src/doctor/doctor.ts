@@ -1,5 +1,4 @@
 /** `cryptodl doctor`: prints one line for each check. */
-import { systemClock } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CheckResult, Status } from './check-result.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -33,7 +32,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
       source,
       options,
       surroundings: surroundingsOf(io.environment),
-      clock: systemClock,
+      clock: io.clock,
       signal: signals.signal,
       limits: io.limits,
       warn: (message) => {

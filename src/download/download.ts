@@ -1,7 +1,6 @@
 /** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
 import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
-import { systemClock } from '../model/clock.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
@@ -60,7 +59,7 @@ export async function download({
     surroundings,
     read: readLists(io),
     observer: reporter,
-    clock: systemClock,
+    clock: io.clock,
     startedAt: io.startedAt,
     signal: signals.signal,
     verb,
@@ -201,7 +200,7 @@ export function openReporter(options: Options, { io, log, job, isBeside = false 
   return new Reporter({
     stdout: io.stdout,
     stderr: io.stderr,
-    clock: systemClock,
+    clock: io.clock,
     json: options.json,
     quiet: options.quiet,
     // Several bars would draw over each other.

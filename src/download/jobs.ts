@@ -1,7 +1,6 @@
 /** `cryptodl run FILE`: the jobs of a file, with their options, all of them looked at before the first begins. */
 import { typedLayer } from '../cli/option-layers.js';
 import type { Invocation } from '../cli/program.js';
-import { systemClock } from '../model/clock.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -39,7 +38,7 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved.options.only, path)) {
     const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
-    jobs.push({ ...entry, resolved: await checked(entry, layers, source) });
+    jobs.push({ ...entry, resolved: await checked(entry, layers, { source, clock: io.clock }) });
   }
   return { resolved, jobs };
 }
@@ -47,11 +46,11 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
 async function checked(
   { verb, blame }: JobEntry,
   layers: readonly RawLayer[],
-  source: Source,
+  { source, clock }: { readonly source: Source; readonly clock: Clock },
 ): Promise<Resolved> {
   try {
     const resolved = resolveOptions(verb, layers, source);
-    await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
+    await checkRequest(verb, resolved, { source, clock, read: readSymbolFile });
     return resolved;
   } catch (error) {
     throw blame(toCryptodlError(error));

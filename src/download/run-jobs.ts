@@ -3,7 +3,6 @@ import { readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
-import { systemClock } from '../model/clock.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -62,7 +61,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { source, jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
   const home = homeOf(io.environment);
-  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: systemClock.now() };
+  const where = { options, home, earlier: earlier?.file, cut: earlier?.cut, nowMs: io.clock.now() };
   const shared = sharedReport(where);
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
   const ended: Ended[] = [];
@@ -85,7 +84,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       ended[index] = { job, told };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
-    const elapsedMs = systemClock.monotonic() - io.startedAt;
+    const elapsedMs = io.clock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
   } catch (error) {
     return complain(toCryptodlError(error), typed);
@@ -163,7 +162,7 @@ async function runJob(job: Job, { source, io, typed, log, report, signals, commo
     surroundings: surroundingsOf(io.environment),
     read: endedBySignals(io, readSymbolFile),
     observer: reporter,
-    clock: systemClock,
+    clock: io.clock,
     signal: signals.signal,
     verb,
     shareReport: report.ofJob({ job: name, verb }),

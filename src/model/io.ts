@@ -1,7 +1,6 @@
-/** The interface between the program and its process: streams, environment, signals, limits. */
+/** The interface between the program and its process: streams, time, environment, signals, limits. */
+import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
-
-/** The interface between the program and its process: streams, environment, signals, limits. */
 
 /** Resource limits of the process. */
 export interface ProcessLimits {
@@ -22,6 +21,7 @@ export interface Io {
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   /** False after the reader of stdout has closed it (`| head`). */
   readonly isRead: () => boolean;
+  readonly clock: Clock;
   /** Start of the program on the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   readonly stdin: NodeJS.ReadableStream;

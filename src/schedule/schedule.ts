@@ -9,7 +9,6 @@ import type { Invocation } from '../cli/program.js';
 import { writeText } from '../cli/write-data.js';
 import { checkRequest, readJobs } from '../download/jobs.js';
 import { pastRun, readReport } from '../download/past-runs.js';
-import { systemClock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
@@ -72,7 +71,7 @@ async function resolveCommand(invocation: Invocation, { io }: Typed, source: Sou
   if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
   const resolved = resolveOptions(verb, layers, source);
   if (verb === 'vision' || verb === 'metrics')
-    await checkRequest(verb, resolved, { source, clock: systemClock, read: readSymbolFile });
+    await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });
   return resolved;
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { IdleClock } from '../helpers/idle-clock.js';
 import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
 import { publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
 import { daysBetween, joinedScene, rowsOf } from '../helpers/metrics-scene.js';
@@ -23,7 +24,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((opened) => opened.close()));
 });
 async function scene(more: Partial<SceneOptions> = {}): Promise<JoinedScene> {
-  const opened = await joinedScene(scratch, { symbols: [BTC], ...more });
+  const opened = await joinedScene(scratch, { symbols: [BTC], clock: new IdleClock(Date.now()), ...more });
   open.push(opened);
   return opened;
 }
@@ -33,8 +34,8 @@ const JOIN = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join
 const SIX_DAYS = ['--days', '6'];
 /** A run that waited for the breaker would never end. */
 const PATIENT = ['--breaker-open', '1h', '--max-wait', '2h'];
-/** Each request for itself: the breaker stays closed. */
-const NO_BREAKER = ['--breaker-failures', '1000'];
+/** Failures in a row do not open the breaker. */
+const NO_BREAKER = ['--breaker-failures', '1000', '--breaker-open', '5s', '--max-wait', '2h'];
 
 /** Each verb with the days that its archive has. */
 const VERBS = [

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -15,8 +16,9 @@ const scene = useScene({
   archive: [{ from: '2026-10-22', to: '2026-11-20' }],
   venue: { symbols: [{ symbol: 'BTCUSDT', host: 'fapi', fundingHours: 8 }] },
   flags: '--interval 1h --symbols BTCUSDT --verify none',
+  isTimeVirtual: true,
 });
-/** A timer may fire this much before its time by the clock of another process. */
+/** A request may take this much longer to the server than the next one. */
 const EARLY_MS = 20;
 
 /** Times and sockets of the requests of objects in the last run, in order of arrival. */
@@ -31,7 +33,7 @@ function run(
   arrivals.length = 0;
   scene.archive.fault = (path, request, response) => {
     if (isListing(path)) return false;
-    arrivals.push({ at: performance.now(), socket: request.socket });
+    arrivals.push({ at: scene.clock.monotonic(), socket: request.socket });
     if ((statuses[arrivals.length - 1] ?? 200) === 200) return false;
     response.writeHead(503).end();
     return true;
@@ -185,17 +187,18 @@ describe('sockets', () => {
   }
 
   /** The archive, and the others, serve each request after so long. The result counts the sockets that were open meanwhile. */
-  function slow(delayMs: number, others: readonly TestArchive[] = []): Seen {
+  function slow(delayMs: number, others: readonly TestArchive[] = [], clock = scene.clock): Seen {
     const seen: Seen = { most: 0, all: new Set<Socket>() };
     for (const served of [scene.archive, ...others]) {
       served.fault = (_, request, response) => {
         seen.all.add(request.socket);
         // By then the server knows which sockets were closed before this request was sent.
-        setTimeout(() => {
+        const count = (): void => {
           const open = [...seen.all].filter(({ readable }) => readable);
           seen.most = Math.max(seen.most, open.length);
           served.serve(request, response);
-        }, delayMs);
+        };
+        clock.timer(delayMs, count);
         return true;
       };
     }
@@ -232,9 +235,9 @@ describe('sockets', () => {
     ['are kept by default while they are idle', '', 1, 1],
     ['are closed when they were idle for --keep-alive', ' --keep-alive 100ms', 3, Number.POSITIVE_INFINITY],
   ])('%s', async (_, flags, least, most) => {
-    const seen = slow(0);
+    const seen = slow(0, [], systemClock);
     const slowly = '--days 3 --concurrency 1 --request-interval 700ms';
-    expect((await scene.vision(slowly + flags)).code).toBe(0);
+    expect((await scene.vision(slowly + flags, { clock: undefined })).code).toBe(0);
     expect(scene.archive.objectRequests()).toHaveLength(3);
     expect(seen.all.size).toBeGreaterThanOrEqual(least);
     expect(seen.all.size).toBeLessThanOrEqual(most);

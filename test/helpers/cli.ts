@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { IdleClock } from './idle-clock.js';
 import { runWithin } from './run-within.js';
 
 export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
@@ -23,6 +24,8 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Virtual time for a run within this process. */
+  readonly clock?: IdleClock | undefined;
   /** A command that runs the binary, for example strace with its flags. */
   readonly wrap?: readonly string[];
   readonly onSpawn?: (child: ChildProcess) => void;
@@ -48,14 +51,16 @@ const READ_AT_THE_START = /^(NODE_|UV_|LD_|TMPDIR$|TZ$)/;
  * the point of a test (signals, several runs at once, what README promises), it calls `cryptodlProcess` itself.
  */
 export function cryptodl(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const { wrap, onSpawn, env = {} } = options;
+  const { wrap, onSpawn, clock, env = {} } = options;
   const isOfNode = Object.keys(env).some((name) => READ_AT_THE_START.test(name));
-  if (wrap !== undefined || onSpawn !== undefined || isOfNode) return cryptodlProcess(args, options);
+  const isProcess = wrap !== undefined || onSpawn !== undefined || isOfNode;
+  if (isProcess && clock !== undefined) throw new Error('a process of its own has no virtual time');
+  if (isProcess) return cryptodlProcess(args, options);
   return withState(async (state) => {
     const { stdin = '', cwd } = options;
     const program = [process.execPath, BIN];
     const environment = { ...environmentOf(state), ...env };
-    const { code, stdout, stderr } = await runWithin(args, { environment, stdin, cwd, program });
+    const { code, stdout, stderr } = await runWithin(args, { environment, stdin, cwd, program, clock });
     return { code, signal: null, stdout, stderr, events: eventsOf(stdout) };
   });
 }

@@ -6,6 +6,7 @@ import { startArchive } from './archive.js';
 import type { TestArchive } from './archive.js';
 import { cryptodl, FAST } from './cli.js';
 import type { CliOptions, CliResult } from './cli.js';
+import type { IdleClock } from './idle-clock.js';
 import { filesBelow, readParquet } from './lake.js';
 import { statistic } from './rest-venue-rows.js';
 import { serveVenue } from './rest-venue-server.js';
@@ -32,13 +33,16 @@ export interface MetricsScene {
 export type SceneOptions = Omit<RestVenueOptions, 'now'> & {
   /** The venue's time passes like ours, from where it was set; otherwise it stands still. */
   readonly isTicking?: boolean;
+  /** The time of the program, and of a venue whose time passes. */
+  readonly clock?: IdleClock;
   /** An archive beside it. */
   readonly archiveUrl?: string;
 };
 
 export async function metricsScene(scratch: string, options: SceneOptions): Promise<MetricsScene> {
-  let set = { to: Date.parse(NOW), at: Date.now() };
-  const now = (): number => set.to + (options.isTicking === true ? Date.now() - set.at : 0);
+  const ours = (): number => options.clock?.now() ?? Date.now();
+  let set = { to: Date.parse(NOW), at: ours() };
+  const now = (): number => set.to + (options.isTicking === true ? ours() - set.at : 0);
   const lake = join(scratch, randomUUID());
   const venue = new RestVenue({ ...options, now });
   const served: ServedVenue = await serveVenue(venue);
@@ -47,7 +51,7 @@ export async function metricsScene(scratch: string, options: SceneOptions): Prom
     venue,
     lake,
     setNow: (iso) => {
-      set = { to: Date.parse(iso), at: Date.now() };
+      set = { to: Date.parse(iso), at: ours() };
     },
     run: ([verb = '', ...flags], more) => {
       const places = ['--out', lake, '--now', new Date(now()).toISOString(), '--archive-url', archive];
@@ -56,7 +60,7 @@ export async function metricsScene(scratch: string, options: SceneOptions): Prom
         served.urlOf(host),
       ]);
       // What a test says itself comes last, and counts.
-      return cryptodl([verb, ...places, ...hosts, ...FAST, ...flags], more);
+      return cryptodl([verb, ...places, ...hosts, ...FAST, ...flags], { clock: options.clock, ...more });
     },
     close: () => served.close(),
   };

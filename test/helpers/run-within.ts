@@ -2,12 +2,15 @@
 import { Socket } from 'node:net';
 import { Readable, Writable } from 'node:stream';
 import type { Io } from '../../src/model/io.js';
+import type { IdleClock } from './idle-clock.js';
 
 export interface RunWithin {
   /** All of it: nothing of this process's own environment is passed on. */
   readonly environment: Readonly<Record<string, string>>;
   readonly stdin: string;
   readonly cwd: string | undefined;
+  /** The time of the program in place of the real time: it moves only while the program has nothing to do. */
+  readonly clock: IdleClock | undefined;
   /** How the program would be started, word by word. */
   readonly program: readonly string[];
 }
@@ -20,6 +23,14 @@ export interface RanWithin {
 
 /** A process would wait for the last handle of a run: here it must be closed by then. Servers close idle sockets after 5 s. */
 const CLOSED_MS = 10_000;
+
+/** Bytes that the sockets of this process have sent and received. */
+function socketBytes(): number {
+  let bytes = 0;
+  for (const handle of activeHandles())
+    if (handle instanceof Socket) bytes += handle.bytesRead + handle.bytesWritten;
+  return bytes;
+}
 
 let isUnderWay = false;
 
@@ -37,8 +48,11 @@ export async function runWithin(args: readonly string[], options: RunWithin): Pr
   }
 }
 
-async function ran(args: readonly string[], { environment, stdin, program }: RunWithin): Promise<RanWithin> {
-  const { run, processLimits } = await built();
+async function ran(
+  args: readonly string[],
+  { environment, stdin, program, clock }: RunWithin,
+): Promise<RanWithin> {
+  const { run, processLimits, systemClock } = await built();
   const stdout = new Collected();
   const stderr = new Collected();
   const before = handles();
@@ -47,7 +61,8 @@ async function ran(args: readonly string[], { environment, stdin, program }: Run
     stdout,
     stderr,
     isRead: () => true,
-    startedAt: performance.now(),
+    clock: clock ?? systemClock,
+    startedAt: (clock ?? systemClock).monotonic(),
     stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     program,
     environment,
@@ -65,29 +80,36 @@ async function ran(args: readonly string[], { environment, stdin, program }: Run
       throw new Error(`the run ends its process with ${code}: it needs cryptodlProcess()`);
     },
   };
-  const code = await run(args, io);
+  const done = run(args, io);
+  const progress = (): number => stdout.bytes + stderr.bytes + socketBytes();
+  const code = await (clock?.drive(done, { progress, isVenueWithin: true }) ?? done);
   await allClosed(before);
   if (listeners !== 0) throw new Error(`the run left ${listeners} listeners for signals behind`);
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
 /** Loaded when first needed: `dist` is not there yet when the types are checked. */
-async function built(): Promise<Pick<Modules, 'run' | 'processLimits'>> {
+async function built(): Promise<Pick<Modules, 'run' | 'processLimits' | 'systemClock'>> {
   const dist = new URL('../../dist/', import.meta.url);
   const load = async (file: string): Promise<unknown> => import(new URL(file, dist).href);
   const { run } = (await load('main.js')) as Modules;
   const { processLimits, restrictUmask } = (await load('cli/process.js')) as Modules;
+  const { systemClock } = (await load('model/clock.js')) as Modules;
   restrictUmask();
-  return { run, processLimits };
+  return { run, processLimits, systemClock };
 }
 
-type Modules = typeof import('../../src/main.js') & typeof import('../../src/cli/process.js');
+type Modules = typeof import('../../src/main.js') &
+  typeof import('../../src/cli/process.js') &
+  typeof import('../../src/model/clock.js');
 
 class Collected extends Writable {
   readonly #chunks: Buffer[] = [];
+  bytes = 0;
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#chunks.push(chunk);
+    this.bytes += chunk.length;
     done();
   }
 

@@ -7,9 +7,12 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from './archive.js';
 import type { TestArchive } from './archive.js';
+import { systemClock } from '../../src/model/clock.js';
+import type { Clock } from '../../src/model/clock.js';
 import { cryptodl, FAST } from './cli.js';
 import type { CliOptions, CliResult } from './cli.js';
 import { scratchFolder } from './folders.js';
+import { IdleClock } from './idle-clock.js';
 import { filesBelow, readParquet } from './lake.js';
 import type { LakeRow } from './lake.js';
 import { RestVenue } from './rest-venue.js';
@@ -30,6 +33,8 @@ export interface SceneOptions {
   readonly venue?: Omit<RestVenueOptions, 'now'>;
   /** The time of the program and of the venue. */
   readonly now?: string;
+  /** Virtual time: it moves only while the program and the archive have nothing to do. */
+  readonly isTimeVirtual?: boolean;
   /** Flags of every run; those of a test come later, and count more. */
   readonly flags?: Words;
 }
@@ -65,6 +70,9 @@ export function useScene(options: SceneOptions): Scene {
 
 export class Scene {
   readonly now: string;
+  /** The time of the program and of delayed answers. */
+  readonly clock: Clock;
+  readonly #idle: IdleClock | undefined;
   readonly #options: SceneOptions;
   readonly #archives: TestArchive[] = [];
   readonly #venues: { readonly venue: RestVenue; readonly served: ServedVenue }[] = [];
@@ -76,6 +84,8 @@ export class Scene {
   ) {
     this.#options = options;
     this.now = options.now ?? '2026-11-21T12:00:00Z';
+    if (options.isTimeVirtual === true) this.#idle = new IdleClock(Date.now());
+    this.clock = this.#idle ?? systemClock;
   }
 
   async open(): Promise<void> {
@@ -162,10 +172,15 @@ export class Scene {
   /** The archive serves these paths after so many milliseconds. */
   delay(isMeant: (path: string) => boolean, ms: number): void {
     this.answer(isMeant, (request, response) => {
-      setTimeout(() => {
+      this.after(ms, () => {
         this.archive.serve(request, response);
-      }, ms);
+      });
     });
+  }
+
+  /** Calls back after so many milliseconds of the scene's time. */
+  after(ms: number, act: () => void): void {
+    this.clock.timer(ms, act);
   }
 
   /** Rows of the Parquet files below a folder of a lake, in the order of the files. */
@@ -183,7 +198,10 @@ export class Scene {
     );
     const places = ['--out', out, '--archive-url', options.url ?? this.archive.url, ...hosts];
     const own = [...words(sceneFlags), ...words(flags)];
-    const result = await cryptodl([verb, ...places, '--now', this.now, ...FAST, ...own], options);
+    const result = await cryptodl([verb, ...places, '--now', this.now, ...FAST, ...own], {
+      clock: this.#idle,
+      ...options,
+    });
     return { ...result, lake: out, summary: { ...result.events.at(-1) } };
   }
 }

@@ -1,0 +1,22 @@
+/** A machine that is too slow for its run: the closing block names the CPU. It takes the real time of a real process. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isZip, useScene } from '../helpers/scene.js';
+
+const scene = useScene({
+  archive: [{ from: '2026-10-22', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT --verify none --days 30',
+});
+
+describe('the closing block', () => {
+  it('names a CPU that is busy, in a run of more than ten seconds', async () => {
+    scene.delay(isZip, 4000);
+    const script = join(scene.scratch, 'busy.mjs');
+    const busy = 'const end = performance.now() + 150; while (performance.now() < end);';
+    writeFileSync(script, `setInterval(() => { ${busy} }, 160).unref();`);
+    const result = await scene.vision('--concurrency 10', { env: { NODE_OPTIONS: `--import ${script}` } });
+    const line = / {2}bottleneck the CPU: .* late to its own work and was busy, \d+ % of the run: /;
+    expect([result.code, result.stderr]).toEqual([0, expect.stringMatching(line)]);
+  });
+});
