@@ -1,8 +1,8 @@
 /** Checks the request options against each other and against the machine: concurrency, retries, breaker, sockets. */
-import { ARCHIVE_MOST, REST_MOST } from '../http/limits.js';
-import { backoffOf } from '../http/stack.js';
-import { mostInFlight, socketsPerHost } from '../http/transport/sockets.js';
+import { ARCHIVE_MOST, backoffOf, REST_MOST } from '../download/http-session.js';
+import { socketsPerHost } from '../http/transport/sockets.js';
 import { countText, durationText } from '../model/units.js';
+import { mostInFlight } from '../queue/concurrency.js';
 import type { CheckContext } from './check-hosts.js';
 import type { CheckResult, Issue } from './check-result.js';
 import { settingsResult } from './check-result.js';
@@ -11,8 +11,8 @@ import { checkFiles, checkMemory, checkThreads } from './check-machine.js';
 /** One result for each group of settings, without any request. */
 export function checkSettings({ options, limits, hosts }: CheckContext): CheckResult[] {
   const { concurrency: choice } = options;
-  const most = mostInFlight(options);
-  const connections = socketsPerHost(options);
+  const most = mostInFlight(choice);
+  const connections = socketsPerHost({ ...options, mostInFlight: most });
   const maxWaitMs = options.maxWaitMs;
   const process = limits();
   return [

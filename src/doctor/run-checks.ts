@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../convert/duckdb.js';
-import { runFolder } from '../download/run-paths.js';
+import { mostInFlight } from '../queue/concurrency.js';
 import { Bans, placeOf } from '../http/bans.js';
 import type { AttemptEnd, Fetch } from '../http/fetch.js';
 import { createAttempt } from '../http/stack.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
-import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
+import { lakePaths, refuseLinkedFolders, runFolder } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
@@ -103,6 +103,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
       // Checks have their own deadline for permits, and socket limits would make them wait for each other.
       options: {
         ...options,
+        mostInFlight: mostInFlight(options.concurrency),
         maxWaitMs: Number.MAX_SAFE_INTEGER,
         poolLimit: undefined,
         poolLimitPerHost: undefined,

@@ -6,7 +6,8 @@ import type { TimeFigures } from '../report/stage-times.js';
 import type { Tally } from '../report/tally.js';
 import { shownPath } from '../text/printable.js';
 import type { PlanTotals } from '../model/task.js';
-import type { NetworkFigures, Session } from './session.js';
+import type { NetworkFigures } from './http-session.js';
+import type { Session } from './session.js';
 
 export interface RunEnd {
   readonly status: RunStatus;

@@ -7,7 +7,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { makeFolder } from '../files/make-folder.js';
-import { backoffOf } from '../http/stack.js';
+import { backoffOf } from './http-session.js';
 import type { Timer } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';

@@ -1,28 +1,33 @@
+/** Opens the lake of a run for writing: takes its lock, finishes the commits of a killed run and clears its temporary files. */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
-import { refuseLinkedFolders } from '../lake/layout.js';
+import { refuseLinkedFolders, runFolderIn } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
-import { runFolderIn } from './run-paths.js';
 import { finishCommits } from '../lake/commit-journal.js';
 import type { RefusedCommit } from '../lake/commit-journal.js';
-import type { Session } from './session.js';
+import type { LakeSession, RunSession } from './session.js';
 import { shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/make-folder.js';
 
 interface OpenLake {
   readonly lock: Lock;
-  /** Commits that an earlier run had begun, and that cannot be finished here. */
+  /** Empty. */
+  readonly runFolder: string;
+  /** Commits of an earlier run that cannot be finished here. */
   readonly refused: readonly RefusedCommit[];
 }
 
+type LakeRequest = Pick<LakeSession, 'paths' | 'runFolder'> &
+  Pick<RunSession, 'clock' | 'deadline' | 'observer' | 'options' | 'stop' | 'times' | 'venue'>;
+
 /**
- * Takes the lake's lock, finishes what a killed run had begun to commit, and clears what it left in the spool. Rejects
- * with `locked`, or with a disk error that names the flag.
+ * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. Rejects with `locked`, or with a
+ * disk error that names the flag.
  */
-export async function openLake(session: Session, command: string): Promise<OpenLake> {
+export async function openLake(session: LakeRequest, command: string): Promise<OpenLake> {
   const { own, root, staging } = session.paths;
   await refuseLinkedFolders(session.paths);
   await writable(root, '--out', () => makeFolder(own));
@@ -32,29 +37,32 @@ export async function openLake(session: Session, command: string): Promise<OpenL
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
     await clearLeftover(session, staging, '--out');
     await writable(root, '--out', () => makeFolder(staging));
-    // A lake that is new has its identity only now.
-    session.runFolder = runFolderIn(dirname(session.runFolder), session.paths);
-    // The run folder of another user is of no use to this one.
-    if (!(await clearLeftover(session, session.runFolder, '--temp-dir'))) {
-      session.runFolder += `-of-uid-${process.getuid?.() ?? ''}`;
-      await clearLeftover(session, session.runFolder, '--temp-dir');
-    }
-    return { lock, refused };
+    return { lock, refused, runFolder: await emptyRunFolder(session) };
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
+async function emptyRunFolder(session: LakeRequest): Promise<string> {
+  // The name depends on the inode of the lake, and a new lake has one only now.
+  const folder = runFolderIn(dirname(session.runFolder), session.paths);
+  if (await clearLeftover(session, folder, '--temp-dir')) return folder;
+  // It belongs to another user.
+  const own = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
+  await clearLeftover(session, own, '--temp-dir');
+  return own;
+}
+
 function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
   return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with what was staged, and cryptodl verify --out ${shownPath(root)} tells whether the lake lacks anything`;
 }
 
-/** Whether the other run has ended is looked up this often. */
+/** Time between two attempts to take the lock. */
 const POLL_MS = 1000;
 
 /** Waits as long as --wait-lock allows. */
-async function takeLock(session: Session, command: string): Promise<Lock> {
+async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
   const { clock, options, observer, paths, stop } = session;
   const allowedMs = options.waitLockMs;
   const begunAt = clock.monotonic();
@@ -71,7 +79,7 @@ async function takeLock(session: Session, command: string): Promise<Lock> {
         throw error;
       const leftMs = begunAt + allowedMs - clock.monotonic();
       if (leftMs <= 0) throw afterWaiting(error, allowedMs);
-      // Whoever comes next is somebody else.
+      // The message names the holder, so it is new for each holder.
       if (error.message !== told)
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
       told = error.message;
@@ -80,9 +88,9 @@ async function takeLock(session: Session, command: string): Promise<Lock> {
   }
 }
 
-/** When --max-duration ends the wait, it is still the other run that was in the way. */
+/** When --max-duration ends the wait, the error is that of the lock. */
 async function sleepUnlessOver(
-  { clock, stop, deadline }: Session,
+  { clock, stop, deadline }: LakeRequest,
   delayMs: number,
   locked: CryptodlError,
 ): Promise<void> {
@@ -98,8 +106,8 @@ function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): Crypt
   return new CryptodlError('locked', told, hint === undefined ? {} : { hint });
 }
 
-/** Whether the folder is gone: what belongs to another user costs a warning, not the run. */
-async function clearLeftover({ observer }: Session, path: string, flag: string): Promise<boolean> {
+/** Whether the folder is gone. A folder of another user is a warning, not an error. */
+async function clearLeftover({ observer }: LakeRequest, path: string, flag: string): Promise<boolean> {
   try {
     await rm(path, { recursive: true, force: true });
     return true;
@@ -114,7 +122,7 @@ async function clearLeftover({ observer }: Session, path: string, flag: string):
   }
 }
 
-/** A disk error of `act` names the flag and the place; a full disk says so by itself. */
+/** Adds flag and path to a disk error of `act`; the error of a full disk stays as it is. */
 export async function writable<T>(path: string, flag: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

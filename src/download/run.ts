@@ -16,7 +16,7 @@ import { durationText } from '../model/units.js';
 import type { SharedResources } from '../model/shared-resources.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/describe-selection.js';
-import { limitedBuckets } from '../http/limits.js';
+import { limitedBuckets } from '../http/exchange-hosts.js';
 import { openLake } from './open-lake.js';
 import { Manifests } from '../lake/manifests.js';
 import { openReport, refuseBadReport } from './open-report.js';
@@ -142,10 +142,10 @@ async function locked<T>(
   verb: Wanted['verb'],
   act: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const { lock } = await openLake(session, `cryptodl ${verb}`);
+  const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
     // What was read before another run may have changed.
-    return await act({ ...session, lock, manifests: new Manifests() });
+    return await act({ ...session, lock, runFolder, manifests: new Manifests() });
   } finally {
     await lock.release();
   }

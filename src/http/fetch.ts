@@ -128,15 +128,7 @@ export function bodySize(body: Body): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
 }
 
-const HOSTS = new Map<string, string>();
-
-/** Host and port of an absolute URL; cached per origin, because several layers need it for each attempt. */
+/** Host and port of an absolute URL. */
 export function hostOf(url: string): string {
-  const end = url.indexOf('/', url.indexOf('//') + 2);
-  const origin = end < 0 ? url : url.slice(0, end);
-  const known = HOSTS.get(origin);
-  if (known !== undefined) return known;
-  const { host } = new URL(url);
-  HOSTS.set(origin, host);
-  return host;
+  return new URL(url).host;
 }

@@ -1,19 +1,12 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
-import type { Observer } from '../model/observer.js';
+import type { Observer, RetryEvent } from '../model/observer.js';
 import type { SharedResources } from '../model/shared-resources.js';
-import type { Proxies } from '../options/environment.js';
-import type { Options } from '../options/flags.js';
-import type { Concurrency } from '../queue/concurrency.js';
-import type { Costs } from '../report/costs.js';
-import type { Figures } from '../report/figures.js';
-import type { StageTimes } from '../report/stage-times.js';
-import { loadRetryPresets } from '../source/facts.js';
 import { placeOf } from './bans.js';
 import type { Bans } from './bans.js';
-import type { ExchangeHosts } from './exchange-hosts.js';
-import type { Fetch, FetchRequest, Layer } from './fetch.js';
-import { limitedBuckets } from './limits.js';
+import { limitedBuckets } from './exchange-hosts.js';
+import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
+import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
@@ -25,28 +18,79 @@ import { SharedCount } from './throttle/shared-count.js';
 import { SharedBuckets, Throttle } from './throttle/throttle.js';
 import { limitBandwidth, UNLIMITED } from './transport/bandwidth.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
-import type { AttemptObserver } from './transport/measure.js';
+import type { AttemptObserver, LoadSign } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
-import type { Pools } from './transport/pool.js';
+import type { PoolOptions, Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { poolOptions, withSockets } from './transport/sockets.js';
+import type { SocketOptions } from './transport/sockets.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
 
+/** The options of requests. */
+export interface HttpOptions extends LimitOptions, SocketOptions {
+  readonly headersTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly totalTimeoutMs: number;
+  /** The longest wait for a permit, a retry or a breaker. */
+  readonly maxWaitMs: number;
+  readonly breakerFailures: number;
+  readonly breakerSuccesses: number;
+  readonly breakerOpenMs: number;
+  readonly blockedWaitMs: number;
+  readonly bwlimitBytesPerSecond: number | undefined;
+}
+
+/** Measures attempts and requests; the counts go into the report. */
+interface RequestFigures {
+  begun(): void;
+  ended(attempt: AttemptEnd): void;
+  onRetry(event: RetryEvent): void;
+  /** `error`: the error of a failed request. */
+  onRequestEnd(retries: number, error?: unknown): void;
+}
+
+/** Measures the wall time of waits and failed attempts. */
+interface RequestCosts {
+  /** The outermost layer of a request. */
+  readonly layer: Layer;
+  /** The layer around one attempt. */
+  readonly wire: Layer;
+}
+
+/** Measures the time of objects by stage. */
+interface RequestTimes {
+  readonly layer: Layer;
+  onAttempt(attempt: AttemptEnd): void;
+}
+
+/** Sets the number of objects in flight by the results of their attempts. */
+interface LoadObserver {
+  /** Objects in flight, at most. */
+  readonly limit: number;
+  onBegun(): void;
+  onEnded(sign: LoadSign): void;
+  /** `now`: time of the monotonic clock. */
+  onBadContent(now: number): void;
+  /** A request begins or ends to wait for its retry. */
+  onWaiting(change: 1 | -1): void;
+}
+
 export interface StackOptions {
-  readonly options: Options;
+  readonly options: HttpOptions;
+  readonly backoff: BackoffOptions & { readonly retries: number };
   readonly clock: Clock;
   readonly hosts: ExchangeHosts;
   readonly observer: Observer;
-  readonly figures: Figures;
-  readonly costs: Costs;
-  readonly times: StageTimes;
-  readonly concurrency: Concurrency;
+  readonly figures: RequestFigures;
+  readonly costs: RequestCosts;
+  readonly times: RequestTimes;
+  readonly concurrency: LoadObserver;
   readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
   readonly failover?: Failover;
-  readonly proxies: Proxies;
+  readonly proxies: PoolOptions['proxies'];
   /** Folder that the runs of this machine share. */
   readonly stateFolder: string;
   /** Whether the event loop of this process is late. */
@@ -95,7 +139,7 @@ function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
 
 type AttemptOptions = Omit<
   StackOptions,
-  'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
+  'backoff' | 'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
 /** A stack without retries: each request is one attempt with its deadlines. */
@@ -163,11 +207,19 @@ export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch
   return { throttle, fetch: stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch) };
 }
 
-function retryLayer({ options, clock, observer, figures, concurrency, failover }: StackOptions): Layer {
+function retryLayer({
+  options,
+  backoff,
+  clock,
+  observer,
+  figures,
+  concurrency,
+  failover,
+}: StackOptions): Layer {
   return retry({
     clock,
     failover,
-    ...backoffOf(options),
+    ...backoff,
     maxWaitMs: options.maxWaitMs,
     onRetry: (event) => {
       figures.onRetry(event);
@@ -178,19 +230,6 @@ function retryLayer({ options, clock, observer, figures, concurrency, failover }
       figures.onRequestEnd(retries, error);
     },
   });
-}
-
-/** The retry preset, overridden by single flags. */
-export function backoffOf(options: Options): BackoffOptions & { retries: number } {
-  const preset = loadRetryPresets()[options.retryPreset];
-  return {
-    ...preset,
-    retries: options.retries ?? preset.retries,
-    baseDelayMs: options.retryDelayMs ?? preset.baseDelayMs,
-    factor: options.retryFactor ?? preset.factor,
-    maxDelayMs: options.retryMaxDelayMs ?? preset.maxDelayMs,
-    strategy: options.retryStrategy ?? preset.strategy,
-  };
 }
 
 function bandwidthOf({ options, clock, signal, common }: AttemptOptions): TransportOptions['bandwidth'] {

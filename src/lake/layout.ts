@@ -1,6 +1,10 @@
 /** Paths in a lake. Relative paths use `/`. Names from input become path components only through `safeName`. */
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Market, Series } from '../model/task.js';
+import { absolutePath } from '../text/printable.js';
 import { checkedFolder } from './path-checks.js';
 
 export const MANIFEST = '_manifest.jsonl';
@@ -101,4 +105,34 @@ export function lakePaths(root: string): LakePaths {
     quarantine: join(root, 'quarantine'),
     folder: (place) => checkedFolder(root, place),
   };
+}
+
+/**
+ * The folder of the temporary files. A dry run writes only a plan that is too large for the memory. It has no lock, so it has a
+ * folder of its own.
+ */
+export function runFolder(
+  { dryRun, tempDir }: { readonly dryRun: boolean; readonly tempDir: string | undefined },
+  paths: LakePaths,
+  home: string | undefined,
+): string {
+  if (dryRun) return join(tmpdir(), `cryptodl-dry-run-${process.pid}`);
+  return runFolderIn(tempDir === undefined ? paths.staging : absolutePath(tempDir, home), paths);
+}
+
+/** Two containers may have two lakes at one path and share a `--temp-dir`, so its name tells them apart by device and inode. */
+export function runFolderIn(folder: string, { root, own, staging }: LakePaths): string {
+  const name = folder === staging ? root : `${identityOf(own)}:${root}`;
+  const lake = createHash('sha256').update(name).digest('hex').slice(0, 12);
+  return join(folder, `run-${lake}`);
+}
+
+function identityOf(folder: string): string {
+  try {
+    const { dev, ino } = statSync(folder, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    // The folder is missing or unusable. An unusable one is an error where the lake is opened.
+    return '';
+  }
 }

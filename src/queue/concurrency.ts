@@ -9,6 +9,11 @@ import type { Round } from './round.js';
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
+/** Objects in flight at most. */
+export function mostInFlight(choice: ConcurrencyChoice): number {
+  return choice.kind === 'fixed' ? choice.limit : choice.max;
+}
+
 /** A level below the maximum, and what keeps it there. */
 export interface Settled {
   readonly level: number;
@@ -69,7 +74,7 @@ export class Concurrency {
 
   constructor({ choice, start }: ConcurrencyOptions) {
     this.#isFixed = choice.kind === 'fixed';
-    this.#most = choice.kind === 'fixed' ? choice.limit : choice.max;
+    this.#most = mostInFlight(choice);
     this.#least = Math.min(LEAST, this.#most);
     const level = choice.kind === 'fixed' ? choice.limit : Math.min(start, choice.max);
     this.#search = new LevelSearch(level, { least: this.#least, most: this.#most });

@@ -19,7 +19,7 @@ interface Settled {
 
 export interface Closing {
   readonly tally: Tally;
-  readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled };
+  readonly network: Pick<WireFigures, 'requests' | 'retries'> & { readonly settled?: Settled | undefined };
   readonly times: TimeFigures;
   /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];

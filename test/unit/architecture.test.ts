@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   queue: ['http', 'model'],
 
   // one request
-  http: [...list('files options queue report source'), ...BASE],
+  http: [...list('files'), ...BASE],
 
   // an exchange; how it packs its objects is told by convert/unzip
   source: [...list('convert http options'), ...BASE],
@@ -50,7 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   audit: [...list('cli convert download files lake options plan queue select source'), ...BASE],
   catalog: [...list('cli download options plan queue select source'), ...BASE],
   coverage: [...list('cli lake options select source'), ...BASE],
-  doctor: [...list('cli convert download http lake options source'), ...BASE],
+  doctor: [...list('cli convert download http lake options queue source'), ...BASE],
   query: [...list('cli convert lake options select source'), ...BASE],
   schedule: [...list('cli download options select source'), ...BASE],
   // The other end of the wire: what it shared with the client would hide a mistake of both.

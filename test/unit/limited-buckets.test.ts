@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limitedBuckets } from '../../src/http/limits.js';
+import { limitedBuckets } from '../../src/http/exchange-hosts.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 
 describe('limits of buckets', () => {

@@ -8,11 +8,12 @@ import type { Fetch } from '../../src/http/fetch.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
-import { Concurrency } from '../../src/queue/concurrency.js';
+import { Concurrency, mostInFlight } from '../../src/queue/concurrency.js';
 import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
+import { backoffOf } from '../../src/download/http-session.js';
 import { layersOver } from '../../src/http/stack.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { randoms } from '../helpers/randoms.js';
@@ -110,7 +111,8 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
   const concurrency = new Concurrency({ choice: choice ?? options.concurrency, start: 30 });
   const opened: string[] = [];
   const { fetch, throttle } = layersOver(server, {
-    options,
+    options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
+    backoff: backoffOf(options),
     clock,
     hosts: exchangeHosts(options, loadBinance()),
     observer: {

@@ -4,28 +4,39 @@ import { errnoOf, usage } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
 import type { Clock } from '../../model/clock.js';
 import type { Layer } from '../fetch.js';
-import type { Options } from '../../options/flags.js';
-import type { Proxies } from '../../options/environment.js';
-import type { Costs } from '../../report/costs.js';
 import { underWay } from '../throttle/under-way.js';
 import type { UnderWayOptions } from '../throttle/under-way.js';
-import type { Connection, createPools, Pools, PoolUse } from './pool.js';
+import type { Connection, PoolOptions } from './pool.js';
 import type { SharedResources } from '../../model/shared-resources.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
-type SocketLimits = Pick<Options, 'concurrency' | 'poolLimit' | 'poolLimitPerHost'>;
+interface SocketLimits {
+  /** Sockets of the run. */
+  readonly poolLimit: number | undefined;
+  readonly poolLimitPerHost: number | undefined;
+  /** Objects. */
+  readonly mostInFlight: number;
+}
 
-interface SocketOptions {
-  readonly options: Options;
+export interface SocketOptions extends SocketLimits {
+  readonly keepAliveMs: number;
+  readonly connectTimeoutMs: number;
+  readonly http2: boolean;
+  /** Path of a PEM file with further trusted authorities. */
+  readonly caFile: string | undefined;
+}
+
+interface RunOfSockets {
+  readonly options: SocketOptions;
   readonly clock: Clock;
-  readonly proxies: Proxies;
+  readonly proxies: PoolOptions['proxies'];
   readonly common?: SharedResources | undefined;
 }
 
 /** Requests do not wait in undici's own queue, because that would spend their timeouts. */
-export function withSockets({ options, common }: Pick<SocketOptions, 'options' | 'common'>): Layer {
+export function withSockets({ options, common }: Pick<RunOfSockets, 'options' | 'common'>): Layer {
   const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
   const limited = (name: string, limit: UnderWayOptions): Layer => {
     const make = (): Layer => underWay(limit);
@@ -46,22 +57,12 @@ export function withSockets({ options, common }: Pick<SocketOptions, 'options' |
   return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 
-/** Objects in flight at most. */
-export function mostInFlight({ concurrency }: Pick<Options, 'concurrency'>): number {
-  return concurrency.kind === 'fixed' ? concurrency.limit : concurrency.max;
+export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketLimits): number {
+  const most = poolLimit ?? Number.POSITIVE_INFINITY;
+  return Math.min(poolLimitPerHost ?? mostInFlight * 2 + SPARE_SOCKETS, most);
 }
 
-export function socketsPerHost(options: SocketLimits): number {
-  const most = options.poolLimit ?? Number.POSITIVE_INFINITY;
-  return Math.min(options.poolLimitPerHost ?? mostInFlight(options) * 2 + SPARE_SOCKETS, most);
-}
-
-export function poolOptions({
-  options,
-  clock,
-  proxies,
-  common,
-}: SocketOptions): Parameters<typeof createPools>[0] {
+export function poolOptions({ options, clock, proxies, common }: RunOfSockets): PoolOptions {
   return {
     connections: socketsPerHost(options),
     most: options.poolLimit,
@@ -73,12 +74,6 @@ export function poolOptions({
     proxies,
     clock,
   };
-}
-
-/** With a limit of sockets, a layer in which requests wait for a socket. */
-export function socketUse(pools: Pools, costs: Costs): PoolUse {
-  const use = pools.use();
-  return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
 }
 
 export function authoritiesOf(file: string | undefined): string | undefined {

@@ -1,0 +1,250 @@
+/** The hosts of an exchange as a run asks them: one request stack, and the listing, sidecars and REST behind it. */
+import { join } from 'node:path';
+import { Bans } from '../http/bans.js';
+import type { Fetch } from '../http/fetch.js';
+import { Copies } from '../http/response-cache.js';
+import { Failover } from '../http/retry/fallback-host.js';
+import type { BackoffOptions } from '../http/retry/retry.js';
+import { createStack } from '../http/stack.js';
+import type { Stack } from '../http/stack.js';
+import type { ThrottleFigures } from '../http/throttle/throttle.js';
+import type { DnsFigures } from '../http/transport/dns-cache.js';
+import type { PoolUse } from '../http/transport/pool.js';
+import type { Clock } from '../model/clock.js';
+import type { Observer } from '../model/observer.js';
+import type { SharedResources } from '../model/shared-resources.js';
+import { proxiesOf, stateFolder } from '../options/environment.js';
+import type { Surroundings } from '../options/environment.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import type { Probe } from '../plan/series-listing.js';
+import { Concurrency, mostInFlight } from '../queue/concurrency.js';
+import type { Settled } from '../queue/concurrency.js';
+import { Costs, LoopDelay } from '../report/costs.js';
+import type { CostFigures } from '../report/costs.js';
+import { Figures } from '../report/figures.js';
+import type { WireFigures } from '../report/figures.js';
+import type { StageTimes } from '../report/stage-times.js';
+import { marketsOf } from '../select/select-datasets.js';
+import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
+import { loadRetryPresets } from '../source/facts.js';
+import { openListing } from '../source/listing-session.js';
+import type { Listing } from '../source/listing.js';
+import { exchangeHosts, listingUrl, refuseBanned } from '../source/routes.js';
+import type { Rest, Source } from '../source/source.js';
+
+/** The hosts of the run. */
+export interface HttpSession {
+  readonly fetch: Fetch;
+  readonly listing: Listing;
+  readonly probe: Probe;
+  /** Whether the archive or its fallback host answers a request for an object now, with any answer. */
+  readonly archiveAnswers: (key: string) => Promise<boolean>;
+  readonly rest: Rest;
+  /** Rejects while a host that the run needs is banned. */
+  readonly refuseBanned: (verb: Verb) => Promise<void>;
+  readonly concurrency: Concurrency;
+  readonly failover: Failover;
+  readonly network: () => NetworkFigures;
+}
+
+/** The requests of a run, in numbers. */
+export interface NetworkFigures extends WireFigures {
+  /** Objects that may be in flight now, and the number of times that this number fell. */
+  readonly concurrency: number;
+  readonly retreats: number;
+  /** Absent while nothing keeps the concurrency from growing. */
+  readonly settled?: Settled | undefined;
+  readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
+  readonly pool: PoolUse;
+  readonly dns: DnsFigures;
+  /** Wall time of waits and failures, in milliseconds. */
+  readonly costMs: CostFigures;
+  /** Delay of the event loop of this process. */
+  readonly loopDelayMs: LoopDelay['figures'];
+}
+
+export interface HttpRequest {
+  readonly source: Source;
+  readonly resolved: Pick<Resolved, 'options'>;
+  readonly surroundings: Surroundings;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  /** Undefined for verbs that run no plan. */
+  readonly verb?: Verb | undefined;
+  /** One attempt; by default through sockets. */
+  readonly wire?: Fetch | undefined;
+  /** Resources that the jobs of the process share. */
+  readonly common?: SharedResources | undefined;
+  readonly times: StageTimes;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+}
+
+interface Signals {
+  readonly signal: AbortSignal;
+  /** Aborts when waiting ends. */
+  readonly waitSignal: AbortSignal | undefined;
+}
+
+export function openHttp(
+  request: HttpRequest,
+  signals: Signals,
+): { http: HttpSession; close: () => Promise<void> } {
+  const { clock, observer, nowMs, source } = request;
+  const { options } = request.resolved;
+  const failover = new Failover(options.fill !== undefined || options.join !== undefined);
+  const { stack, bans, concurrency, network, close } = openStack(request, signals, failover);
+  const copies = openCopies(request);
+  const { fetch, throttle } = stack;
+  const { signal } = signals;
+  const asks = { fetch, options, archive: source.archive, failover, signal };
+  const http = {
+    fetch,
+    listing: openListing({ asks, url: listingUrl(options, source), copies, nowMs, clock, observer }),
+    probe: (key: string) => probeSidecar(asks, key),
+    archiveAnswers: (key: string) => archiveAnswers(asks, key),
+    rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
+    refuseBanned: (verb: Verb) =>
+      refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) }),
+    concurrency,
+    failover,
+    network,
+  };
+  return {
+    http,
+    close: async () => {
+      await copies.close();
+      await close();
+    },
+  };
+}
+
+function openCopies({ resolved, surroundings, clock, nowMs, observer }: HttpRequest): Copies {
+  const { options } = resolved;
+  return new Copies({
+    folder: join(stateFolder(options, surroundings), 'cache'),
+    nowMs,
+    clock,
+    isReadOnly: options.dryRun,
+    warn: (message) => {
+      observer.warn(message);
+    },
+  });
+}
+
+/** `auto` begins here: the archive answers 30 to 50 objects in flight well. */
+const ARCHIVE_START = 30;
+
+interface OpenStack {
+  readonly stack: Stack;
+  readonly bans: Bans;
+  readonly concurrency: Concurrency;
+  readonly network: () => NetworkFigures;
+  readonly close: () => Promise<void>;
+}
+
+function openStack(request: HttpRequest, signals: Signals, failover: Failover): OpenStack {
+  const { clock, observer, surroundings } = request;
+  const { options } = request.resolved;
+  warnOfMany(request.verb, options, observer);
+  const folder = stateFolder(options, surroundings);
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  const figures = new Figures();
+  const costs = new Costs(clock);
+  const loopDelay = new LoopDelay();
+  const concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  concurrency.onLevel = (change) => {
+    observer.event('concurrency', change);
+  };
+  const bans = new Bans({ folder, clock, warn });
+  const stack = createStack({
+    options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
+    backoff: backoffOf(options),
+    clock,
+    hosts: exchangeHosts(options, request.source),
+    observer,
+    figures,
+    costs,
+    times: request.times,
+    concurrency,
+    bans,
+    failover,
+    ...signals,
+    proxies: proxiesOf(options.proxy, surroundings),
+    wire: request.wire,
+    common: request.common,
+    stateFolder: folder,
+    isLate: () => loopDelay.isLate(),
+  });
+  loopDelay.start();
+  const openedAt = clock.monotonic();
+  return {
+    stack,
+    concurrency,
+    bans,
+    network: () => ({
+      ...figures.figures,
+      concurrency: concurrency.limit,
+      retreats: concurrency.retreats,
+      settled: concurrency.settled,
+      limiter: perHour(stack.throttle.figures, clock.monotonic() - openedAt),
+      pool: socketUse(stack.pools.use(), costs),
+      dns: stack.pools.names(),
+      costMs: costs.figures,
+      loopDelayMs: loopDelay.figures,
+    }),
+    close: async () => {
+      loopDelay.stop();
+      await bans.written();
+      await stack.close();
+    },
+  };
+}
+
+/** With a limit of sockets, requests wait in a layer and not in the pool. */
+function socketUse(use: PoolUse, costs: Costs): PoolUse {
+  return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
+}
+
+function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['limiter'] {
+  const hours = Math.max(elapsedMs, 1) / 3_600_000;
+  return { ...figures, refusalsPerHour: Math.round(figures.refusals / hours) };
+}
+
+/** The retry preset, overridden by single flags. */
+export function backoffOf(options: Options): BackoffOptions & { readonly retries: number } {
+  const preset = loadRetryPresets()[options.retryPreset];
+  return {
+    ...preset,
+    retries: options.retries ?? preset.retries,
+    baseDelayMs: options.retryDelayMs ?? preset.baseDelayMs,
+    factor: options.retryFactor ?? preset.factor,
+    maxDelayMs: options.retryMaxDelayMs ?? preset.maxDelayMs,
+    strategy: options.retryStrategy ?? preset.strategy,
+  };
+}
+
+/** The maximum of `auto` by default. */
+export const ARCHIVE_MOST = 128;
+/** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
+export const REST_MOST = 20;
+
+function warnOfMany(
+  verb: Verb | undefined,
+  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  observer: Pick<Observer, 'warn'>,
+): void {
+  const isOfRest = verb === 'metrics' && joined === undefined;
+  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
+  const why = isOfRest
+    ? 'series in flight gain nothing at REST, which counts requests per minute'
+    : 'objects in flight gain nothing at the archive';
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}, and may get this address refused`,
+  );
+}
