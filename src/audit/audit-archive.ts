@@ -1,7 +1,7 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DAY_MS, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
 import { createEngine } from '../convert/duckdb.js';
@@ -52,18 +52,13 @@ export async function* auditArchive(
   const folder = spoolOf(session);
   await makeFolder(folder);
   const engine = createEngine({
-    threads: availableParallelism(),
     memoryBytes: ENGINE_MEMORY_BYTES,
     tempFolder: join(folder, 'spill'),
+    signal: session.stop.signal,
   });
-  const onAbort = (): void => {
-    engine.interrupt();
-  };
-  session.stop.signal.addEventListener('abort', onAbort, { once: true });
   try {
     for (const one of audited) yield* auditSeries(session, one, { engine, folder });
   } finally {
-    session.stop.signal.removeEventListener('abort', onAbort);
     engine.close();
     await rm(folder, { recursive: true, force: true });
   }

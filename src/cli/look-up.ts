@@ -2,6 +2,7 @@
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, watchSignals } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
@@ -49,7 +50,7 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
 /** The exit code. Prints the error, unless a signal ended the verb. */
 export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
   const signal = signals.signalled();
-  if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+  if (signal !== undefined) return exitCodeOfSignal(signal);
   return complain(toCryptodlError(error), typed);
 }
 

@@ -1,5 +1,6 @@
 /** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type * as Values from '@duckdb/node-api';
 import type {
@@ -11,10 +12,14 @@ import type {
 } from '@duckdb/node-api';
 
 export interface EngineOptions {
-  readonly threads: number;
-  readonly memoryBytes: number;
+  /** Threads; by default one per core. */
+  readonly threads?: number;
+  /** Memory limit, without buffers; 300 MB by default. */
+  readonly memoryBytes?: number;
   /** Folder for data that exceeds the memory limit. */
   readonly tempFolder: string;
+  /** Interrupts the engine when it aborts. */
+  readonly signal?: AbortSignal;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -61,7 +66,8 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
-  const places = new Semaphore(options.threads);
+  const { signal, threads = availableParallelism() } = options;
+  const places = new Semaphore(threads);
   const connectTo = async (
     instance: Promise<DuckDBInstance>,
     onClose: () => void,
@@ -78,29 +84,27 @@ export function createEngine(options: EngineOptions): Engine {
       throw error;
     }
   };
+  const interrupt = (): void => {
+    isInterrupted = true;
+    places.refuse(interrupted());
+    for (const connection of open) connection.interrupt();
+  };
+  signal?.addEventListener('abort', interrupt, { once: true });
   return {
+    interrupt,
     session: async (work = 'large') => {
       if (isInterrupted) throw interrupted();
-      if (work === 'small') return connectTo((small ??= start({ ...options, threads: 1 })), () => undefined);
+      if (work === 'small') return connectTo((small ??= start(1, options)), () => undefined);
       await places.take();
-      return connectTo((large ??= start(options)), () => {
-        places.leave();
-      });
-    },
-    interrupt: () => {
-      isInterrupted = true;
-      places.refuse(interrupted());
-      for (const connection of open) connection.interrupt();
+      return connectTo((large ??= start(threads, options)), () => places.leave());
     },
     close: () => {
-      for (const instance of [large, small]) {
+      signal?.removeEventListener('abort', interrupt);
+      for (const instance of [large, small])
         instance?.then(
-          (started) => {
-            started.closeSync();
-          },
+          (started) => started.closeSync(),
           () => undefined,
         );
-      }
     },
   };
 }
@@ -121,20 +125,16 @@ class Semaphore {
 
   async take(): Promise<void> {
     if (this.#free > 0) this.#free -= 1;
-    else
-      await new Promise<void>((resolve, reject) => {
-        this.#waiting.add({ resolve, reject });
-      });
+    else await new Promise<void>((resolve, reject) => void this.#waiting.add({ resolve, reject }));
   }
 
   leave(): void {
     const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#free += 1;
-      return;
+    if (next === undefined) this.#free += 1;
+    else {
+      this.#waiting.delete(next);
+      next.resolve();
     }
-    this.#waiting.delete(next);
-    next.resolve();
   }
 
   /** Rejects all waiting calls. */
@@ -188,11 +188,12 @@ function load(): typeof Values {
   }
 }
 
-async function start(options: EngineOptions): Promise<DuckDBInstance> {
+async function start(threads: number, options: EngineOptions): Promise<DuckDBInstance> {
+  const { memoryBytes = 300e6, tempFolder } = options;
   return load().DuckDBInstance.create(':memory:', {
-    threads: String(options.threads),
-    memory_limit: `${Math.floor(options.memoryBytes / 1e6)}MB`,
-    temp_directory: options.tempFolder,
+    threads: String(threads),
+    memory_limit: `${Math.floor(memoryBytes / 1e6)}MB`,
+    temp_directory: tempFolder,
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     allow_community_extensions: 'false',

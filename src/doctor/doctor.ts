@@ -1,6 +1,7 @@
 /** `cryptodl doctor`: prints one line for each check. */
 import { toCryptodlError } from '../model/errors.js';
 import type { CheckResult, Status } from './check-result.js';
+import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Resolved } from '../options/resolve.js';
@@ -50,7 +51,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
     }
   } catch (error) {
     const signal = signals.signalled();
-    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    if (signal !== undefined) return exitCodeOfSignal(signal);
     return complain(toCryptodlError(error), typed);
   } finally {
     signals.release();

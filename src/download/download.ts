@@ -3,7 +3,7 @@ import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfError } from '../model/exit-code.js';
+import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import { watchSignals } from '../model/io.js';
@@ -160,8 +160,7 @@ function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: 
 }
 
 function codeOf({ code }: CryptodlError, signal: Signalled): ExitCode {
-  if (signal === undefined) return exitCodeOfError(code);
-  return signal === 'SIGINT' ? 130 : 143;
+  return signal === undefined ? exitCodeOfError(code) : exitCodeOfSignal(signal);
 }
 
 function openPings({ resolved, surroundings, clock, observer }: RunRequest): Pings | undefined {

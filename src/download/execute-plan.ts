@@ -50,9 +50,6 @@ const WRITERS_PER_CORE = 2;
 /** Their tables share the memory of the engine, and all of them one event loop. */
 const MOST_WRITERS = 8;
 
-/** What DuckDB may hold before it spills; its buffers come on top. */
-const ENGINE_MEMORY_BYTES = 300e6;
-
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
   let ended: CryptodlError | undefined;
   try {
@@ -73,11 +70,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const folder = session.runFolder;
   const cores = availableParallelism();
-  const engine = createEngine({
-    threads: cores,
-    memoryBytes: ENGINE_MEMORY_BYTES,
-    tempFolder: join(folder, 'spill'),
-  });
+  const engine = createEngine({ tempFolder: join(folder, 'spill') });
   const writers = createWriters(session, engine, folder);
   const download = downloadContext(session, folder);
   const absences = new AbsenceNotes({

@@ -21,6 +21,11 @@ export interface RunStatus {
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
+/** The exit code of a process that a signal ended: 128 and the number of the signal. */
+export function exitCodeOfSignal(signal: 'SIGINT' | 'SIGTERM'): 130 | 143 {
+  return signal === 'SIGINT' ? 130 : 143;
+}
+
 /** The exit code of a command that ended with this error. */
 export function exitCodeOfError(code: ErrorCode): ExitCode {
   return exitCode({
@@ -54,8 +59,7 @@ export function exitCodeOfCoverage({
  * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0.
  */
 export function exitCode(end: RunStatus): ExitCode {
-  if (end.signal === 'SIGINT') return 130;
-  if (end.signal === 'SIGTERM') return 143;
+  if (end.signal !== undefined) return exitCodeOfSignal(end.signal);
   if (end.ended === 'usage') return 2;
   if (end.ended === 'locked') return 6;
   if (end.ended === 'wait-too-long') return 7;
@@ -85,6 +89,6 @@ const RANKS: Readonly<Record<ExitCode, number>> = {
 
 /** The exit code of several jobs: the one with the highest priority, where a signal counts as a job. */
 export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
-  const all = [...codes, ...(signal === undefined ? [] : ([signal === 'SIGINT' ? 130 : 143] as const))];
+  const all = [...codes, ...(signal === undefined ? [] : [exitCodeOfSignal(signal)])];
   return all.reduce<ExitCode>((most, code) => (RANKS[code] < RANKS[most] ? code : most), 0);
 }

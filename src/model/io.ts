@@ -1,4 +1,5 @@
 /** The interface between the program and its process: streams, time, environment, signals, limits. */
+import { exitCodeOfSignal } from './exit-code.js';
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 
@@ -50,7 +51,7 @@ export function watchSignals(io: Io): {
   const stop = new AbortController();
   let first: Signalled;
   const release = io.onSignal((signal) => {
-    if (first !== undefined) io.exit(signal === 'SIGINT' ? 130 : 143);
+    if (first !== undefined) io.exit(exitCodeOfSignal(signal));
     first = signal;
     stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
   });

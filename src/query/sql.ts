@@ -4,7 +4,7 @@
  */
 import { readFile, rm } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
-import { availableParallelism, tmpdir, totalmem } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { complain } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
@@ -12,6 +12,7 @@ import { writeText } from '../cli/write-data.js';
 import type { DuckDbSession, QueryResult } from '../convert/duckdb.js';
 import { createEngine } from '../convert/duckdb.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
+import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
@@ -65,7 +66,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
     return 0;
   } catch (error) {
     const signal = signals.signalled();
-    if (signal !== undefined) return signal === 'SIGINT' ? 130 : 143;
+    if (signal !== undefined) return exitCodeOfSignal(signal);
     return complain(toCryptodlError(error), typed);
   } finally {
     signals.release();
@@ -134,15 +135,7 @@ export interface LakeQuery extends QueriedLake {
 /** Calls `read` with the result while the database is open. Rejects with usage errors for faults of the query. */
 export async function queryLake<T>(query: LakeQuery, read: (answer: QueryResult) => Promise<T>): Promise<T> {
   const spill = join(query.tempFolder ?? tmpdir(), `cryptodl-sql-${process.pid}`);
-  const engine = createEngine({
-    threads: availableParallelism(),
-    memoryBytes: totalmem() / 2,
-    tempFolder: spill,
-  });
-  const onAbort = (): void => {
-    engine.interrupt();
-  };
-  query.signal.addEventListener('abort', onAbort, { once: true });
+  const engine = createEngine({ memoryBytes: totalmem() / 2, tempFolder: spill, signal: query.signal });
   let session: DuckDbSession | undefined;
   try {
     session = await engine.session();
@@ -157,7 +150,6 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: QueryResult)
     const answer = await runQuery(session, { ...query, statement, tables, names, specOf });
     return await read(answer);
   } finally {
-    query.signal.removeEventListener('abort', onAbort);
     // `read` may have ended before the last row.
     engine.interrupt();
     session?.close();

@@ -4,6 +4,7 @@ import { realpathSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { errnoOf, usage } from '../model/errors.js';
+import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Options } from '../options/flags.js';
@@ -48,7 +49,7 @@ export async function serve(directory: string, options: Options, io: Io): Promis
     io.onSignal(resolve);
   });
   await server.close();
-  return signal === 'SIGINT' ? 130 : 143;
+  return exitCodeOfSignal(signal);
 }
 
 // The HTTP server.

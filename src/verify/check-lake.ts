@@ -1,5 +1,5 @@
 /** Checks a lake series by series and, in mode `fix`, repairs what it finds. */
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY_MS } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
@@ -43,7 +43,6 @@ export interface LakeCheck {
 }
 
 const SERIES_AT_ONCE = 4;
-const ENGINE_MEMORY_BYTES = 300e6;
 
 /** In path order, a few series at a time. Rejects with `locked` when another run writes to the lake meanwhile. */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
@@ -51,15 +50,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   await refuseLinkedFolders(paths);
   // A check without --fix must not write into the lake, so DuckDB gets a folder of the system.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
-  const engine = createEngine({
-    threads: availableParallelism(),
-    memoryBytes: ENGINE_MEMORY_BYTES,
-    tempFolder,
-  });
-  const interrupt = (): void => {
-    engine.interrupt();
-  };
-  stop.signal.addEventListener('abort', interrupt, { once: true });
+  const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
     const reader = readerOf(session, engine, request.deep);
     const found = chosen(walkLake(paths.root, venue), request.selection);
@@ -70,7 +61,6 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
         : checkLoosePath(session, request, one);
     });
   } finally {
-    stop.signal.removeEventListener('abort', interrupt);
     engine.close();
   }
 }

@@ -6,23 +6,28 @@ import { refusal } from '../helpers/requests.js';
 describe('the engine', () => {
   const tempFolder = scratchFolder();
 
-  it('B7 ends what runs and refuses what begins, once it is interrupted', async () => {
-    const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
-    const session = await engine.session();
-    // Hours of work.
-    const endless = refusal(
-      session.rows('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1'),
-    );
-    // Another connection's answer: the first is at work by then.
-    const other = await engine.session();
-    await other.rows('SELECT 1');
-    engine.interrupt();
-    expect((await endless).code).toBe('interrupted');
-    expect((await refusal(engine.session())).code).toBe('interrupted');
-    session.close();
-    other.close();
-    engine.close();
-  });
+  it.each(['interrupt()', 'the signal'] as const)(
+    'B7 %s ends running queries and refuses new ones',
+    async (by) => {
+      const stop = new AbortController();
+      const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder, signal: stop.signal });
+      const session = await engine.session();
+      // Hours of work.
+      const endless = refusal(
+        session.rows('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1'),
+      );
+      // When this answer is there, the first query is running.
+      const other = await engine.session();
+      await other.rows('SELECT 1');
+      if (by === 'interrupt()') engine.interrupt();
+      else stop.abort();
+      expect((await endless).code).toBe('interrupted');
+      expect((await refusal(engine.session())).code).toBe('interrupted');
+      session.close();
+      other.close();
+      engine.close();
+    },
+  );
 
   it('works on as many large things at once as it has threads; small ones, and refusals, do not wait', async () => {
     const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
