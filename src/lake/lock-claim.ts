@@ -1,7 +1,7 @@
 /** Claim files: they make sure that only one process at a time takes over the lock file of a lake. */
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { readHolderFile, holderState, type LockHolder } from './lock-holder.js';
 import { LEASE_MS } from './lock-lease.js';
@@ -12,6 +12,8 @@ const WAIT_MS = 10;
 const GIVE_UP_AFTER_MS = 3000;
 /** A claim exists for milliseconds; an unreadable one of this age was left by a crash. */
 const TORN_AFTER_MS = 10_000;
+
+type WaitClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 interface Rival {
   readonly nonce: string;
@@ -28,7 +30,7 @@ interface Rival {
  */
 export async function withClaim<T>(
   directory: string,
-  me: LockHolder,
+  { me, clock }: { readonly me: LockHolder; readonly clock: WaitClock },
   work: (claimPath: string, nowMs: number) => Promise<T>,
 ): Promise<T> {
   const path = join(directory, `lock-${me.nonce}.claim`);
@@ -39,18 +41,18 @@ export async function withClaim<T>(
     const { mtimeMs } = await stat(resting);
     const listRivals = (): Promise<Rival[]> => livingRivals(directory, me, mtimeMs);
     // The limit is a time, because reading hundreds of claims takes longer than the wait between two attempts.
-    const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
+    const giveUpAt = clock.monotonic() + GIVE_UP_AFTER_MS;
     for (;;) {
       // Listing first avoids a claim that would be withdrawn at once.
       rivals = await listRivals();
       if (!hasSmaller(rivals, me)) {
         await rename(resting, path);
-        rivals = await waitForLargerClaims(listRivals, me, giveUpAt);
+        rivals = await waitForLargerClaims(listRivals, me, { clock, giveUpAt });
         if (rivals.length === 0) return await work(path, mtimeMs);
         await rename(path, resting);
       }
-      if (performance.now() > giveUpAt) throw contendedError(rivals);
-      await sleep(WAIT_MS);
+      if (clock.monotonic() > giveUpAt) throw contendedError(rivals);
+      await clock.sleep(WAIT_MS);
     }
   } catch (error) {
     // Another process has removed the claim as too old: this process was suspended.
@@ -74,11 +76,11 @@ function contendedError(rivals: readonly Rival[]): CryptodlError {
 async function waitForLargerClaims(
   listRivals: () => Promise<Rival[]>,
   me: LockHolder,
-  giveUpAt: number,
+  { clock, giveUpAt }: { readonly clock: WaitClock; readonly giveUpAt: number },
 ): Promise<Rival[]> {
   let rivals = await listRivals();
-  while (rivals.length > 0 && !hasSmaller(rivals, me) && performance.now() < giveUpAt) {
-    await sleep(WAIT_MS);
+  while (rivals.length > 0 && !hasSmaller(rivals, me) && clock.monotonic() < giveUpAt) {
+    await clock.sleep(WAIT_MS);
     rivals = await listRivals();
   }
   return rivals;

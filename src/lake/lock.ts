@@ -1,7 +1,6 @@
 /** The lock of a lake: one process at a time may write to it. */
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createHash } from 'node:crypto';
 import type { Server } from 'node:net';
 import { connect, createServer } from 'node:net';
@@ -26,7 +25,7 @@ export interface Lock {
 
 export interface LockRequest {
   readonly command: string;
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep' | 'timer'>;
   /** Called once, with a `locked` error, when another run has taken over the lake. */
   readonly onLost: (error: CryptodlError) => void;
 }
@@ -46,10 +45,10 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   const path = join(directory, 'lock.json');
   const me = { ...(await describeThisProcess(command, clock.now())), heartbeatMs: HEARTBEAT_MS };
   const socket = await bindSocket(directory);
-  if (socket === 'taken') throw await socketHeldError(directory, path);
+  if (socket === 'taken') throw await socketHeldError(directory, path, clock);
   let taken: Taken;
   try {
-    taken = await withClaim(directory, me, (claim, nowMs) =>
+    taken = await withClaim(directory, { me, clock }, (claim, nowMs) =>
       takeFile(path, { claim, nowMs, me, kernelDecides: socket !== 'unknown' }),
     );
   } catch (error) {
@@ -80,10 +79,10 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
  * Rejects with `locked` while another run writes to the lake of `directory`. Does not acquire the lock. A missing directory is
  * not locked.
  */
-export async function refuseIfLocked(directory: string): Promise<void> {
+export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
   const path = join(directory, 'lock.json');
   try {
-    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path);
+    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path, clock);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
@@ -148,12 +147,16 @@ export async function readLock(directory: string): Promise<LockFile | undefined>
 }
 
 /** Waits for the lock file, because a holder binds its socket before it writes the file. */
-async function socketHeldError(directory: string, path: string): Promise<CryptodlError> {
+async function socketHeldError(
+  directory: string,
+  path: string,
+  clock: Pick<Clock, 'sleep'>,
+): Promise<CryptodlError> {
   const me = await describeThisProcess('', 0);
   for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
     const holder = (await readHolderFile(path))?.holder;
     if (holder !== undefined && (await holderState(holder, me)) !== 'gone') return heldHereError(holder);
-    await sleep(HOLDER_POLL_MS);
+    await clock.sleep(HOLDER_POLL_MS);
   }
   const word = await socketNamePrefix(directory);
   return new CryptodlError(

@@ -17,11 +17,7 @@ interface Times {
 
 const OBJECTS = 4;
 const DAYS = { from: '2026-11-17', to: '2026-11-20' };
-const scene = useScene({
-  archive: [DAYS, { ...DAYS, interval: '1m' }],
-  venue: { symbols: [{ symbol: 'BTCUSDT', host: 'fapi' }] },
-  flags: `--interval 1h --symbols BTCUSDT --days ${OBJECTS} --json`,
-});
+const FLAGS = `--interval 1h --symbols BTCUSDT --days ${OBJECTS} --json`;
 
 function timesOf({ events }: CliResult): Times & { elapsedMs: number } {
   const { elapsedMs, times } = events.at(-1) as unknown as { elapsedMs: number; times: Times };
@@ -39,6 +35,8 @@ const SLOW_START = {
 };
 
 describe('the time of a run', () => {
+  const scene = useScene({ archive: [DAYS], flags: FLAGS, isTimeVirtual: true });
+
   it('includes the time of a slow listing', async () => {
     scene.delay(isListing, 1500);
     const result = await scene.vision();
@@ -55,7 +53,7 @@ describe('the time of a run', () => {
   });
 
   it('begins with the process', async () => {
-    const result = await scene.vision([], { env: SLOW_START });
+    const result = await scene.vision([], { env: SLOW_START, clock: undefined });
     expect(result.code).toBe(0);
     expect(timesOf(result).planMs).toBeGreaterThanOrEqual(1200);
   });
@@ -104,9 +102,8 @@ describe('the time of a run', () => {
     mkdirSync(control, { recursive: true });
     const holder = { command: 'test', clock: systemClock, onLost: () => undefined };
     const lock = await acquireLock(control, holder);
-    const released = new Promise((resolve) => setTimeout(resolve, 2500)).then(() => lock.release());
+    scene.after(2500, () => void lock.release());
     const result = await scene.vision('--wait-lock 30s', { lake: 'locked' });
-    await released;
     expect(result.stderr).toContain('--wait-lock');
     const times = timesOf(result);
     // It looks every second.
@@ -116,6 +113,12 @@ describe('the time of a run', () => {
 });
 
 describe('the stages of objects in the summary', () => {
+  const scene = useScene({
+    archive: [DAYS, { ...DAYS, interval: '1m' }],
+    venue: { symbols: [{ symbol: 'BTCUSDT', host: 'fapi' }] },
+    flags: FLAGS,
+  });
+
   it('have transfer, check, convert and commit', async () => {
     scene.delay(isZip, 300);
     const result = await scene.vision();

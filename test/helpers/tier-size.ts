@@ -1,6 +1,6 @@
 /** How much of a test with many seeds or runs is done: all of it in the long tier, a part in `npm test`. */
 const IS_LONG = process.env['CRYPTODL_TEST_SIZE'] === 'long';
 
-export function sized(all: number, usual: number): number {
+export function sized<T>(all: T, usual: T): T {
   return IS_LONG ? all : usual;
 }

@@ -18,9 +18,10 @@ import {
 import { once } from 'node:events';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock, bindSocket } from '../../src/lake/lock.js';
+import type { LockRequest } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -33,6 +34,15 @@ const ME = {
     throw error;
   },
 };
+/** Time passes only by the waits of the lock itself, and these take no real time. */
+function withoutWaits(): LockRequest {
+  let waitedMs = 0;
+  const pass = async (ms: number): Promise<void> => {
+    waitedMs += ms;
+    await setImmediate();
+  };
+  return { ...ME, clock: { ...ME.clock, monotonic: () => waitedMs, sleep: pass } };
+}
 const onLinux = process.platform === 'linux';
 /** `npm test` builds before it tests; alone, this file needs `npm run build` first. */
 const BUILT = new URL('../../dist/lake/lock.js', import.meta.url).href;
@@ -104,8 +114,8 @@ function readLock(): Record<string, unknown> {
 }
 
 /** The message of a refusal. */
-async function refusal(): Promise<string> {
-  const error: unknown = await acquireLock(directory, ME).catch((caught: unknown) => caught);
+async function refusal(request: LockRequest = ME): Promise<string> {
+  const error: unknown = await acquireLock(directory, request).catch((caught: unknown) => caught);
   return error instanceof CryptodlError && error.code === 'locked'
     ? error.message
     : `not refused: ${String(error)}`;
@@ -278,13 +288,14 @@ describe('a lock of another host or container', () => {
         import { existsSync } from 'node:fs';
         os.hostname = () => 'host-${number}';
         syncBuiltinESMExports();
+        console.log('ready');
         while (!existsSync(${JSON.stringify(go)})) await new Promise((resolve) => setTimeout(resolve, 5));
         console.log(await acquireLock(directory, me('race')).then(() => 'won', (error) => error.code));
         setInterval(() => undefined, 1000);`,
         true,
       ),
     );
-    await sleep(1500);
+    await Promise.all(racers.map(firstLine));
     writeFileSync(go, '');
     const results = await Promise.all(racers.map(firstLine));
     expect(results.filter((result) => result === 'won')).toHaveLength(1);
@@ -403,6 +414,7 @@ describe('a heartbeat', () => {
       ...ME,
       onLost: () => undefined,
       clock: {
+        sleep: (delayMs) => clock.sleep(delayMs),
         timer: (delayMs, callback) => clock.timer(delayMs, callback),
         now: () => clock.now() + (isLate ? late.now : 0),
         monotonic: () => clock.monotonic() + (isLate ? late.monotonic : 0),
@@ -452,11 +464,13 @@ describe('what other users put in the way', () => {
   it('a claim is named', async () => {
     await leaveFile({});
     renameSync(lockFile, forged());
-    await expect(acquireLock(directory, ME)).rejects.toMatchObject({
+    const request = withoutWaits();
+    await expect(acquireLock(directory, request)).rejects.toMatchObject({
       code: 'locked',
       message: expect.stringContaining(forged()) as unknown,
       hint: expect.stringContaining('can be removed') as unknown,
     });
+    expect(request.clock.monotonic()).toBeGreaterThan(3000);
   });
 
   it('hundreds of claims keep a run out no longer than one', { timeout: 15_000 }, async () => {
@@ -470,7 +484,7 @@ describe('what other users put in the way', () => {
   it('a claim that is still being written is respected, and is removed ten seconds later', async () => {
     mkdirSync(directory, { recursive: true });
     writeFileSync(forged(), '');
-    expect(await refusal()).toContain(forged());
+    expect(await refusal(withoutWaits())).toContain(forged());
     const at = Date.now() / 1000 - 11;
     utimesSync(forged(), at, at);
     expect(await takeAndRelease()).toEqual([]);
@@ -502,7 +516,7 @@ describe('what other users put in the way', () => {
   it('a torn claim counts for ten seconds: its run may be writing it', async () => {
     mkdirSync(directory, { recursive: true });
     writeFileSync(forged(), '{"pid": 12');
-    expect(await refusal()).toContain(forged());
+    expect(await refusal(withoutWaits())).toContain(forged());
     const ago = Date.now() / 1000 - 60;
     utimesSync(forged(), ago, ago);
     expect(await takeAndRelease()).toEqual([]);
@@ -562,6 +576,7 @@ describe.each([
       startChild(
         `import { existsSync, rmSync, writeFileSync } from 'node:fs';
         import { setTimeout as sleep } from 'node:timers/promises';
+        console.log('ready');
         while (!existsSync(${JSON.stringify(join(root, 'go'))})) await sleep(5);
         let won = 0, refused = 0;
         for (let round = 0; round < 3; round += 1) {
@@ -582,8 +597,8 @@ describe.each([
         withoutSockets,
       ),
     );
+    await Promise.all(racers.map(firstLine));
     const outputs = racers.map(outputOf);
-    await sleep(1500);
     writeFileSync(join(root, 'go'), '');
     const results = (await Promise.all(outputs)).map((text): { won: number; refused: number } =>
       JSON.parse(text),
