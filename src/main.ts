@@ -23,16 +23,23 @@ export async function run(
   io: Io,
   loadSource: LoadSource = loadDefault,
 ): Promise<ExitCode> {
-  try {
+  const typed = { argv, io };
+  return printingErrors(typed, async () => {
     const invocation = parseCommandLine(argv, io);
-    return invocation === undefined ? 0 : await dispatch(invocation, { argv, io }, loadSource);
+    return invocation === undefined ? 0 : dispatch(invocation, typed, loadSource);
+  });
+}
+
+async function printingErrors(typed: Typed, work: () => Promise<ExitCode>): Promise<ExitCode> {
+  try {
+    return await work();
   } catch (error) {
     const { complain } = await import('./cli/print-error.js');
-    return complain(toCryptodlError(error), { argv, io });
+    return complain(toCryptodlError(error), typed);
   }
 }
 
-/** Runs a verb. Each verb loads only its own modules. Help and version do not get here. */
+/** Resolves the options of a verb and runs it. Help and version do not get here. */
 async function dispatch(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
   const { verb, operand } = invocation;
   const { io } = given;
@@ -49,46 +56,64 @@ async function dispatch(invocation: Invocation, given: Typed, loadSource: LoadSo
   }
   const source = await loadSource();
   const resolved = resolveOptions(verb, layers, source);
-  const typed = { ...given, nameOf: resolved.nameOf };
   if (resolved.options.printOptions) return printOptionsOf(verb, resolved, io);
+  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
+  const typed = { ...given, nameOf: resolved.nameOf };
+  return printingErrors(typed, () => runVerb(verb, invocation, { source, resolved, io, typed }));
+}
+
+interface VerbRun {
+  readonly source: Source;
+  readonly resolved: Resolved;
+  readonly io: Io;
+  readonly typed: Typed;
+}
+
+/** Each verb loads only its own modules. */
+async function runVerb(
+  verb: Exclude<Verb, 'run' | 'retry' | 'serve' | 'completion'>,
+  { operand, behind }: Invocation,
+  verbRun: VerbRun,
+): Promise<ExitCode> {
+  const { source, resolved, typed } = verbRun;
   switch (verb) {
     case 'vision':
     case 'metrics':
     case 'repair': {
       const { download } = await import('./download/download.js');
-      return download({ source, resolved, io, typed, verb });
+      return download({ ...verbRun, verb });
     }
     case 'verify': {
       const { verify } = await import('./verify/verify.js');
-      return verify({ source, resolved, io, typed });
+      return verify(verbRun);
     }
     case 'list': {
       const { list } = await import('./catalog/list.js');
-      return list(operand, { source, resolved, io, typed });
+      return list(operand, verbRun);
     }
     case 'schema': {
       const { schema } = await import('./catalog/schema.js');
-      return schema(operand, { source, resolved, io });
+      return schema(operand, verbRun);
     }
     case 'audit': {
       const { audit } = await import('./audit/audit.js');
-      return audit({ source, resolved, io, typed });
+      return audit(verbRun);
     }
     case 'sql': {
       const { sql } = await import('./query/sql.js');
-      return sql(operand, { source, resolved, io, typed });
+      return sql(operand, verbRun);
     }
     case 'coverage': {
       const { coverage } = await import('./coverage/coverage.js');
-      return coverage({ source, resolved, io });
+      return coverage(verbRun);
     }
     case 'doctor': {
       const { doctor } = await import('./doctor/doctor.js');
-      return doctor({ source, resolved, io, typed });
+      return doctor(verbRun);
     }
     case 'schedule': {
       const { schedule } = await import('./schedule/schedule.js');
-      return schedule(invocation.behind, resolved.options, typed, source);
+      return schedule(behind, resolved.options, typed, source);
     }
   }
 }
@@ -103,35 +128,39 @@ async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
   return printOptions(verb, resolved);
 }
 
-async function runFile(invocation: Invocation, typed: Typed, source: Source): Promise<ExitCode> {
+async function runFile(invocation: Invocation, given: Typed, source: Source): Promise<ExitCode> {
+  const { io } = given;
   const { readJobs } = await import('./download/jobs.js');
-  const { resolved, jobs } = await readJobs(invocation, typed.io, source);
+  const { resolved, jobs } = await readJobs(invocation, io, source);
   if (resolved.options.printOptions) {
     for (const job of jobs)
-      printLines(typed.io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
+      printLines(io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
     return 0;
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  return runJobs({ source, jobs, resolved, io: typed.io, typed });
+  const typed = { ...given, nameOf: resolved.nameOf };
+  return printingErrors(typed, () => runJobs({ source, jobs, resolved, io, typed }));
 }
 
 async function retry(
   operand: string | undefined,
   layers: readonly RawLayer[],
-  typed: Typed,
+  given: Typed,
   source: Source,
 ): Promise<ExitCode> {
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
+  const { io } = given;
   const path = operand ?? '';
   const report = await readReport(path, source);
   const { resolved, verb, failures, blame } = pastRun(path, report, layers, source);
-  if (resolved.options.printOptions) return printOptionsOf('retry', resolved, typed.io);
-  const { io } = typed;
+  if (resolved.options.printOptions) return printOptionsOf('retry', resolved, io);
+  const typed = { ...given, nameOf: resolved.nameOf };
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
     return download({ source, resolved, io, typed, verb, failures, blame });
   }
   const { runJobs } = await import('./download/run-jobs.js');
   const jobs = pastJobs(path, report, layers, source);
-  return runJobs({ source, jobs, resolved, earlier: { path, ...report }, io, typed });
+  const earlier = { path, ...report };
+  return printingErrors(typed, () => runJobs({ source, jobs, resolved, earlier, io, typed }));
 }

@@ -36,7 +36,7 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
   const flags = typedLayer(invocation);
   const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
   const jobs: Job[] = [];
-  for (const entry of chosen(entries, resolved.options.only, path)) {
+  for (const entry of chosen(entries, resolved, path)) {
     const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
     jobs.push({ ...entry, resolved: await checked(entry, layers, { source, clock: io.clock }) });
   }
@@ -59,7 +59,7 @@ async function checked(
 
 function chosen(
   entries: readonly JobEntry[],
-  only: readonly string[] | undefined,
+  { options: { only }, nameOf }: Resolved,
   path: string,
 ): readonly JobEntry[] {
   if (only === undefined) return entries;
@@ -67,9 +67,13 @@ function chosen(
   for (const name of only) {
     if (names.includes(name)) continue;
     const near = nearest(name, names) ?? names[0] ?? '';
-    throw usage(`--only: ${path} has no job "${name}", but ${names.join(', ')}`, didYouMean(name, names), {
-      flags: { only: [...new Set(only.map((one) => (one === name ? near : one)))].join(',') },
-    });
+    throw usage(
+      `${nameOf('only')}: ${path} has no job "${name}"; it has ${names.join(', ')}`,
+      didYouMean(name, names),
+      {
+        flags: { only: [...new Set(only.map((one) => (one === name ? near : one)))].join(',') },
+      },
+    );
   }
   return entries.filter(({ name }) => only.includes(name));
 }

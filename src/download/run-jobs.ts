@@ -170,7 +170,8 @@ async function runJob(job: Job, { source, io, typed, log, report, signals, commo
     ...(common === undefined ? {} : { common }),
   };
   try {
-    return await tellRun(request, { reporter, io, typed, signalled: signals.signalled, job, blame });
+    const told = { ...typed, nameOf: resolved.nameOf };
+    return await tellRun(request, { reporter, io, typed: told, signalled: signals.signalled, job, blame });
   } finally {
     reporter.close();
   }

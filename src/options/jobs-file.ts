@@ -113,13 +113,12 @@ function unknownKey(where: string, key: string, names: readonly string[], hint: 
 function inWordsOfTheFile(file: string, where: string, error: CryptodlError): CryptodlError {
   const { message, hint, correction, cause, code } = error;
   const isTold = message.startsWith(`${file}: `);
-  const said = code === 'usage' ? nameOptions(message, (name) => name) : message;
   const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
     value === null ? `leave ${name} out` : `${name}: ${value}`,
   );
   const help = [hint, ...lines.filter((line) => hint?.includes(line) !== true)];
   const text = help.filter((line) => line !== undefined).join('\n  ');
-  return new CryptodlError(code, isTold ? message : `${where}: ${said}`, {
+  return new CryptodlError(code, isTold ? message : `${where}: ${nameOptions(message, (name) => name)}`, {
     cause,
     ...(text === '' ? {} : { hint: text }),
   });

@@ -206,7 +206,7 @@ jobs:
     const none = await run(['run', file, '--only', 'et']);
     expect([none.code, none.stderr]).toEqual([
       2,
-      'cryptodl: --only: jobs.yaml has no job "et", but btc, eth\n  did you mean eth?\n  cryptodl run jobs.yaml --only eth\n',
+      'cryptodl: --only: jobs.yaml has no job "et"; it has btc, eth\n  did you mean eth?\n  cryptodl run jobs.yaml --only eth\n',
     ]);
   });
 
@@ -224,7 +224,7 @@ jobs:
       ],
       exitCode: 1,
     });
-    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: --out no-folder cannot be used (');
+    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: out no-folder cannot be used (');
     expect(result.stderr).toContain('3 jobs: 1 well, 2 not, in ');
     expect(result.stderr).toContain('  lost       nothing done (exit code 1)\n');
     // What only the archive can tell is told when it is asked.
@@ -565,7 +565,10 @@ jobs:
     rmSync(join(cwd, 'b'), { recursive: true });
     writeFileSync(join(cwd, 'b'), '');
     const result = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
-    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('cryptodl: job eth: --out ')]);
+    expect([result.code, result.stderr]).toEqual([
+      1,
+      expect.stringContaining('cryptodl: job eth: failed.jsonl: out '),
+    ]);
     expect(files('a')).toHaveLength(1);
     expect(lines('failed.jsonl')).toEqual(before);
   });

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, vision } from '../../src/library.js';
@@ -7,6 +7,10 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
 const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
+const SETTINGS = {
+  ...{ format: 'parquet', partition: 'month', cadence: 'auto', numbers: 'double', timestamps: 'us' },
+  asPublished: false,
+};
 const AS_FLAGS = ['--from', REVERSED.from, '--to', REVERSED.to];
 
 async function refusalOf(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
@@ -62,4 +66,57 @@ it('the loop over outcomes throws with the names of the library too', async () =
     for await (const outcome of run) expect(outcome).toBeUndefined();
   };
   await expect(read()).rejects.toThrow(/^from 2024-02-02 is after to 2024-02-01$/);
+});
+
+describe('every command names an option of the environment by its variable', () => {
+  const lake = join(folder, 'data');
+  const jobs = join(folder, 'jobs.yaml');
+  const report = join(folder, 'report.jsonl');
+  mkdirSync(join(folder, 'taken'), { recursive: true });
+  writeFileSync(
+    jobs,
+    JSON.stringify({ jobs: { bars: { verb: 'vision', symbols: 'BTCUSDT', days: 1, out: lake } } }),
+  );
+  const at = '2026-11-21T07:00:00Z';
+  const header = { v: 1, kind: 'header', tool: 'x', at, verb: 'vision', options: { out: [lake] } };
+  const failed = {
+    ...{ v: 1, kind: 'failed', market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' },
+    ...{ key: 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-19.zip' },
+    ...{ cadence: 'daily', period: '2026-11-19', code: 'connect-failed', retryable: true },
+    ...{ attempts: 1, message: 'no connection', at, settings: SETTINGS },
+  };
+  writeFileSync(report, [header, failed].map((line) => `${JSON.stringify(line)}\n`).join(''));
+
+  it.each([
+    ['schema', ['schema', 'klines'], { CRYPTODL_MARKET: 'um,cm' }, 'CRYPTODL_MARKET um,cm: schema takes one'],
+    [
+      'coverage',
+      ['coverage', '--out', lake],
+      { CRYPTODL_FROM: REVERSED.from, CRYPTODL_TO: REVERSED.to },
+      'CRYPTODL_FROM 2024-02-02 is after CRYPTODL_TO 2024-02-01',
+    ],
+    [
+      'sql',
+      ['sql', 'SHOW TABLES'],
+      { CRYPTODL_CSV: '1', CRYPTODL_JSON: '1' },
+      'CRYPTODL_CSV and CRYPTODL_JSON',
+    ],
+    ['run', ['run', jobs], { CRYPTODL_ONLY: 'trades' }, `CRYPTODL_ONLY: ${jobs} has no job "trades"`],
+    [
+      'run, for its report',
+      ['run', jobs],
+      { CRYPTODL_FAILURES: join(folder, 'taken') },
+      `CRYPTODL_FAILURES ${join(folder, 'taken')} `,
+    ],
+    [
+      'retry',
+      ['retry', report],
+      { CRYPTODL_CA_FILE: join(folder, 'none.pem') },
+      'CRYPTODL_CA_FILE: cannot read',
+    ],
+  ])('%s', async (_, args, env, message) => {
+    const { code, stderr } = await cryptodl(args, { cwd: folder, env });
+    expect(stderr).toContain(`cryptodl: ${message}`);
+    expect(code).toBe(2);
+  });
 });
