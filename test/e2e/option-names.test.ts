@@ -1,14 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { CryptodlError, vision } from '../../src/library.js';
+import { startArchive } from '../helpers/archive.js';
+import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const folder = scratchFolder();
 const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
 const SETTINGS = {
-  ...{ format: 'parquet', partition: 'month', cadence: 'auto', numbers: 'double', timestamps: 'us' },
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
   asPublished: false,
 };
 const AS_FLAGS = ['--from', REVERSED.from, '--to', REVERSED.to];
@@ -80,10 +87,21 @@ describe('every command names an option of the environment by its variable', () 
   const at = '2026-11-21T07:00:00Z';
   const header = { v: 1, kind: 'header', tool: 'x', at, verb: 'vision', options: { out: [lake] } };
   const failed = {
-    ...{ v: 1, kind: 'failed', market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' },
-    ...{ key: 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-19.zip' },
-    ...{ cadence: 'daily', period: '2026-11-19', code: 'connect-failed', retryable: true },
-    ...{ attempts: 1, message: 'no connection', at, settings: SETTINGS },
+    v: 1,
+    kind: 'failed',
+    market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    symbol: 'BTCUSDT',
+    key: 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-19.zip',
+    cadence: 'daily',
+    period: '2026-11-19',
+    code: 'connect-failed',
+    retryable: true,
+    attempts: 1,
+    message: 'no connection',
+    at,
+    settings: SETTINGS,
   };
   writeFileSync(report, [header, failed].map((line) => `${JSON.stringify(line)}\n`).join(''));
 
@@ -111,12 +129,45 @@ describe('every command names an option of the environment by its variable', () 
     [
       'retry',
       ['retry', report],
-      { CRYPTODL_CA_FILE: join(folder, 'none.pem') },
-      'CRYPTODL_CA_FILE: cannot read',
+      { CRYPTODL_FAILURES: join(folder, 'taken') },
+      `CRYPTODL_FAILURES ${join(folder, 'taken')} `,
     ],
   ])('%s', async (_, args, env, message) => {
     const { code, stderr } = await cryptodl(args, { cwd: folder, env });
     expect(stderr).toContain(`cryptodl: ${message}`);
     expect(code).toBe(2);
+  });
+});
+
+describe('the library names options', () => {
+  const SUM = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-20.zip.CHECKSUM';
+  let archive: TestArchive;
+
+  beforeAll(async () => {
+    const raw = join(folder, 'archive');
+    makeArchive(raw, {
+      market: 'um',
+      dataset: 'klines',
+      interval: '1h',
+      symbols: ['BTCUSDT'],
+      from: '2026-11-20',
+      to: '2026-11-20',
+      cadence: 'daily',
+    });
+    writeFileSync(join(raw, SUM), `${'0'.repeat(64)}  BTCUSDT-1h-2026-11-20.zip\n`);
+    archive = await startArchive(raw);
+  });
+  afterAll(() => archive.close());
+
+  it('in warnings and in the outcome of a failed object', async () => {
+    const warnings: string[] = [];
+    const request = { symbols: 'BTCUSDT', interval: '1h', days: 1, now: '2026-11-21T12:00:00Z' };
+    const settings = { out: join(folder, 'stale'), archiveUrl: archive.url, concurrency: 200, retryDelay: 2 };
+    const messages: string[] = [];
+    const hooks = { onWarning: (message: string) => warnings.push(message) };
+    for await (const outcome of vision({ ...request, ...settings }, hooks))
+      if (outcome.outcome === 'failed') messages.push(outcome.message);
+    expect(warnings).toEqual([expect.stringMatching(/^concurrency 200: more than 128 objects in flight/)]);
+    expect(messages).toEqual([expect.stringMatching(/\(staleChecksum warn takes it\)$/)]);
   });
 });
