@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { DAY_MS, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
+import { dayOf, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -107,7 +107,7 @@ interface ListedMonth {
 async function monthsOf(session: Session, { series, from, to }: AuditedSeries): Promise<ListedMonth[]> {
   const spec = findDataset(session.venue, series.market, series.dataset);
   if (spec === undefined) return [];
-  const today = Math.floor(session.nowMs / DAY_MS);
+  const today = dayOf(session.nowMs, session.venue);
   const start = from === undefined ? {} : { from: monthStart(from) };
   const want = { ...start, to: Math.min(monthStart(to), today), today };
   const listings = new Map<Cadence, SeriesListing>();

@@ -1,8 +1,8 @@
 /** Compares the monthly object with the daily objects of the same days, row by row. */
-import { dayText } from '../model/calendar.js';
+import { startOfDay } from '../model/calendar.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
-import { quoteName } from '../convert/sql.js';
+import { quoteName, timestampLiteral } from '../convert/sql.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { archivedColumns, rowSeconds } from '../source/venue.js';
 import { instantExpression } from '../convert/columns.js';
@@ -115,7 +115,7 @@ function within({ spec }: Declared, days: readonly number[]): string {
   return spans
     .map(
       ({ from, to }) =>
-        `${instant} >= TIMESTAMP '${dayText(from)} 00:00:00' AND ${instant} < TIMESTAMP '${dayText(to)} 00:00:00'`,
+        `${instant} >= ${timestampLiteral(startOfDay(from, spec))} AND ${instant} < ${timestampLiteral(startOfDay(to, spec))}`,
     )
     .join(' OR ');
 }

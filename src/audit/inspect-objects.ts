@@ -1,5 +1,5 @@
 /** Checks on single objects: ids, constant columns, missing days, and labels of metrics. */
-import { DAY_MS, dayText } from '../model/calendar.js';
+import { DAY_MS, dayText, startOfDay } from '../model/calendar.js';
 import type { Row, DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
 import { quoteName } from '../convert/sql.js';
@@ -154,7 +154,7 @@ export async function inspectDays(
 ): Promise<AuditFinding[]> {
   if (rowSeconds(spec, series.interval) === undefined) return [];
   const rows = await session.rows(
-    `SELECT DISTINCT epoch_ms(${instantExpression(spec)}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
+    `SELECT DISTINCT (epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS day FROM rows WHERE ${ORDINAL} = ${MONTHLY} ORDER BY day`,
   );
   const there = rows.map((row) => Number(row['day']));
   const known = new Set([...there, ...days]);
@@ -188,7 +188,7 @@ export async function inspectLabels(
   let last = before;
   for (const row of rows) {
     const day = Number(row['ord']);
-    const labels = labelsOf(row, day, seconds * 1000);
+    const labels = labelsOf(row, startOfDay(day, spec), seconds * 1000);
     if (labels === undefined) continue;
     if (last !== undefined && last.labels !== labels) {
       findings.push({
@@ -206,9 +206,9 @@ export async function inspectLabels(
 }
 
 /** Undefined where the rows at both ends of the day are missing. */
-function labelsOf(row: Row, day: number, stepMs: number): Labels | undefined {
-  const startsAt = Number(row['first']) - day * DAY_MS;
-  const endsAt = Number(row['last']) - day * DAY_MS;
+function labelsOf(row: Row, startMs: number, stepMs: number): Labels | undefined {
+  const startsAt = Number(row['first']) - startMs;
+  const endsAt = Number(row['last']) - startMs;
   if (startsAt < stepMs / 2 && endsAt < DAY_MS - stepMs / 2) return 'starts';
   return startsAt >= stepMs / 2 && endsAt >= DAY_MS - stepMs / 2 ? 'ends' : undefined;
 }

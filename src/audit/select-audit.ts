@@ -1,6 +1,6 @@
 /** Selects the series and months of an audit: those of the flags, or those that the lake holds. */
 import { join } from 'node:path';
-import { DAY_MS, monthOf, monthStart, parseDay, parsePeriod } from '../model/calendar.js';
+import { dayOf, monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
@@ -46,9 +46,7 @@ export async function selectAudit(
 async function heldMonths(session: Session, given: ReadonlySet<string>): Promise<AuditedSeries[]> {
   const { options, paths, venue, observer } = session;
   const warn = observer.warn.bind(observer);
-  const range = isRangeGiven(options)
-    ? resolveRange(options, session.nowMs, parseDay(venue.firstDay) ?? 0)
-    : undefined;
+  const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, venue) : undefined;
   const audited: AuditedSeries[] = [];
   for await (const series of heldSeries(paths.root, venue, warn)) {
     const spec = findDataset(venue, series.market, series.dataset);
@@ -81,7 +79,10 @@ async function extentOf(folder: string): Promise<{ from: number; to: number } | 
 }
 
 /** The days of a month before today, half-open. */
-export function daysOfMonth(session: Pick<Session, 'nowMs'>, month: number): { from: number; to: number } {
-  const today = Math.floor(session.nowMs / DAY_MS);
+export function daysOfMonth(
+  session: Pick<Session, 'nowMs' | 'venue'>,
+  month: number,
+): { from: number; to: number } {
+  const today = dayOf(session.nowMs, session.venue);
   return { from: monthStart(month), to: Math.min(monthStart(month + 1), today) };
 }

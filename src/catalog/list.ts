@@ -4,7 +4,7 @@ import type { LookUp } from '../cli/look-up.js';
 import { LISTS } from '../cli/verbs.js';
 import { writeData } from '../cli/write-data.js';
 import type { Session } from '../download/session.js';
-import { dayText, parseDay, periodText } from '../model/calendar.js';
+import { dayText, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
@@ -143,8 +143,7 @@ async function symbols(run: LookUp, session: Session, chosen: readonly ChosenDat
 async function periods(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
   const { options } = run.resolved;
   const patterns = await readPatterns(options.symbols ?? [], readLists(run.io));
-  const firstDay = parseDay(session.venue.firstDay) ?? 0;
-  const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, firstDay) : ALWAYS;
+  const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
   let bytes = 0;
   let first = Number.POSITIVE_INFINITY;
   let last = 0;

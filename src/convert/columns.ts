@@ -1,5 +1,5 @@
 /** SQL expressions that read, check, convert and write each declared column. */
-import { DAY_MS } from '../model/calendar.js';
+import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Period, Settings } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -142,18 +142,18 @@ const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo
 
 /** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. Also used by `verify --deep`. */
 export function legalTimeRange(
-  { edgeSeconds }: Pick<DatasetSpec, 'edgeSeconds'>,
+  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
   interval: string | undefined,
   { from, to }: Pick<Period, 'from' | 'to'>,
 ): { readonly first: number; readonly last: number } {
-  const edgeMs = edgeSeconds * 1000;
+  const edgeMs = spec.edgeSeconds * 1000;
   const earlier = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
-  return { first: from * DAY_MS - earlier - edgeMs, last: to * DAY_MS + edgeMs };
+  return { first: startOfDay(from, spec) - earlier - edgeMs, last: startOfDay(to, spec) + edgeMs };
 }
 
 /** Whether the first and the last row are within the valid time range of the period. Instants are ISO 8601. */
 export function isWithinPeriod(
-  spec: Pick<DatasetSpec, 'edgeSeconds'>,
+  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
   interval: string | undefined,
   period: Pick<Period, 'from' | 'to'>,
   rows: { readonly first: string; readonly last: string },

@@ -1,4 +1,5 @@
 /** Converts the objects of a partition to one Parquet or CSV file: every cell checked, rows sorted, duplicates removed. */
+import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
@@ -182,9 +183,7 @@ function ordinalsOf(
   lines: readonly ObjectLine[],
 ): { received: number[]; kept: number[] } {
   const starts = [
-    ...inputs.map(({ received }) =>
-      new Date(received.object.period.from * 86_400_000).toISOString().slice(0, 10),
-    ),
+    ...inputs.map(({ received }) => dayText(received.object.period.from)),
     ...lines.map((line) => (line.cadence === 'daily' ? line.period : `${line.period}-01`)),
   ];
   const order = starts.map((start, index) => ({ start, index })).sort((a, b) => (a.start < b.start ? -1 : 1));

@@ -1,5 +1,6 @@
 /** Missing rows of a regular grain within an object, and several rows for one bar. */
-import { dayText } from '../model/calendar.js';
+import { startOfDay } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
@@ -7,7 +8,7 @@ import { rowSeconds } from '../source/venue.js';
 import { instantExpression, writtenColumns } from './columns.js';
 import type { Conversion } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
-import { quoteName } from './sql.js';
+import { quoteName, timestampLiteral } from './sql.js';
 
 /** The number of rows that a period must have; undefined for an irregular grain, and for a period that is not over. */
 export function expectedRows(
@@ -53,7 +54,8 @@ export async function countExtraBars(
   if (seconds === undefined || sought.length === 0) return new Map();
   const [ordinal, instant] = [quoteName('.ordinal'), instantExpression(spec)];
   const cells = writtenColumns(spec).map(({ name }) => quoteName(name));
-  const rows = await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought)})
+  const rows =
+    await session.rows(`WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought, spec)})
     SELECT ord, count(*) - count(DISTINCT epoch_us(instant) // ${seconds * 1e6})
         FILTER (instant >= from_at AND instant < to_at) AS crowded
     FROM (SELECT DISTINCT ${cells.join(', ')}, ${instant} AS instant, ${ordinal} AS ord FROM rows) JOIN periods USING (ord)
@@ -108,7 +110,7 @@ export async function findIrregularObjects(
 function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: number): string {
   const grain = `INTERVAL ${seconds} SECOND`;
   const half = `INTERVAL ${seconds * 500} MILLISECOND`;
-  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought)}
+  return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought, spec)}
     ), own AS (
       SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantExpression(spec)} AS instant FROM rows
     ), bounds AS (
@@ -126,12 +128,11 @@ function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: 
     ORDER BY ord, gap_from`;
 }
 
-function periodValues(sought: readonly ObjectPeriod[]): string {
-  return sought.map(({ ordinal, period }) => `(${ordinal}, ${instants(period).join(', ')})`).join(', ');
-}
-
-function instants({ from, to }: ArchiveObject['period']): string[] {
-  return [from, to].map((day) => `TIMESTAMP '${dayText(day)} 00:00:00'`);
+function periodValues(sought: readonly ObjectPeriod[], dayStart: DayStart): string {
+  const instant = (day: number): string => timestampLiteral(startOfDay(day, dayStart));
+  return sought
+    .map(({ ordinal, period }) => `(${ordinal}, ${instant(period.from)}, ${instant(period.to)})`)
+    .join(', ');
 }
 
 /** A time as formatted by DuckDB, `2024-01-01 00:00:00` → ISO. */

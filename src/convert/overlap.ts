@@ -1,5 +1,6 @@
 /** Compares rows of REST with rows of the archive for the same periods, and new revisions with held ones. */
-import { dayText, parsePeriod } from '../model/calendar.js';
+import { parsePeriod, startOfDay } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -128,7 +129,7 @@ function overlapQuery(
   const held = replaced.map(({ first = '', last = '' }) => [first, last] as const);
   // `rows` may have more periods than were replaced.
   return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${within(held)}),
-      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map(periodOf))})
+      n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${within(replaced.map((line) => periodOf(line, spec)))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,
       count(*) FILTER (WHERE n.key IS NULL) AS onlyheld,
@@ -143,8 +144,9 @@ function within(spans: readonly (readonly [from: string, to: string])[]): string
 }
 
 /** The whole period, because the archive may have rows after the last row of REST. */
-function periodOf(line: ObjectLine): readonly [string, string] {
+function periodOf(line: ObjectLine, dayStart: DayStart): readonly [string, string] {
   const period = parsePeriod(line.cadence, line.period);
   if (period === undefined) return [line.first ?? '', line.last ?? ''];
-  return [dayText(period.from), `${dayText(period.to - 1)} 23:59:59.999999`];
+  const last = new Date(startOfDay(period.to, dayStart) - 1).toISOString();
+  return [new Date(startOfDay(period.from, dayStart)).toISOString(), last.replace('Z', '999Z')];
 }

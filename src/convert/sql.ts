@@ -11,3 +11,8 @@ export function quoteText(text: string): string {
   if (text.includes('\0')) throw new RangeError('a text contains a NUL character');
   return `'${text.replaceAll("'", "''")}'`;
 }
+
+/** An instant in epoch milliseconds, to the second. */
+export function timestampLiteral(epochMs: number): string {
+  return `TIMESTAMP '${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')}'`;
+}

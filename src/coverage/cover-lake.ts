@@ -32,7 +32,7 @@ export interface CoverRequest {
   readonly onHalt: (halt: FoundHalt) => void;
 }
 
-/** Seconds `[from, to)` in which no symbol of a dataset has rows. */
+/** Seconds since 1970 `[from, to)` in which no symbol of a dataset has rows. */
 export interface FoundHalt {
   readonly market: Market;
   readonly dataset: string;
@@ -92,24 +92,26 @@ async function* coverGroup(
   }
   const derived = grain === undefined ? NO_SPANS : finder.halts(grain);
   reportHalts(request, wanted[0], derived);
-  const known = knownHalts(request.halts, wanted[0]);
+  const known = knownHalts(request, wanted[0]);
   for (const coverage of covered) {
     const gaps = gapsOf(coverage, { known, derived });
     yield { coverage, gaps, ...amountsOf(coverage, gaps) };
   }
 }
 
-function reportHalts({ onHalt }: CoverRequest, series: Series | undefined, halts: Spans): void {
+function reportHalts({ onHalt, venue }: CoverRequest, series: Series | undefined, halts: Spans): void {
   if (series === undefined) return;
   const { symbol: _, ...of } = series;
-  for (let i = 0; i < halts.length; i += 2) onHalt({ ...of, from: halts[i] ?? 0, to: halts[i + 1] ?? 0 });
+  const instant = (at: number): number => (halts[at] ?? 0) + venue.dayStartMs / 1000;
+  for (let i = 0; i < halts.length; i += 2) onHalt({ ...of, from: instant(i), to: instant(i + 1) });
 }
 
-function knownHalts(halts: readonly HaltFacts[], series: Series | undefined): Spans {
+function knownHalts({ halts, venue }: CoverRequest, series: Series | undefined): Spans {
+  const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
   return union(
     halts
       .filter(({ market }) => market === series?.market)
-      .flatMap(({ from, to }) => [Date.parse(from) / 1000, Date.parse(to) / 1000]),
+      .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
   );
 }
 

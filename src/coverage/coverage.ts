@@ -1,7 +1,7 @@
 /** `cryptodl coverage`: compares a lake with what it should hold, from its manifests. Sends no request and opens no data file. */
 import { correctedLine } from '../cli/print-error.js';
 import { writeData, writeText } from '../cli/write-data.js';
-import { DAY_MS, parseDay } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfCoverage } from '../model/exit-code.js';
@@ -63,9 +63,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   if (options.json && options.csv)
     throw usage('--json and --csv exclude each other', 'keep one', { flags: { csv: null } });
   const nowMs = options.nowMs ?? io.clock.now();
-  const range = isRangeGiven(options)
-    ? resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0)
-    : undefined;
+  const range = isRangeGiven(options) ? resolveRange(options, nowMs, venue) : undefined;
   const root = absolutePath(options.out, surroundingsOf(io.environment).home);
   const held: Series[] = [];
   const skipped: string[] = [];
@@ -94,7 +92,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     chosen: narrowHeld(held, resolved, patterns),
     formats: origins.format === 'default' ? FORMATS : [options.format],
     range: range ?? {},
-    today: Math.floor(nowMs / DAY_MS),
+    today: dayOf(nowMs, venue),
     halts: venue.halts(),
     onRefused: (error) => found.refused.push(error),
     onHalt: (halt) => found.halts.push(halt),

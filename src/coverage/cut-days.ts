@@ -1,5 +1,6 @@
 /** Finds days of ticks without rows for hours after or before midnight, unlike most near days. */
-import { DAY_MS, parsePeriod } from '../model/calendar.js';
+import { parsePeriod, startOfDay } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Series } from '../model/task.js';
 
@@ -38,12 +39,12 @@ export function isLongStretch(ms: number): boolean {
 }
 
 /** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
-export function longStretches(rows: DayRows): EmptyStretch[] {
+export function longStretches(rows: DayRows, dayStart: DayStart): EmptyStretch[] {
   const { rows: count = 0, first = '', last = '' } = rows;
   const spanMs = Date.parse(last) - Date.parse(first);
   const isLong = ({ from, to }: EmptyStretch): boolean =>
     count > 1 && isLongStretch(to - from) && (to - from) * (count - 1) >= EXPECTED_ROWS * spanMs;
-  return [stretchAt(rows, 'begin'), stretchAt(rows, 'end')].filter(isLong);
+  return [stretchAt(rows, 'begin', dayStart), stretchAt(rows, 'end', dayStart)].filter(isLong);
 }
 
 /**
@@ -51,7 +52,11 @@ export function longStretches(rows: DayRows): EmptyStretch[] {
  * Leaves out the start of the first day, because the symbol may have been listed during that day, and the end of the last day of a series
  * that has ended.
  */
-export function cutStretches(lines: readonly ObjectLine[], hasEnded: boolean): EmptyStretch[] {
+export function cutStretches(
+  lines: readonly ObjectLine[],
+  hasEnded: boolean,
+  dayStart: DayStart,
+): EmptyStretch[] {
   const days = new Map<number, DayRows>();
   for (const line of lines) {
     const { rows, first, last } = line;
@@ -65,26 +70,33 @@ export function cutStretches(lines: readonly ObjectLine[], hasEnded: boolean): E
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? day === start : hasEnded && day + 1 === end;
   return [...days.values()]
-    .flatMap(longStretches)
-    .filter((stretch) => !isSeriesEdge(stretch) && isUnusual(stretch, days));
+    .flatMap((rows) => longStretches(rows, dayStart))
+    .filter((stretch) => !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart));
 }
 
-function isUnusual({ day, at, from, to }: EmptyStretch, days: ReadonlyMap<number, DayRows>): boolean {
+function isUnusual(
+  { day, at, from, to }: EmptyStretch,
+  days: ReadonlyMap<number, DayRows>,
+  dayStart: DayStart,
+): boolean {
   let neighbours = 0;
   let shorter = 0;
   for (let near = day - NEAR_DAYS; near <= day + NEAR_DAYS; near += 1) {
     const rows = near === day ? undefined : days.get(near);
     if (rows === undefined) continue;
-    const stretch = stretchAt(rows, at);
+    const stretch = stretchAt(rows, at, dayStart);
     neighbours += 1;
     if ((stretch.to - stretch.from) * LONG_TO_SHORT <= to - from) shorter += 1;
   }
   return neighbours >= FEWEST_NEIGHBOURS && shorter * 2 > neighbours;
 }
 
-function stretchAt({ day, first = '', last = '' }: DayRows, at: 'begin' | 'end'): EmptyStretch {
-  const start = day * DAY_MS;
+function stretchAt(
+  { day, first = '', last = '' }: DayRows,
+  at: 'begin' | 'end',
+  dayStart: DayStart,
+): EmptyStretch {
   return at === 'begin'
-    ? { day, at, from: start, to: Date.parse(first) }
-    : { day, at, from: Date.parse(last), to: start + DAY_MS };
+    ? { day, at, from: startOfDay(day, dayStart), to: Date.parse(first) }
+    : { day, at, from: Date.parse(last), to: startOfDay(day + 1, dayStart) };
 }

@@ -11,7 +11,7 @@ import type { Spans } from './spans.js';
 
 /** A time without data in a series. */
 export interface Gap {
-  /** Seconds since 1970, `[from, to)`. */
+  /** Seconds since the start of day 0 of the exchange, `[from, to)`. */
   readonly from: number;
   readonly to: number;
   readonly reason: GapReason;
@@ -61,8 +61,13 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
 }
 
 /** A cut day counts as one missing day, also when both of its ends are cut. */
-function cutsOf({ cuts }: SeriesCoverage, { known }: Halts): Gap[] {
-  const unexplained = cuts.filter(({ from, to }) => {
+function cutsOf({ cuts, dayStartSeconds }: SeriesCoverage, { known }: Halts): Gap[] {
+  const placed = cuts.map(({ day, from, to }) => ({
+    day,
+    from: from - dayStartSeconds * 1000,
+    to: to - dayStartSeconds * 1000,
+  }));
+  const unexplained = placed.filter(({ from, to }) => {
     const left = subtract([from / 1000, to / 1000], known);
     return isLongStretch(totalOf(left) * 1000);
   });

@@ -114,12 +114,13 @@ export function seriesRecord(
 ): Record<string, unknown> {
   const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = coverage;
   const unit = unitOf(coverage);
+  const instantOf = (seconds: number): string => instant(seconds + coverage.dayStartSeconds);
   return {
     event: 'series',
     ...series,
     format: format ?? null,
-    from: instant(from * DAY_SECONDS),
-    to: instant(to * DAY_SECONDS),
+    from: instantOf(from * DAY_SECONDS),
+    to: instantOf(to * DAY_SECONDS),
     unit,
     ...amountsRecord(amounts),
     objects,
@@ -130,8 +131,8 @@ export function seriesRecord(
     first: coverage.first ?? null,
     last: coverage.last ?? null,
     gaps: gaps.map((gap) => ({
-      from: instant(gap.from),
-      to: instant(gap.to),
+      from: instantOf(gap.from),
+      to: instantOf(gap.to),
       reason: gap.reason,
       [unit]: gap.amount,
       missing: gap.isMissing,

@@ -1,5 +1,6 @@
 /** Computes what a series holds and lacks, from the lines of its manifest. */
-import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
+import { monthOf, monthStart, parsePeriod, UTC } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -11,9 +12,10 @@ import { absentDays, reasons } from './absent-days.js';
 import type { AbsentDays, GapReason, SeriesFacts } from './absent-days.js';
 import { cutStretches, hasTicks } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
-import { append, at, overlap, union } from './spans.js';
+import { append, at, clip, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
+/** All seconds of this room count from the start of day 0 of the exchange, so that each day begins at a multiple of this. */
 export const DAY_SECONDS = 86_400;
 
 /** The range of days to check. Without `from`, each series counts from its first held day. */
@@ -49,6 +51,8 @@ export interface SeriesCoverage {
   /** Days `[from, to)`. */
   readonly from: number;
   readonly to: number;
+  /** When the days begin, in seconds after 00:00 UTC of their date. */
+  readonly dayStartSeconds: number;
   /** Seconds from row to row. Undefined where the number of rows of a day is not known; coverage then counts days. */
   readonly rowSeconds: number | undefined;
   /** Number of objects that overlap the range. The other counts are those of whole objects. */
@@ -110,28 +114,44 @@ function cover(
   const to = Math.max(from, end);
   const within = held.filter((object) => object.to > from && object.from < to);
   const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(context, series);
+  const dayStartSeconds = dayStartOf(context).dayStartMs / 1000;
   return {
     series,
     format,
     from,
     to,
+    dayStartSeconds,
     rowSeconds: seconds,
     heldDays,
     revisions: (format === undefined ? undefined : context.revisions[format]) ?? 0,
     absent: absentDays(heldDays, from, to, known),
     ...countsOf(within),
-    ...missingRows(within, { from, to, seconds, heldDays, known }),
-    cuts: hasTicks(series) ? cutsOf(held, heldDays, known).filter(({ day }) => day >= from && day < to) : [],
+    ...missingRows(within, { from, to, seconds, dayStartSeconds, heldDays, known }),
+    cuts: hasTicks(series)
+      ? cutsOf(held, heldDays, { known, dayStart: dayStartOf(context) }).filter(
+          ({ day }) => day >= from && day < to,
+        )
+      : [],
   };
 }
 
-function cutsOf(held: readonly HeldObject[], heldDays: Spans, known: SeriesFacts): EmptyStretch[] {
+function cutsOf(
+  held: readonly HeldObject[],
+  heldDays: Spans,
+  { known, dayStart }: { readonly known: SeriesFacts; readonly dayStart: DayStart },
+): EmptyStretch[] {
   const lines = held.map(({ line }) => line);
-  return cutStretches(lines, hasEnded(reasons(heldDays, known)(at(heldDays, heldDays.length - 1))));
+  const behind = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
+  return cutStretches(lines, hasEnded(behind), dayStart);
 }
 
 function hasEnded(behind: GapReason): boolean {
   return behind === 'delisted' || behind === 'dataset-ended';
+}
+
+/** A dataset that this version does not know has no rows to place, only days. */
+function dayStartOf({ spec }: CoverageContext): DayStart {
+  return spec ?? UTC;
 }
 
 function secondsOf({ spec }: CoverageContext, { interval }: Series): number | undefined {
@@ -202,6 +222,7 @@ interface HeldRange {
   readonly from: number;
   readonly to: number;
   readonly seconds: number | undefined;
+  readonly dayStartSeconds: number;
   readonly heldDays: Spans;
   readonly known: SeriesFacts;
 }
@@ -210,7 +231,7 @@ type Missing = Pick<SeriesCoverage, 'gaps' | 'edges' | 'loose' | 'knownDays'>;
 
 /** Missing rows of held days. */
 function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
-  const { seconds } = held;
+  const { seconds, dayStartSeconds } = held;
   if (seconds === undefined) return { gaps: [], edges: [], loose: [], knownDays: [] };
   const gaps: number[] = [];
   const loose: number[] = [];
@@ -218,10 +239,10 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   const edges: Edge[] = [];
   for (const object of objects) {
     const { line, from, to } = object;
-    const notFetched = line.open === true ? restOf(object, seconds, held.to) : [];
+    const notFetched = line.open === true ? restOf(object, seconds, held) : [];
     if (notFetched.length > 0)
       edges.push({ from: at(notFetched, 0), to: at(notFetched, 1), reason: 'not-fetched' });
-    const located = notFetched.length > 0 ? notFetched : secondsOfGaps(line);
+    const located = notFetched.length > 0 ? notFetched : secondsOfGaps(line, dayStartSeconds);
     for (const second of located) gaps.push(second);
     const expected = ((to - from) * DAY_SECONDS) / seconds;
     const unknown = expected - (line.rows ?? expected) - rowsIn(located, seconds);
@@ -241,33 +262,21 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
 }
 
 /** The time after the last row, in seconds, of a period that was fetched before it was over. */
-function restOf({ line, from, to }: HeldObject, seconds: number, end: number): number[] {
-  const start = line.last === undefined ? from * DAY_SECONDS : Date.parse(line.last) / 1000 + seconds;
-  const rest = [Math.round(start), Math.min(to, end) * DAY_SECONDS];
+function restOf(
+  { line, from, to }: HeldObject,
+  seconds: number,
+  held: Pick<HeldRange, 'to' | 'dayStartSeconds'>,
+): number[] {
+  const start =
+    line.last === undefined
+      ? from * DAY_SECONDS
+      : Date.parse(line.last) / 1000 - held.dayStartSeconds + seconds;
+  const rest = [Math.round(start), Math.min(to, held.to) * DAY_SECONDS];
   return at(rest, 0) < at(rest, 1) ? rest : [];
 }
 
-function secondsOfGaps({ gaps = [] }: ObjectLine): number[] {
-  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000));
-}
-
-function rowsIn(spans: Spans, seconds: number): number {
-  let rows = 0;
-  for (let i = 0; i < spans.length; i += 2)
-    rows += Math.max(1, Math.round((at(spans, i + 1) - at(spans, i)) / seconds));
-  return rows;
-}
-
-function clip(spans: number[], from: number, to: number): number[] {
-  // Two neighbouring objects may both name the gap at the midnight between them.
-  const inOrder = union(spans);
-  const clipped: number[] = [];
-  for (let i = 0; i < inOrder.length; i += 2) {
-    const start = Math.max(from, inOrder[i] ?? 0);
-    const end = Math.min(to, inOrder[i + 1] ?? 0);
-    if (start < end) clipped.push(start, end);
-  }
-  return clipped;
+function secondsOfGaps({ gaps = [] }: ObjectLine, dayStartSeconds: number): number[] {
+  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
 }
 
 /** Gaps within held days that lie before the listing or after the end of the series. */

@@ -1,5 +1,5 @@
 /** Formats the table of series and their gaps. */
-import { dayOf, dayText } from '../model/calendar.js';
+import { dayText } from '../model/calendar.js';
 import { numberText } from '../model/units.js';
 import type { GapReason } from './absent-days.js';
 import type { Amounts, Gap } from './gaps.js';
@@ -10,7 +10,16 @@ import type { SeriesCoverage } from './series-coverage.js';
 /** The printed fields of a series, without its days and gaps. */
 type Shown = Pick<
   SeriesCoverage,
-  'from' | 'to' | 'rowSeconds' | 'objects' | 'restObjects' | 'duplicates' | 'revisions' | 'first' | 'last'
+  | 'dayStartSeconds'
+  | 'from'
+  | 'to'
+  | 'rowSeconds'
+  | 'objects'
+  | 'restObjects'
+  | 'duplicates'
+  | 'revisions'
+  | 'first'
+  | 'last'
 >;
 
 /** One row of the table. Keeps only a few gaps, to save memory in large lakes. */
@@ -36,10 +45,22 @@ export function tableRow(
   const notExpected = new Map<GapReason, number>();
   for (const gap of gaps)
     if (!gap.isMissing) notExpected.set(gap.reason, (notExpected.get(gap.reason) ?? 0) + gap.amount);
-  const { from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last } = coverage;
+  const { dayStartSeconds, from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last } =
+    coverage;
   return {
     label,
-    coverage: { from, to, rowSeconds, objects, restObjects, duplicates, revisions, first, last },
+    coverage: {
+      dayStartSeconds,
+      from,
+      to,
+      rowSeconds,
+      objects,
+      restObjects,
+      duplicates,
+      revisions,
+      first,
+      last,
+    },
     ...amounts,
     shown: missing.slice(0, MOST_SHOWN),
     missingGaps: missing.length,
@@ -105,7 +126,7 @@ function gapLines({ coverage, shown, missingGaps, notExpected }: TableRow): stri
   const more = missingGaps - shown.length;
   const apart = [...notExpected].map(([reason, amount]) => `${amountText(amount, unit)} ${reason}`);
   return [
-    ...shown.map((gap) => `  ${gapText(gap, coverage.rowSeconds)}`),
+    ...shown.map((gap) => `  ${gapText(gap, coverage)}`),
     ...(more > 0 ? [`  and ${numberText(more)} more gaps: --json prints all`] : []),
     ...(apart.length > 0 ? [`  not counted: ${apart.join(', ')}`] : []),
   ];
@@ -117,19 +138,20 @@ export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'row
 }
 
 /** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; the end is the last missing row or day. */
-function gapText(gap: Gap, rowSeconds: number | undefined): string {
+function gapText(gap: Gap, { rowSeconds, dayStartSeconds }: Shown): string {
   const amount = amountText(gap.amount, unitOf({ rowSeconds }));
   const grain = gap.reason === 'cut' ? 60 : rowSeconds;
-  return `${spanText(gap.from, gap.to, grain)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
+  return `${spanText(gap.from, gap.to, grain, dayStartSeconds)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
 }
 
-/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. */
-export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS): string {
+/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
+export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS, dayStartSeconds = 0): string {
   const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
   const last = isDays ? to - DAY_SECONDS : Math.max(from, to - rowSeconds);
-  const text = (seconds: number): string => (isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds));
+  const text = (seconds: number): string =>
+    isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
   if (last <= from) return text(from);
-  const isOneDay = dayOf(from * 1000) === dayOf(last * 1000);
+  const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
   return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
 }
 

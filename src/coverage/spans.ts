@@ -62,3 +62,23 @@ export function overlap(from: number, to: number, start: number, end: number): n
 export function at(spans: Spans, index: number): number {
   return spans[index] ?? 0;
 }
+
+/** Rows of `seconds` in spans of seconds; each span has one at least. */
+export function rowsIn(spans: Spans, seconds: number): number {
+  let rows = 0;
+  for (let i = 0; i < spans.length; i += 2)
+    rows += Math.max(1, Math.round((at(spans, i + 1) - at(spans, i)) / seconds));
+  return rows;
+}
+
+/** The parts of spans in `[from, to)`. The spans may overlap: two neighbouring objects may both name the gap between them. */
+export function clip(spans: number[], from: number, to: number): number[] {
+  const inOrder = union(spans);
+  const clipped: number[] = [];
+  for (let i = 0; i < inOrder.length; i += 2) {
+    const start = Math.max(from, inOrder[i] ?? 0);
+    const end = Math.min(to, inOrder[i + 1] ?? 0);
+    if (start < end) clipped.push(start, end);
+  }
+  return clipped;
+}

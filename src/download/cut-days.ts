@@ -1,5 +1,5 @@
 /** Days of ticks that may be cut: they are told once the days around them are held. */
-import { DAY_MS, dayPeriod } from '../model/calendar.js';
+import { dayOf, dayPeriod } from '../model/calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import type { EmptyStretch } from '../coverage/cut-days.js';
 import { coverSeries } from '../coverage/series-coverage.js';
@@ -37,7 +37,7 @@ export class CutDays {
     const { plan, object, outcome } = day;
     const { period, endReason } = object;
     if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
-    const stretches = longStretches({ ...outcome, day: period.from });
+    const stretches = longStretches({ ...outcome, day: period.from }, this.#session.venue);
     const isEnd = ({ at }: { at: string }): boolean => endReason !== undefined && at === 'end';
     // Coverage sees no listing: it knows by this that the series ends here.
     if (endReason !== undefined && stretches.some(isEnd))
@@ -96,7 +96,7 @@ export function heldCuts(
 ): readonly EmptyStretch[] {
   const [coverage] = coverSeries(series, manifest, [format], {
     range: {},
-    today: Math.floor(nowMs / DAY_MS),
+    today: dayOf(nowMs, venue),
     spec: findDataset(venue, series.market, series.dataset),
     revisions: {},
   });

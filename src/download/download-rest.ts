@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Body } from '../http/fetch.js';
-import { DAY_MS, parseDay } from '../model/calendar.js';
+import { parseDay, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
@@ -143,19 +143,21 @@ function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean)
 }
 
 /** In which the rows of these days have their labels. */
-function spanOf({ rest }: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
-  return { from: startOf(rest, from), to: startOf(rest, to) };
+function spanOf(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+  return { from: startOf(spec, from), to: startOf(spec, to) };
 }
 
-function startOf(rest: DatasetSpec['rest'], day: number): number {
-  if (rest === undefined || !('joins' in rest)) return day * DAY_MS;
+function startOf(spec: DatasetSpec, day: number): number {
+  const { rest } = spec;
+  if (rest === undefined || !('joins' in rest)) return startOfDay(day, spec);
   const shift = rest.endLabelsBefore === undefined ? undefined : parseDay(rest.endLabelsBefore);
-  return day * DAY_MS + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
+  return startOfDay(day, spec) + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
 }
 
-function hasMicroseconds({ rest }: DatasetSpec, { from }: Period): boolean {
+function hasMicroseconds(spec: DatasetSpec, { from }: Period): boolean {
+  const { rest } = spec;
   if (rest === undefined || 'joins' in rest || rest.microsecondsFrom === undefined) return false;
-  return from * DAY_MS >= Date.parse(rest.microsecondsFrom);
+  return startOfDay(from, spec) >= Date.parse(rest.microsecondsFrom);
 }
 
 function receivedOf(object: ArchiveObject, csv: Buffer): ReceivedObject {

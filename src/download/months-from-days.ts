@@ -78,7 +78,8 @@ export class MonthsFromDays {
   /** False: the days cannot help, and its end is told at once. */
   doubt(month: DoubtfulMonth): boolean {
     const { plan, object, error, gaps } = month;
-    const mayHelp = error === undefined ? daysWithin(object.period, gaps).length > 0 : isBroken(error);
+    const mayHelp =
+      error === undefined ? daysWithin(object.period, gaps, this.#session.venue).length > 0 : isBroken(error);
     if (!mayHelp || !hasDays(specOf(this.#session, plan), plan, object)) return false;
     this.#doubtful.push(month);
     return true;
@@ -161,7 +162,7 @@ async function attemptOf(
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));
   const held = (await manifests.of(folder))[plan.settings.format];
   const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-  const empty = error === undefined ? daysWithin(period, gaps) : [];
+  const empty = error === undefined ? daysWithin(period, gaps, venue) : [];
   if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
   const before = (held.first() ?? period.from) < period.from;
   const after = (held.end() ?? period.to) > period.to;

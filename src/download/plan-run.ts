@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { writeData } from '../cli/write-data.js';
-import { DAY_MS, periodText } from '../model/calendar.js';
+import { dayOf, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import type { PartitionPlan, Task } from '../model/task.js';
@@ -20,7 +20,7 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
       venue,
       root: paths.root,
       manifests: session.manifests,
-      today: Math.floor(session.nowMs / DAY_MS),
+      today: dayOf(session.nowMs, venue),
       nowMs: session.nowMs,
       force: options.force,
       revisions: options.revisions,

@@ -1,5 +1,5 @@
 /** `--wait-for-publication`: the archive is asked at a falling rate whether it has what the run is for. */
-import { DAY_MS, dayOf, dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
+import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
 import { numberText } from '../model/units.js';
@@ -35,7 +35,7 @@ export async function waitForPublication(
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
   const missing = missingOf(session, wanted);
-  let left = await missing(awaitedOf(session.venue, dayOf(session.nowMs), wanted.requests));
+  let left = await missing(awaitedOf(session.venue, dayOf(session.nowMs, session.venue), wanted.requests));
   let delayMs = FIRST_DELAY_MS;
   let isTold = false;
   while (left.length > 0) {
@@ -60,7 +60,7 @@ export async function waitForPublication(
 function epochOf(until: Until, nowMs: number): number {
   switch (until.kind) {
     case 'time':
-      return dayOf(nowMs) * DAY_MS + until.sinceMidnightMs;
+      return startOfDay(dayOf(nowMs, UTC), UTC) + until.sinceMidnightMs;
     case 'instant':
       return until.epochMs;
     case 'duration':
@@ -81,7 +81,7 @@ function missingOf(
       observer.warn(message);
     },
   });
-  return (awaited) => unpublished({ venue, today: dayOf(nowMs), listSeries }, awaited);
+  return (awaited) => unpublished({ venue, today: dayOf(nowMs, venue), listSeries }, awaited);
 }
 
 /** `um klines 1m BTCUSDT 2026-11-20 and 3 more` */

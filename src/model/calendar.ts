@@ -1,11 +1,27 @@
-/** UTC days and months as integers: days since 1970-01-01, months as `year * 12 + (month - 1)`. */
+/**
+ * Days and months as integers: days since 1970-01-01, months as `year * 12 + (month - 1)`. The text of a day is a date; when
+ * the day begins is a fact of the exchange.
+ */
 import type { Cadence, Period } from './task.js';
 
 export const DAY_MS = 86_400_000;
 
+/** When the days of an exchange begin: milliseconds after 00:00 UTC of their date; negative: before it. */
+export interface DayStart {
+  readonly dayStartMs: number;
+}
+
+/** The days of UTC. */
+export const UTC: DayStart = { dayStartMs: 0 };
+
 /** The day that contains an instant. */
-export function dayOf(epochMs: number): number {
-  return Math.floor(epochMs / DAY_MS);
+export function dayOf(epochMs: number, { dayStartMs }: DayStart): number {
+  return Math.floor((epochMs - dayStartMs) / DAY_MS);
+}
+
+/** The first instant of a day, in epoch milliseconds. */
+export function startOfDay(day: number, { dayStartMs }: DayStart): number {
+  return day * DAY_MS + dayStartMs;
 }
 
 /** `2024-02-29` */
@@ -21,7 +37,7 @@ export function parseDay(text: string): number | undefined {
   const found = new Date(0);
   found.setUTCFullYear(year, month - 1, date);
   // A date that does not exist rolls over into another month.
-  return found.getUTCMonth() === month - 1 && date > 0 ? dayOf(found.getTime()) : undefined;
+  return found.getUTCMonth() === month - 1 && date > 0 ? dayOf(found.getTime(), UTC) : undefined;
 }
 
 export function monthOf(day: number): number {
@@ -30,7 +46,7 @@ export function monthOf(day: number): number {
 }
 
 export function monthStart(month: number): number {
-  return dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1));
+  return dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1), UTC);
 }
 
 /** `2024-02` */
@@ -62,12 +78,13 @@ export function parsePeriod(cadence: Cadence, text: string): Period | undefined 
 /** The days of the period that lie completely within one of the spans. Spans are ISO instants `[from, to)`. */
 export function daysWithin(
   { from, to }: Period,
-  spans: readonly (readonly [string, string])[] = [],
+  spans: readonly (readonly [string, string])[] | undefined,
+  dayStart: DayStart,
 ): number[] {
   const days: number[] = [];
-  for (const [start, end] of spans) {
-    const first = Math.max(from, Math.ceil(Date.parse(start) / DAY_MS));
-    const last = Math.min(to, Math.floor(Date.parse(end) / DAY_MS));
+  for (const [start, end] of spans ?? []) {
+    const first = Math.max(from, Math.ceil((Date.parse(start) - dayStart.dayStartMs) / DAY_MS));
+    const last = Math.min(to, dayOf(Date.parse(end), dayStart));
     for (let day = first; day < last; day += 1) days.push(day);
   }
   return days;

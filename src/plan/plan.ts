@@ -2,6 +2,7 @@
 import { isFromRest } from '../lake/manifest.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import { daysWithin, parsePeriod } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, PlanTotals, Series } from '../model/task.js';
 import { seriesName } from '../model/task.js';
 import { mapOrdered } from '../queue/in-order.js';
@@ -198,12 +199,12 @@ function without(
 }
 
 /** Held months of a series that lack days; empty with `--cadence`. */
-export function shortMonthsOf(held: HeldObjects): ShortMonth[] {
+export function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);
     if (period?.cadence !== 'monthly' || line.settings.cadence !== 'auto' || isFromRest(line)) return [];
     const { from, to } = period;
-    const empty = daysWithin(period, line.gaps);
+    const empty = daysWithin(period, line.gaps, dayStart);
     return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
 }

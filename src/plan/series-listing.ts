@@ -1,5 +1,5 @@
 /** The objects of one series in one cadence, near the selected days: from the listing, or without a current one by probing. */
-import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type {
   AbsenceReason,
@@ -222,7 +222,7 @@ export async function withNewerProbed(
 ): Promise<SeriesListing> {
   const { copiedAt, last, more } = listed;
   if (copiedAt === undefined || more) return listed;
-  const since = Math.floor(copiedAt / DAY_MS) - SINCE_DAYS[cadence];
+  const since = dayOf(copiedAt, venue) - SINCE_DAYS[cadence];
   const from = Math.max(since, last?.to ?? since, want.from ?? since);
   if (from >= want.to) return listed;
   const newer = await probeSeries(probe, venue, series, cadence, { ...want, from });

@@ -1,6 +1,6 @@
 /** `cryptodl vision` without --symbols: every series that the lake holds goes on from its first gap. */
 import { join } from 'node:path';
-import { DAY_MS, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../model/calendar.js';
+import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -131,7 +131,7 @@ async function continuations(
       const from =
         isRangeGiven(options) || gap === undefined
           ? range.from
-          : Math.min(gap, Math.floor(context.nowMs / DAY_MS) - 1);
+          : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
       // What has ended is not asked for every day; a range that somebody gives is.
       const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);

@@ -1,7 +1,8 @@
 /** `--days`, `--months`, `--from/--to` → the days that are wanted. */
-import { dayOf, dayText, monthOf, monthStart } from '../model/calendar.js';
+import { dayOf, dayText, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
+import type { Venue } from '../source/venue.js';
 
 /** Days `[from, to)`; without `from` it starts where each series starts. */
 export interface Range {
@@ -16,9 +17,14 @@ export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.fromDay, options.toDay].some((value) => value !== undefined);
 }
 
-/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than `firstDay`. */
-export function resolveRange(options: RangeOptions, nowMs: number, firstDay: number): Range {
-  const today = dayOf(nowMs);
+/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than the first day of the venue. */
+export function resolveRange(
+  options: RangeOptions,
+  nowMs: number,
+  venue: Pick<Venue, 'firstDay' | 'dayStartMs'>,
+): Range {
+  const today = dayOf(nowMs, venue);
+  const firstDay = parseDay(venue.firstDay) ?? 0;
   const kinds = [
     options.days === undefined ? undefined : '--days',
     options.months === undefined ? undefined : '--months',
@@ -37,8 +43,8 @@ export function resolveRange(options: RangeOptions, nowMs: number, firstDay: num
   }
   if (options.fromDay === undefined && options.toDay === undefined)
     return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
-  refuseFuture('--from', options.fromDay, today);
-  refuseFuture('--to', options.toDay, today);
+  refuseFuture('--from', options.fromDay, today, venue);
+  refuseFuture('--to', options.toDay, today, venue);
   if (options.fromDay !== undefined && options.toDay !== undefined && options.fromDay > options.toDay) {
     throw usage(
       `--from ${dayText(options.fromDay)} is after --to ${dayText(options.toDay)}`,
@@ -65,11 +71,16 @@ function withoutOthers({ days }: RangeOptions): Record<string, null> {
   return days === undefined ? { from: null, to: null } : { months: null, from: null, to: null };
 }
 
-function refuseFuture(name: string, day: number | undefined, today: number): void {
+function refuseFuture(
+  name: string,
+  day: number | undefined,
+  today: number,
+  venue: Pick<Venue, 'dayStartMs'>,
+): void {
   if (day === undefined || day < today) return;
   const last = dayText(today - 1);
   throw usage(
-    `${name} ${dayText(day)} is not over yet: the last complete UTC day is ${last}`,
+    `${name} ${dayText(day)} is not over yet: the last complete ${venue.dayStartMs === 0 ? 'UTC day' : 'day'} is ${last}`,
     `${name} ${last}`,
     { flags: { [name.slice('--'.length)]: last } },
   );

@@ -26,14 +26,14 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
   // Bars longer than a day have no days to fill.
   if (series.interval !== undefined && rowSeconds(spec, series.interval) === undefined) return undefined;
-  const today = dayOf(nowMs);
+  const today = dayOf(nowMs, venue);
   const reach = reachMs(venue, series);
   const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
   const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
   // The moment of the wall moves on while the run goes on: only days that stay whole.
-  const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS) / DAY_MS);
+  const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS - venue.dayStartMs) / DAY_MS);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
-  const settledTo = dayOf(nowMs - SETTLE_MS);
+  const settledTo = dayOf(nowMs - SETTLE_MS, venue);
   const seconds = rowSeconds(spec, series.interval);
   const standsIn = (period: Period): boolean =>
     period.cadence === 'daily' ||

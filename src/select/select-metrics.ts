@@ -1,5 +1,5 @@
 /** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
-import { dayOf, parseDay } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
@@ -62,7 +62,7 @@ export function askMetrics(asking: Asking): Asked {
   const { options, venue, nowMs } = asking;
   refuseMarket(asking);
   refuseZip(asking);
-  const range = withToday(asking, resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0));
+  const range = withToday(asking, resolveRange(options, nowMs, venue));
   return { range, datasets: chooseDatasets(venue, options, 'rest') };
 }
 
@@ -88,8 +88,8 @@ function refuseZip({ options }: Asking): void {
 }
 
 /** The range ends with the running day when that is wanted and nothing else is said. */
-function withToday({ options, nowMs }: Asking, range: Range): Range {
-  const today = dayOf(nowMs);
+function withToday({ options, venue, nowMs }: Asking, range: Range): Range {
+  const today = dayOf(nowMs, venue);
   if (!options.includeToday || range.to !== today) return range;
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }

@@ -1,5 +1,5 @@
 /** `cryptodl vision`: from the What and When flags to the series that are planned. */
-import { dayText, parseDay } from '../model/calendar.js';
+import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -65,7 +65,7 @@ function mayLackOf({ market, dataset }: Options): boolean {
 
 /** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
 export function askSeries({ options, venue, nowMs }: Asking): Asked {
-  const range = resolveRange(options, nowMs, parseDay(venue.firstDay) ?? 0);
+  const range = resolveRange(options, nowMs, venue);
   const chosen = chooseDatasets(venue, options);
   // Of all datasets, those that ended before the range are not meant.
   const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));

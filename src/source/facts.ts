@@ -130,6 +130,8 @@ const VenueFacts = v.strictObject({
   name: v.string(),
   /** Before the first object of any series: where a range that reaches further back starts. */
   firstDay: Day,
+  /** When its days begin: hours after 00:00 UTC of their date; negative: before it. */
+  dayStartHours: v.optional(v.number(), 0),
   /** The market of a command line without --market. */
   defaultMarket: v.string(),
   /** `origin`: the same objects as `archive`, without the network of caches in front. */

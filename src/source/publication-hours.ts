@@ -1,6 +1,6 @@
 /** By what hour the daily objects of a dataset were there, by the listings that earlier runs kept. No request is made. */
 import { join } from 'node:path';
-import { DAY_MS, dayOf } from '../model/calendar.js';
+import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import type { Options } from '../options/flags.js';
 import { stateFolder } from '../options/environment.js';
@@ -47,7 +47,7 @@ export function publicationHours(
   const folder = join(stateFolder(options, surroundings), 'cache');
   const copies = new Copies({ folder, nowMs, isReadOnly: true, clock, warn });
   const url = listingUrl(options, source);
-  const today = dayOf(nowMs);
+  const today = dayOf(nowMs, source);
 
   const delaysOf = async (series: Series): Promise<number[]> => {
     const prefix = source.archive.seriesPrefix(series, 'daily');
@@ -58,7 +58,7 @@ export function publicationHours(
       const period = periodOf(key);
       const at = Date.parse(lastModified);
       const isMeant = period !== undefined && period.from >= today - DAYS && Number.isFinite(at);
-      return isMeant ? [at - period.to * DAY_MS] : [];
+      return isMeant ? [at - startOfDay(period.to, source)] : [];
     });
   };
 
@@ -77,15 +77,15 @@ export function publicationHours(
     if (delays.length < LEAST_OBJECTS) return undefined;
     delays.sort((a, b) => a - b);
     const afterMs = delays[Math.ceil(delays.length * SHARE) - 1] ?? 0;
-    return { afterMs, by: hourText(afterMs), objects: delays.length, symbols };
+    return { afterMs, by: hourText(afterMs + DAY_MS + source.dayStartMs), objects: delays.length, symbols };
   };
 }
 
-/** Rounded up to the minute. */
-function hourText(afterMs: number): string {
-  const minutes = Math.ceil(afterMs / 60_000);
+/** Of a time since 00:00 UTC of the date of a day, rounded up to the minute. */
+function hourText(sinceMs: number): string {
+  const minutes = Math.ceil(sinceMs / 60_000);
   const ofDay = new Date(minutes * 60_000).toISOString().slice(11, 16);
-  return `D+${1 + Math.floor((minutes * 60_000) / DAY_MS)} ${ofDay} UTC`;
+  return `D+${Math.floor((minutes * 60_000) / DAY_MS)} ${ofDay} UTC`;
 }
 
 /** `95 % by D+1 02:40 UTC, of 60 daily objects of BTCUSDT, ETHUSDT` */

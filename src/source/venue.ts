@@ -1,5 +1,6 @@
 /** What an exchange has: markets, datasets, columns. Made from the facts of config/. */
 import { parsePeriod } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { Cadence, Grain, Market, Period } from '../model/task.js';
 import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
@@ -10,7 +11,7 @@ export interface Span {
 }
 
 /** A dataset as one market has it. */
-export interface DatasetSpec {
+export interface DatasetSpec extends DayStart {
   readonly name: string;
   readonly title: string;
   readonly aliases: readonly string[];
@@ -38,7 +39,7 @@ interface MarketSpec {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
-export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'defaultMarket'> {
+export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'firstDay' | 'defaultMarket'> {
   readonly hosts: Pick<VenueFacts['hosts'], 'archive' | 'origin' | 'listing'> &
     Readonly<Record<string, string>>;
   /** By the bucket of a request: `archive`, `listing`, and those of REST. */
@@ -48,14 +49,15 @@ export interface Venue extends Pick<VenueFacts, 'name' | 'firstDay' | 'defaultMa
 
 /** Throws when the facts contradict themselves. */
 export function venueOf(
-  { intervals, markets, ...venue }: VenueFacts,
+  { intervals, markets, dayStartHours, ...venue }: VenueFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
 ): Venue {
+  const dayStartMs = dayStartHours * 3_600_000;
   const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
     const specs = Object.entries(offers).map(([name, offer]) => {
       const facts = datasets[name];
       if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
-      return [name, specOf(name, facts, offer, intervals)] as const;
+      return [name, { ...specOf(name, facts, offer, intervals), dayStartMs }] as const;
     });
     return Object.fromEntries(specs);
   };
@@ -63,7 +65,7 @@ export function venueOf(
     ([market, { path, title, datasets: offers }]) =>
       [market, { path, title, datasets: specsOf(market, offers) }] as const,
   );
-  return { ...venue, markets: Object.fromEntries(specs) };
+  return { ...venue, dayStartMs, markets: Object.fromEntries(specs) };
 }
 
 function specOf(
@@ -71,7 +73,7 @@ function specOf(
   facts: DatasetFacts,
   offer: OfferFacts,
   lists: VenueFacts['intervals'],
-): DatasetSpec {
+): Omit<DatasetSpec, 'dayStartMs'> {
   const { rowSeconds: seconds, columns: _, notes, ...shared } = facts;
   const columns = columnsOf(name, facts, offer);
   const missing = facts.sort.find((sort) => columns.every((column) => column.name !== sort));

@@ -1,7 +1,7 @@
 /** Checks a lake series by series and, in mode `fix`, repairs what it finds. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DAY_MS } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
@@ -138,7 +138,7 @@ function withRemedy(finding: LakeFinding): LakeFinding {
 
 function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, 'series'>): SeriesContext {
   const spec = findDataset(venue, series.market, series.dataset);
-  return { venue, series, spec, today: Math.floor(nowMs / DAY_MS) };
+  return { venue, series, spec, today: dayOf(nowMs, venue) };
 }
 
 async function checkLoosePath(

@@ -1,5 +1,5 @@
 /** `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars. */
-import { DAY_MS, parsePeriod } from '../model/calendar.js';
+import { dayOf, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -46,7 +46,7 @@ async function listedOf(
   const periods = held.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = dayOf(nowMs, venue);
   const { objects, copiedAt } = await listSeries(listing, venue, series, cadence, { from, to, today });
   if (copiedAt !== undefined) {
     throw new CryptodlError(

@@ -114,7 +114,7 @@ function requestOf(
       ...periodsIn(session, series, revised).filter((period) => isHeld(held, period)),
       ...heldCuts(session, series, manifest, format).map(({ day }) => dayPeriod(day)),
     ],
-    today: dayOf(session.nowMs),
+    today: dayOf(session.nowMs, session.venue),
   });
   if (ranges.length === 0) return undefined;
   return {
@@ -124,7 +124,7 @@ function requestOf(
     ranges,
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
-    ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held) } : {}),
+    ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held, spec) } : {}),
     // A rebuilt file starts without rows, so the monthly object has nothing to be compared with.
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }

@@ -116,7 +116,7 @@ function mayHaveMoreDays(
 ): boolean {
   return (
     hasDays(findDataset(context.venue, plan.series.market, plan.series.dataset), plan, object) &&
-    daysWithin(object.period, gaps).length > 0
+    daysWithin(object.period, gaps, context.venue).length > 0
   );
 }
 

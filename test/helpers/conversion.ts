@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { dayOf, parsePeriod } from '../../src/model/calendar.js';
+import { dayOf, parsePeriod, UTC } from '../../src/model/calendar.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Cadence, Market, Period, Series, Settings } from '../../src/model/task.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
@@ -143,5 +143,5 @@ export function objectLine(label: string, fields: Partial<ObjectLine> = {}): Obj
 
 /** Day number of `2024-01-15`. */
 export function day(text: string): number {
-  return dayOf(Date.parse(`${text}T00:00:00Z`));
+  return dayOf(Date.parse(`${text}T00:00:00Z`), UTC);
 }

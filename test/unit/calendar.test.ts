@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   dayOf,
   dayPeriod,
+  daysWithin,
   dayText,
   monthOf,
   monthPeriod,
@@ -11,6 +12,8 @@ import {
   parseDay,
   parsePeriod,
   periodText,
+  startOfDay,
+  UTC,
 } from '../../src/model/calendar.js';
 
 const FIRST = Math.floor(Date.UTC(2017, 0, 1) / 86_400_000);
@@ -41,9 +44,9 @@ it('a month holds just its own days, and months follow each other', () => {
 });
 
 it('a day begins at midnight UTC', () => {
-  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z')))).toBe('2024-01-15');
-  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z') - 1))).toBe('2024-01-14');
-  expect(dayText(dayOf(-1))).toBe('1969-12-31');
+  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z'), UTC))).toBe('2024-01-15');
+  expect(dayText(dayOf(Date.parse('2024-01-15T00:00:00Z') - 1, UTC))).toBe('2024-01-14');
+  expect(dayText(dayOf(-1, UTC))).toBe('1969-12-31');
 });
 
 describe('leap years', () => {
@@ -84,4 +87,15 @@ describe('what is no date is none', () => {
   it.each(['2020-8', '2024-13', '2024-00', '2024-01-15', '2024', ''])('%j is no month', (text) => {
     expect(parsePeriod('monthly', text)).toBeUndefined();
   });
+});
+
+it('days may begin before midnight UTC', () => {
+  const dayStart = { dayStartMs: -8 * 3_600_000 };
+  const start = Date.parse('2024-01-14T16:00:00Z');
+  expect([start - 1, start].map((ms) => dayText(dayOf(ms, dayStart)))).toEqual(['2024-01-14', '2024-01-15']);
+  expect(startOfDay(dayOf(start, dayStart), dayStart)).toBe(start);
+  const days = (from: string, to: string): string[] =>
+    daysWithin(monthPeriod(monthOf(dayOf(start, UTC))), [[from, to]], dayStart).map(dayText);
+  expect(days('2024-01-14T16:00:00Z', '2024-01-16T15:59:59Z')).toEqual(['2024-01-15']);
+  expect(days('2024-01-14T16:00:01Z', '2024-01-16T16:00:00Z')).toEqual(['2024-01-16']);
 });

@@ -10,7 +10,14 @@ const FIRST = 20_000;
 
 function coverage(differences: Partial<SeriesCoverage>): SeriesCoverage {
   const nothing = { absent: [], gaps: [], edges: [], loose: [], cuts: [] };
-  return { from: FIRST, to: FIRST + 10, rowSeconds: 3600, ...nothing, ...differences } as SeriesCoverage;
+  return {
+    from: FIRST,
+    to: FIRST + 10,
+    rowSeconds: 3600,
+    dayStartSeconds: 0,
+    ...nothing,
+    ...differences,
+  } as SeriesCoverage;
 }
 
 function reasonsOf(series: SeriesCoverage, from: number, to: number): unknown[] {

@@ -6,18 +6,18 @@ import type { RangeOptions } from '../../src/select/date-range.js';
 import { day } from '../helpers/conversion.js';
 
 const NONE: RangeOptions = { days: undefined, months: undefined, fromDay: undefined, toDay: undefined };
-const FIRST_DAY = 17_348;
+const VENUE = { firstDay: '2017-07-01', dayStartMs: 0 };
 const NOON = Date.parse('2024-03-15T12:00:00Z');
 
 /** First and last day of the range. */
 function range(options: Partial<RangeOptions>, now = NOON): (string | undefined)[] {
-  const resolved = resolveRange({ ...NONE, ...options }, now, FIRST_DAY);
+  const resolved = resolveRange({ ...NONE, ...options }, now, VENUE);
   return [resolved.from === undefined ? undefined : dayText(resolved.from), dayText(resolved.to - 1)];
 }
 
 function refusal(options: Partial<RangeOptions>): string[] {
   try {
-    resolveRange({ ...NONE, ...options }, NOON, FIRST_DAY);
+    resolveRange({ ...NONE, ...options }, NOON, VENUE);
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'usage') return [error.message, error.hint ?? ''];
   }
@@ -93,7 +93,7 @@ it.each([
 });
 
 function text(options: Partial<RangeOptions>): string {
-  return resolveRange({ ...NONE, ...options }, NOON, FIRST_DAY).text;
+  return resolveRange({ ...NONE, ...options }, NOON, VENUE).text;
 }
 
 it('says what it is', () => {
