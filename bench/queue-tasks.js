@@ -99,10 +99,11 @@ async function planner(root, spoolPath) {
   /** @type {typeof import('../src/source/binance/binance.js')} */
   const { loadBinance } = await built('source/binance/binance.js');
   const today = FIRST_DAY + DAYS + 1;
+  const venue = loadBinance();
   const options = /** @type {const} */ ({
-    venue: loadBinance(),
+    venue,
     root,
-    manifests: new Manifests(),
+    manifests: new Manifests(venue.archive),
     today,
     nowMs: today * DAY_MS,
     force: false,

@@ -29,7 +29,7 @@ export async function rebuildsOf(
   const period = parsePeriod('monthly', text);
   const isUnreadable = month.failures.some(({ key, error }) => key === month.monthlyKey && isBroken(error));
   if ((!isMonthlyWorse && !isUnreadable) || period === undefined) return NONE;
-  const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)));
+  const manifest = await readManifest(await paths.folder(seriesFolder(venue.name, series)), venue.archive);
   const requests: SeriesRequest[] = [];
   const notes: string[] = [];
   let isFromDays = false;

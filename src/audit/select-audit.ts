@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { dayOf, monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import type { ObjectKeys } from '../lake/check-line.js';
 import { seriesFolder } from '../lake/layout.js';
 import { readManifest } from '../lake/manifest.js';
 import type { Resolved } from '../options/resolve.js';
@@ -51,7 +52,7 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   for await (const series of heldSeries(paths.root, venue, warn)) {
     const spec = findDataset(venue, series.market, series.dataset);
     if (spec === undefined || !isArchived(spec) || !isChosen(series, session, given)) continue;
-    const held = await extentOf(join(paths.root, seriesFolder(venue.name, series)));
+    const held = await extentOf(join(paths.root, seriesFolder(venue.name, series)), venue.archive);
     if (held === undefined) continue;
     const from = Math.max(monthOf(held.from), range?.from === undefined ? 0 : monthOf(range.from));
     const to = Math.min(monthOf(held.to - 1), monthOf((range?.to ?? held.to) - 1)) + 1;
@@ -66,8 +67,11 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
 }
 
 /** First and last held day, over all formats. */
-async function extentOf(folder: string): Promise<{ from: number; to: number } | undefined> {
-  const { parquet, csv, zip } = await readManifest(folder);
+async function extentOf(
+  folder: string,
+  archive: ObjectKeys,
+): Promise<{ from: number; to: number } | undefined> {
+  const { parquet, csv, zip } = await readManifest(folder, archive);
   const periods = [parquet, csv, zip].flatMap((held) =>
     held.lines().flatMap((line) => parsePeriod(line.cadence, line.period) ?? []),
   );

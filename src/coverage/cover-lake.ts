@@ -15,11 +15,11 @@ import { FORMATS } from '../model/task.js';
 import type { Format, Market, Series } from '../model/task.js';
 import type { HaltFacts } from '../source/facts.js';
 import { findDataset } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { Source } from '../source/source.js';
 
 export interface CoverRequest {
   readonly root: string;
-  readonly venue: Venue;
+  readonly venue: Source;
   /** All series of the lake, in its order. Series that are not chosen still help to find halts. */
   readonly held: readonly Series[];
   readonly chosen: readonly Series[];
@@ -125,7 +125,10 @@ async function read(request: CoverRequest, series: Series, finder: HaltFinder): 
     revisions[line.settings.format] = (revisions[line.settings.format] ?? 0) + 1;
   };
   try {
-    for await (const lines of readManifestLines(join(root, seriesFolder(venue.name, series)))) {
+    for await (const lines of readManifestLines(
+      join(root, seriesFolder(venue.name, series)),
+      venue.archive,
+    )) {
       for (const line of lines) {
         const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
         if (refused !== undefined) onRefused(refused);

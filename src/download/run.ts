@@ -145,7 +145,7 @@ async function locked<T>(
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
     // What was read before another run may have changed.
-    return await act({ ...session, lock, runFolder, manifests: new Manifests() });
+    return await act({ ...session, lock, runFolder, manifests: new Manifests(session.venue.archive) });
   } finally {
     await lock.release();
   }

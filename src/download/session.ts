@@ -97,7 +97,7 @@ export function openSession(request: SessionRequest): Session {
     stop,
     deadline,
     paths,
-    manifests: new Manifests(),
+    manifests: new Manifests(source.archive),
     runFolder: runFolder(options, paths, home),
     close: async () => {
       deadline.close();

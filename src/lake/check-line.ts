@@ -1,7 +1,8 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { FALLBACK_CODES } from '../model/errors.js';
+import { parsePeriod, periodText } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
-import type { AbsenceReason, Cadence, Settings } from '../model/task.js';
+import type { AbsenceReason, Cadence, Period, Series, Settings } from '../model/task.js';
 import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
@@ -17,8 +18,8 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export type LineReader = (text: string) => ManifestLine;
 
-export function createLineReader(seriesFolder: string): LineReader {
-  const check = createLineCheck(seriesFolder);
+export function createLineReader(seriesFolder: string, archive: ObjectKeys): LineReader {
+  const check = createLineCheck(seriesFolder, archive);
   return (text) => check(parsed(text));
 }
 
@@ -31,28 +32,29 @@ function parsed(text: string): unknown {
 }
 
 /** The same for parsed JSON. */
-export function createLineCheck(seriesFolder: string): (line: unknown) => ManifestLine {
-  const isKey = createKeyCheck(seriesFolder);
+export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
+  const keys = createKeyCheck(seriesFolder, archive);
   return (line) => {
-    const wrong = lineProblem(line, isKey);
+    const wrong = lineProblem(line, keys);
     if (wrong !== undefined) throw new TypeError(wrong);
     return line as ManifestLine;
   };
 }
 
-function lineProblem(line: unknown, isKey: KeyCheck): string | undefined {
+function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   if (typeof line !== 'object' || line === null) return 'the line is not an object';
   const fields = line as Fields;
   const { v: version, kind } = fields;
   if (typeof version === 'number' && version > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
-  if (kind === 'object') return objectProblem(fields, isKey);
+  if (kind === 'object') return objectProblem(fields, keys);
   if (kind === 'absent') return absentProblem(fields);
-  return kind === 'dropped' ? droppedProblem(fields, isKey) : '"kind" is unknown';
+  return kind === 'dropped' ? droppedProblem(fields, keys) : '"kind" is unknown';
 }
 
 const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(FORMATS);
-const CADENCES: ReadonlySet<unknown> = new Set<Cadence>(['daily', 'monthly']);
+const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
+const KNOWN_CADENCES: ReadonlySet<unknown> = new Set(CADENCES);
 const VERIFIED: ReadonlySet<unknown> = new Set<ObjectLine['verified']>(['sidecar', 'etag', 'crc', 'rest']);
 const REASONS: Readonly<Record<AbsenceReason, true>> = {
   'not-listed-yet': true,
@@ -76,10 +78,10 @@ const INSTANT = /^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$/;
 const COUNTS = ['rows', 'fileRows', 'duplicates', 'idConflicts'] as const;
 const INSTANTS = ['first', 'last'] as const;
 
-function objectProblem(fields: Fields, isKey: KeyCheck): string | undefined {
+function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const { key, cadence, period, settings } = fields;
   if (typeof key !== 'string') return '"key" is no text';
-  if (!CADENCES.has(cadence)) return '"cadence" is unknown';
+  if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
   if (typeof period !== 'string') return '"period" is no period';
   if (!DIGEST.test(String(fields['sha256']))) return '"sha256" is no SHA-256';
   if (!DIGEST.test(String(fields['fileSha256']))) return '"fileSha256" is no SHA-256';
@@ -99,9 +101,11 @@ function objectProblem(fields: Fields, isKey: KeyCheck): string | undefined {
   if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" are no stretches of time';
   const revision = revisionProblem(fields);
   if (revision !== undefined) return revision;
-  if (!isManifestFile((settings as Settings).format, fields['file']))
+  const { file } = fields;
+  const { format } = settings as Settings;
+  if (!isManifestFile(format, file) || (format === 'zip' && topFolder(file) !== topFolder(key)))
     return '"file" is no name of a file of the lake';
-  return isKey(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
+  return keys.isOfPeriod(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
 }
 
 export function areSettings(value: unknown): value is Settings {
@@ -146,18 +150,21 @@ function areGaps(value: unknown): boolean {
   );
 }
 
-function droppedProblem({ key, format, settings }: Fields, isKey: KeyCheck): string | undefined {
+/** The first name of a path: zips lie below the folder of the lake that their keys begin with. */
+function topFolder(path: string): string {
+  return path.slice(0, path.indexOf('/'));
+}
+
+function droppedProblem({ key, format, settings }: Fields, keys: KeyCheck): string | undefined {
   if (typeof key !== 'string') return '"key" is no text';
   if (!KNOWN_FORMATS.has(format)) return '"format" is unknown';
   const setting = settings === undefined ? undefined : settingsProblem(settings);
   if (setting !== undefined) return setting;
-  const period = /(\d{4}-\d{2}(?:-\d{2})?)(?:\.zip)?$/.exec(key)?.[1] ?? '';
-  const cadence = period.length === 'YYYY-MM'.length ? 'monthly' : 'daily';
-  return isKey(key, cadence, period) ? undefined : '"key" is no object of this series';
+  return keys.isOfSeries(key) ? undefined : '"key" is no object of this series';
 }
 
 function absentProblem({ cadence, first, last, reason, failed, refused, rest }: Fields): string | undefined {
-  if (!CADENCES.has(cadence)) return '"cadence" is unknown';
+  if (!KNOWN_CADENCES.has(cadence)) return '"cadence" is unknown';
   if (!isSupportedPeriod(first) || !isSupportedPeriod(last))
     return '"first" or "last" is no period from 2000 to 2199';
   if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return '"reason" is unknown';
@@ -177,22 +184,39 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-type KeyCheck = (key: string, cadence: Cadence, period: string) => boolean;
+/** How an archive names the objects of a series. */
+export interface ObjectKeys {
+  /** Returns a function that reads the period of a key; it returns undefined for every other name. */
+  periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
+}
 
-/**
- * Whether a key belongs to an object of the series in this folder. The archive has a folder for each market
- * (`data/futures/um`); its last name is the market.
- */
-function createKeyCheck(seriesFolder: string): KeyCheck {
+interface KeyCheck {
+  /** Whether a key belongs to the object of this period. */
+  isOfPeriod(key: string, cadence: Cadence, period: string): boolean;
+  /** Whether a key belongs to any object. */
+  isOfSeries(key: string): boolean;
+}
+
+/** Checks that a key belongs to an object of the series in this folder, or to rows of it from REST. */
+function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
   const series = seriesOfFolder(seriesFolder);
   // The folder is not in a lake, so there is no series to compare with.
-  if (series === undefined) return () => true;
+  if (series === undefined) return { isOfPeriod: () => true, isOfSeries: () => true };
   const { market, dataset, interval, symbol } = series;
-  const name = `${dataset}/${symbol}/${interval === undefined ? '' : `${interval}/`}${symbol}-${interval ?? dataset}-`;
   const rest = ['rest', market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
-  return (key, cadence, period) => {
-    if (key === rest + period) return true;
-    const ending = `/${market}/${cadence}/${name}${period}.zip`;
-    return key.endsWith(ending) && /^data(\/[a-z]+)?$/.test(key.slice(0, -ending.length));
+  const periodOf = {
+    daily: archive.periodOf(series, 'daily'),
+    monthly: archive.periodOf(series, 'monthly'),
   };
+  const isOfPeriod = (key: string, cadence: Cadence, text: string): boolean => {
+    if (key === rest + text) return true;
+    const period = periodOf[cadence](key);
+    return period !== undefined && periodText(period) === text;
+  };
+  const isOfSeries = (key: string): boolean =>
+    CADENCES.some((cadence) => {
+      const ofRest = key.startsWith(rest) ? parsePeriod(cadence, key.slice(rest.length)) : undefined;
+      return ofRest !== undefined || periodOf[cadence](key) !== undefined;
+    });
+  return { isOfPeriod, isOfSeries };
 }

@@ -7,6 +7,7 @@ import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'no
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { createLineCheck } from './check-line.js';
+import type { ObjectKeys } from './check-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
@@ -40,6 +41,11 @@ export async function commitWithJournal(
   await rm(journal);
 }
 
+/** What the paths and lines of a journal are checked with. */
+interface JournalVenue extends VenueFolders {
+  readonly archive: ObjectKeys;
+}
+
 /** A journal that was rejected and not applied. */
 export interface RefusedCommit {
   /** Its name in `.cryptodl`. */
@@ -56,7 +62,7 @@ const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
  * Completes commits of a killed run in this lake. Any other journal is not applied; it is moved away together with all staged
  * files and returned.
  */
-export async function finishCommits(paths: LakePaths, venue: VenueFolders): Promise<RefusedCommit[]> {
+export async function finishCommits(paths: LakePaths, venue: JournalVenue): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
   for (const entry of await readdir(paths.own, { withFileTypes: true })) {
     const { name } = entry;
@@ -159,7 +165,7 @@ function relativeJournal(
 class JournalRefused extends Error {}
 
 /** Rejects with `JournalRefused` for a damaged journal, for one of another lake, and for paths outside this lake. */
-async function readJournal(paths: LakePaths, venue: VenueFolders, path: string): Promise<JournaledCommit> {
+async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<JournaledCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const content = JSON.parse((await readRegularFile(path)) ?? '') as OwnedJournal | JournaledCommit;
@@ -207,7 +213,7 @@ async function convertAbsolutePaths({ root, own }: LakePaths, redo: JournaledCom
 /** The commit with absolute paths, all of them in the folder of one series or in the staging folder. */
 async function resolveJournal(
   paths: LakePaths,
-  venue: VenueFolders,
+  venue: JournalVenue,
   { series, publications, dead, lines }: Journal,
 ): Promise<JournaledCommit> {
   const isInside =
@@ -216,7 +222,7 @@ async function resolveJournal(
     dead.every(isPartitionFile);
   if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
   const seriesFolder = await paths.folder(series);
-  const checked = createLineCheck(seriesFolder);
+  const checked = createLineCheck(seriesFolder, venue.archive);
   for (const line of lines) applyLine(emptyManifest(), checked(line));
   return {
     seriesFolder,

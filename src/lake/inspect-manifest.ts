@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readRegularFile } from './path-checks.js';
 import { MANIFEST } from './layout.js';
 import { createLineReader, NewerVersion } from './check-line.js';
-import type { LineReader } from './check-line.js';
+import type { LineReader, ObjectKeys } from './check-line.js';
 import { applyLine, emptyManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { DroppedLine, ManifestLine } from './manifest-line.js';
@@ -30,9 +30,9 @@ export interface InspectedManifest {
   readonly dropped: readonly DroppedLine[];
 }
 
-export async function inspectManifest(seriesFolder: string): Promise<InspectedManifest> {
+export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
   const text = await readRegularFile(join(seriesFolder, MANIFEST));
-  const readLine = createLineReader(seriesFolder);
+  const readLine = createLineReader(seriesFolder, archive);
   const manifest = emptyManifest();
   const sound: string[] = [];
   const damaged: DamagedLine[] = [];

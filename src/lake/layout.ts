@@ -52,19 +52,14 @@ export interface VenueFolders {
 
 /** The series that has this folder, relative to the root of the lake; undefined for any other path. */
 export function seriesAt(venue: VenueFolders, place: string): Series | undefined {
-  const names = seriesOfFolder(place);
-  if (names === undefined || !isMarket(venue, names.market)) return undefined;
-  const series = { ...names, market: names.market };
+  const series = seriesOfFolder(place);
+  if (series === undefined || !Object.hasOwn(venue.markets, series.market)) return undefined;
   // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but cryptodl never writes it.
   return seriesFolder(venue.name, series) === place ? series : undefined;
 }
 
-function isMarket({ markets }: VenueFolders, name: string): name is Market {
-  return Object.hasOwn(markets, name);
-}
-
 /** The inverse of `seriesFolder` for any path that ends in such a folder; undefined for any other path. */
-export function seriesOfFolder(path: string): (Omit<Series, 'market'> & { market: string }) | undefined {
+export function seriesOfFolder(path: string): Series | undefined {
   const found = /([^/\\]+)[/\\]([^/\\]+)[/\\](?:interval=([^/\\]+)[/\\])?symbol=([^/\\]+)$/.exec(path);
   const [, market, dataset, interval, symbol] = found ?? [];
   if (market === undefined || dataset === undefined || symbol === undefined) return undefined;

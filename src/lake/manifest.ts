@@ -10,6 +10,7 @@ import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import type { ArchiveObject, Format, Period, Revision } from '../model/task.js';
 import { Absences } from './absences.js';
 import { createLineReader, NewerVersion } from './check-line.js';
+import type { ObjectKeys } from './check-line.js';
 import { openRegularFile } from './path-checks.js';
 import { MANIFEST } from './layout.js';
 import { publish, syncDirectory } from './publish.js';
@@ -164,9 +165,9 @@ export function emptyManifest(): Manifest {
  * Reads a manifest; a missing file gives an empty one. An incomplete last line is ignored. Rejects with `manifest-damaged`,
  * naming file and line, for damage before it and for lines of a newer version.
  */
-export async function readManifest(seriesFolder: string): Promise<Manifest> {
+export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
   const manifest = emptyManifest();
-  for await (const lines of readManifestLines(seriesFolder)) {
+  for await (const lines of readManifestLines(seriesFolder, archive)) {
     for (const line of lines) {
       const refused = line instanceof CryptodlError ? line : addLine(manifest, line);
       if (refused !== undefined) throw refused;
@@ -185,9 +186,12 @@ interface ReadLine {
  * All complete lines, in batches. A damaged line is returned as an error, and the following lines still come. A missing file
  * has no lines; an incomplete last line is left out.
  */
-export async function* readManifestLines(seriesFolder: string): AsyncGenerator<(ReadLine | CryptodlError)[]> {
+export async function* readManifestLines(
+  seriesFolder: string,
+  archive: ObjectKeys,
+): AsyncGenerator<(ReadLine | CryptodlError)[]> {
   const file = join(seriesFolder, MANIFEST);
-  const readLine = createLineReader(seriesFolder);
+  const readLine = createLineReader(seriesFolder, archive);
   let number = 0;
   for await (const texts of completeLines(file)) {
     yield texts.map((text) => {

@@ -1,4 +1,5 @@
 /** A cache of the manifests that a run uses: each is read once and updated with every append of the run. */
+import type { ObjectKeys } from './check-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';
@@ -22,12 +23,14 @@ interface Known {
  * manifest that was removed from memory is read again at most once per phase (plan, download).
  */
 export class Manifests {
+  readonly #archive: ObjectKeys;
   readonly #mostLines: number;
   /** By folder, in the order of their last use. */
   readonly #known = new Map<string, Known>();
   #lines = 0;
 
-  constructor(mostLines = MOST_LINES) {
+  constructor(archive: ObjectKeys, mostLines = MOST_LINES) {
+    this.#archive = archive;
     this.#mostLines = mostLines;
   }
 
@@ -56,7 +59,7 @@ export class Manifests {
   }
 
   #read(seriesFolder: string): Known {
-    const known: Known = { manifest: readManifest(seriesFolder), lines: 0 };
+    const known: Known = { manifest: readManifest(seriesFolder, this.#archive), lines: 0 };
     known.manifest.then(
       (manifest) => {
         this.#weigh(seriesFolder, known, manifest);

@@ -19,10 +19,10 @@ export function isPartitionFile(name: unknown): name is string {
   return typeof name === 'string' && PARTITION.test(name);
 }
 
-/** Whether a manifest line may name this file: a partition file, or for zip a key of the archive. */
+/** Whether a manifest line may name this file: a partition file, or for zip a path below the root of the lake. */
 export function isManifestFile(format: Format, file: unknown): file is string {
   if (format !== 'zip') return isPartitionFile(file);
-  return typeof file === 'string' && file.startsWith('data/') && file.split('/').every(isPlainName);
+  return typeof file === 'string' && file.split('/').every(isPlainName);
 }
 
 /** The first symbolic link between the root and a relative path below it; undefined without one. The root may be a link. */

@@ -1,7 +1,9 @@
 /** Finds the files of each table (market and dataset) in the manifests, so that no row is read twice. */
 import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
+import type { ObjectKeys } from '../lake/check-line.js';
 import { seriesFolder } from '../lake/layout.js';
+import type { Source } from '../source/source.js';
 import { readManifest } from '../lake/manifest.js';
 import type { HeldObjects, Manifest } from '../lake/manifest.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -37,14 +39,16 @@ export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'
 /** Tables with at least one readable file, ordered by name. Rejects for a damaged manifest. */
 export async function readTables(
   root: string,
-  venue: string,
+  venue: Pick<Source, 'name' | 'archive'>,
   series: readonly Series[],
 ): Promise<{ tables: LakeTable[]; leftOut: LeftOut }> {
   const leftOut: LeftOut = { unsound: [], overlapping: [] };
   const filesOf = new Map<string, { first: Series; files: LakeFile[] }>();
   for (let from = 0; from < series.length; from += AT_ONCE) {
     const some = series.slice(from, from + AT_ONCE);
-    const read = await Promise.all(some.map((one) => readSeries(join(root, seriesFolder(venue, one)))));
+    const read = await Promise.all(
+      some.map((one) => readSeries(join(root, seriesFolder(venue.name, one)), venue.archive)),
+    );
     for (const [at, { files, unsound, overlapping }] of read.entries()) {
       leftOut.unsound.push(...unsound);
       leftOut.overlapping.push(...overlapping);
@@ -67,11 +71,11 @@ export async function readTables(
 /** Number of manifests that are read at the same time. */
 const AT_ONCE = 32;
 
-async function readSeries(folder: string): Promise<LeftOut & { files: LakeFile[] }> {
-  const first = await soundFiles(folder, await readManifest(folder));
+async function readSeries(folder: string, archive: ObjectKeys): Promise<LeftOut & { files: LakeFile[] }> {
+  const first = await soundFiles(folder, await readManifest(folder, archive));
   if (first.unsound.length === 0) return first;
   // A run publishes a file just before its manifest lines, so the second reading decides.
-  return soundFiles(folder, await readManifest(folder));
+  return soundFiles(folder, await readManifest(folder, archive));
 }
 
 async function soundFiles(folder: string, manifest: Manifest): Promise<LeftOut & { files: LakeFile[] }> {

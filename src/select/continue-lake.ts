@@ -102,7 +102,7 @@ async function continuations(
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const folder = join(paths.root, seriesFolder(venue.name, series));
-  const manifest = await readManifest(folder);
+  const manifest = await readManifest(folder, venue.archive);
   const formats = FORMATS.filter(
     (format) =>
       manifest[format].size > 0 &&

@@ -34,6 +34,8 @@ export interface Archive {
   markerBefore(series: Series, period: Period): string;
   /** Symbols with objects of every day, as the datasets of a market call them. */
   steadySymbols(market: Market): readonly string[];
+  /** The end of the names of objects: `.zip`. */
+  readonly ending: string;
   readonly listing: ListingFormat;
   /** What `cryptodl doctor` asks for: the address of a page that lists objects, and a small object that every copy should have. */
   readonly known: { readonly listing: string; readonly key: string };

@@ -1,6 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import type { ObjectKeys } from '../lake/check-line.js';
 import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
 import { keyPath, MANIFEST } from '../lake/layout.js';
 import { inspectManifest, uninspected } from '../lake/inspect-manifest.js';
@@ -51,7 +52,7 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
     const findings = [linkFinding(`${relativePath}/${MANIFEST}`, folder.series)];
     return { folder, relativePath, inspected: uninspected(), findings, files, bytes, broken };
   }
-  const inspected = await readManifest(folder.path);
+  const inspected = await readManifest(folder.path, context.venue.archive);
   if (typeof inspected === 'string') {
     const path = `${relativePath}/${MANIFEST}`;
     const findings: LakeFinding[] = [{ kind: 'unreadable', path, text: inspected, series: folder.series }];
@@ -95,9 +96,9 @@ export async function checkSeries(context: CheckContext, folder: SeriesFolder): 
 }
 
 /** The manifest, or the reason why it cannot be read. */
-async function readManifest(folder: string): Promise<InspectedManifest | string> {
+async function readManifest(folder: string, archive: ObjectKeys): Promise<InspectedManifest | string> {
   try {
-    return await inspectManifest(folder);
+    return await inspectManifest(folder, archive);
   } catch (error) {
     if (error instanceof CryptodlError) return 'the manifest is not a regular file';
     const errno = errnoOf(error);
@@ -208,7 +209,7 @@ async function zipFindings(
     for (const name of files) {
       const path = `${relativePath}/${name}`;
       if (named.has(path)) continue;
-      const isOurs = name.endsWith('.zip') || (suffix !== '' && name.endsWith(suffix));
+      const isOurs = name.endsWith(venue.archive.ending) || (suffix !== '' && name.endsWith(suffix));
       findings.push({
         kind: isOurs ? 'unlisted' : 'stranger',
         path,

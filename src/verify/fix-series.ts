@@ -8,6 +8,7 @@ import { MANIFEST } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { areSettings } from '../lake/check-line.js';
+import type { ObjectKeys } from '../lake/check-line.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { publishAll } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
@@ -134,7 +135,7 @@ async function fixFile(
   if (format !== undefined)
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
   // The manifest comes first: after a crash in between, the file is still there and the next --fix finds it again.
-  await remember(check.folder.path, dropped);
+  await remember(check.folder.path, context.venue.archive, dropped);
   const kept = await moveToQuarantine(context.paths, file, `${kind}: ${text}`, context.nowMs);
   const done = kept === undefined ? 'the file no longer exists' : `kept in ${shownPath(kept)}`;
   const periods =
@@ -191,9 +192,13 @@ async function objectsOfFile(
 }
 
 /** Appends the lines that the manifest does not have yet. */
-async function remember(seriesFolder: string, lines: readonly DroppedLine[]): Promise<void> {
+async function remember(
+  seriesFolder: string,
+  archive: ObjectKeys,
+  lines: readonly DroppedLine[],
+): Promise<void> {
   if (lines.length === 0) return;
-  const { dropped } = await inspectManifest(seriesFolder);
+  const { dropped } = await inspectManifest(seriesFolder, archive);
   const isRecorded = (line: DroppedLine): boolean =>
     dropped.some(
       ({ key, format, settings }) =>

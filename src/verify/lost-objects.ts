@@ -1,6 +1,7 @@
 /** Finds the objects that a lost file or a damaged manifest line held, so that `repair` fetches exactly these. */
 import { basename } from 'node:path';
 import { originalName } from '../lake/layout.js';
+import { isPartitionFile } from '../lake/path-checks.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
@@ -43,12 +44,7 @@ export function keysIn(context: SeriesContext, file: string, provenance: Provena
   const known = (provenance?.keys ?? []).filter((key) => periodOf(context, key) !== undefined);
   if (known.length > 0) return known;
   const name = originalName(basename(file));
-  if (name.endsWith('.zip')) {
-    const keys = (['daily', 'monthly'] as const).map(
-      (cadence) => `${context.venue.archive.seriesPrefix(context.series, cadence)}${name}`,
-    );
-    return keys.filter((key) => file === key && periodOf(context, key) !== undefined);
-  }
+  if (!isPartitionFile(name)) return periodOf(context, file) === undefined ? [] : [file];
   return keysOfLabel(context, name.split('.')[0] ?? '');
 }
 
@@ -66,7 +62,7 @@ function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: strin
 
 /** The key in the remains of a manifest line. */
 export function keyInText(context: SeriesContext, text: string): string | undefined {
-  const key = /"key":"((?:data|rest)\/[^"\\]+)"/.exec(text)?.[1];
+  const key = /"key":"([^"\\]+)"/.exec(text)?.[1];
   return key !== undefined && periodOf(context, key) !== undefined ? key : undefined;
 }
 
@@ -98,16 +94,17 @@ export function isHeld(held: HeldObjects, period: Period): boolean {
 
 /** The settings that the file was written with: from its provenance, else derived from its name and columns. */
 export function settingsOfFile(
-  { series, spec }: SeriesContext,
+  context: Pick<SeriesContext, 'venue' | 'series' | 'spec'>,
   file: string,
   found: { format: Format; provenance?: Provenance; columns?: ReadonlyMap<string, string> },
 ): Settings | undefined {
   if (found.provenance?.settings !== undefined) return found.provenance.settings;
+  const { series, spec } = context;
   if (spec === undefined) return undefined;
   const cadences = cadencesOf(spec, series.interval);
   const usual = defaultPartition(spec, series.interval);
   const isDay = /^\d{4}-\d{2}-\d{2}\./.test(basename(file));
-  const isOfDays = found.provenance?.keys.some((key) => /\d{4}-\d{2}-\d{2}(\.zip)?$/.test(key)) ?? true;
+  const isOfDays = found.provenance?.keys.some((key) => periodOf(context, key)?.cadence === 'daily') ?? true;
   const numbers = spec.columns.filter(({ type }) => type === 'number').map(({ name }) => name);
   const isText = numbers.some((name) => found.columns?.get(name) === 'BYTE_ARRAY');
   return {

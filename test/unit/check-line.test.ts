@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { areSettings, createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-line.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { SETTINGS } from '../helpers/conversion.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+
+const ARCHIVE = loadBinance().archive;
 
 const FOLDER = '/lake/binance/um/klines/interval=1h/symbol=BTCUSDT';
 const DIGEST = 'ab'.repeat(32);
@@ -41,7 +44,7 @@ const ABSENT = {
   at: AT,
   tool: '0.1.0',
 };
-const check = (line: unknown): ManifestLine => createLineCheck(FOLDER)(line);
+const check = (line: unknown): ManifestLine => createLineCheck(FOLDER, ARCHIVE)(line);
 
 describe('a sound line', () => {
   it.each<[string, object]>([
@@ -112,7 +115,7 @@ describe('a sound line', () => {
     ],
     ['of what REST was asked for', { ...ABSENT, rest: { asked: 1, at: AT } }],
   ])('%s is taken as it is', (_, line) => {
-    expect(createLineReader(FOLDER)(JSON.stringify(line))).toEqual(line);
+    expect(createLineReader(FOLDER, ARCHIVE)(JSON.stringify(line))).toEqual(line);
   });
 
   it.each([
@@ -128,27 +131,34 @@ describe('a sound line', () => {
   });
 
   it('of a dataset without an interval has a key without one', () => {
-    const metrics = createLineCheck('/lake/binance/um/metrics/symbol=BTCUSDT');
+    const metrics = createLineCheck('/lake/binance/um/metrics/symbol=BTCUSDT', ARCHIVE);
     const key = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-11-20.zip';
     expect(metrics({ ...OBJECT, key })).toMatchObject({ key });
     expect(metrics({ ...OBJECT, key: 'rest/um/metrics/BTCUSDT/2026-11-20' })).toBeDefined();
   });
 
   it('of the spot market has a key without a folder of futures', () => {
-    const spot = createLineCheck('/lake/binance/spot/klines/interval=1h/symbol=BTCUSDT');
+    const spot = createLineCheck('/lake/binance/spot/klines/interval=1h/symbol=BTCUSDT', ARCHIVE);
     const key = DAY.replace('futures/um', 'spot');
     expect(spot({ ...OBJECT, key })).toMatchObject({ key });
   });
 
   it('that drops a day has the period at the end of its key, not digits of its symbol and interval', () => {
-    const delivery = createLineCheck('/lake/binance/cm/klines/interval=15m/symbol=BTCUSD_210625');
+    const delivery = createLineCheck('/lake/binance/cm/klines/interval=15m/symbol=BTCUSD_210625', ARCHIVE);
     const name = 'klines/BTCUSD_210625/15m/BTCUSD_210625-15m-2021-06-20.zip';
     const key = `data/futures/cm/daily/${name}`;
     expect(delivery({ ...DROPPED, key })).toMatchObject({ key });
   });
 
+  it('of a zip names a file below the folder that its key begins with', () => {
+    const zip = { ...OBJECT, settings: { ...OBJECT.settings, format: 'zip' }, file: OBJECT.key };
+    expect(check(zip)).toMatchObject({ file: OBJECT.key });
+    const file = 'binance/um/metrics/symbol=BTCUSDT/2024-01.parquet';
+    expect(() => check({ ...zip, file })).toThrow('"file" is no name of a file of the lake');
+  });
+
   it('of any key is taken where the folder is of no series', () => {
-    expect(createLineCheck('/somewhere')({ ...OBJECT, key: 'x.zip' })).toBeDefined();
+    expect(createLineCheck('/somewhere', ARCHIVE)({ ...OBJECT, key: 'x.zip' })).toBeDefined();
   });
 });
 
@@ -328,7 +338,7 @@ describe('a line is damaged', () => {
     ['"x"', 'the line is not an object'],
     ['[]', 'unknown version'],
   ])('that is %j: %s', (text, says) => {
-    expect(() => createLineReader(FOLDER)(text)).toThrow(new TypeError(says));
+    expect(() => createLineReader(FOLDER, ARCHIVE)(text)).toThrow(new TypeError(says));
   });
 
   it('but not one of a later version, whatever else it says', () => {

@@ -23,6 +23,8 @@ import { refuse, syncsOf, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 
+const ARCHIVE = loadBinance().archive;
+
 const scratch = scratchFolder();
 const venue = loadBinance();
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
@@ -40,7 +42,7 @@ async function interrupted(): Promise<LakePaths> {
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
   const commit = commitWithJournal(
-    { paths, manifests: new Manifests() },
+    { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
       publications: [{ staged, target: join(paths.root, MADE) }],
@@ -55,7 +57,7 @@ async function interrupted(): Promise<LakePaths> {
 
 async function finished(paths: LakePaths): Promise<boolean> {
   const refused = await finishCommits(paths, venue);
-  const { parquet } = await readManifest(join(paths.root, SERIES));
+  const { parquet } = await readManifest(join(paths.root, SERIES), ARCHIVE);
   const made = readFileSync(join(paths.root, MADE), 'utf8');
   const isDone = refused.length === 0 && made === 'month' && parquet.size === 1;
   return isDone && !existsSync(join(paths.root, DEAD)) && filesBelow(paths.own).length === 0;
@@ -103,7 +105,7 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
   const staged = join(paths.staging, 'x.partial');
   writeFileSync(staged, 'month');
   const commit = commitWithJournal(
-    { paths, manifests: new Manifests() },
+    { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
       publications: [{ staged, target: join(paths.root, MADE) }],
@@ -134,7 +136,7 @@ it('a commit that cannot be written down removes nothing but what it staged', as
   const staged = ['x.partial', 'gone.partial'].map((name) => join(paths.staging, name));
   writeFileSync(staged[0] ?? '', 'month');
   const commit = commitWithJournal(
-    { paths, manifests: new Manifests() },
+    { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
       publications: staged.map((path) => ({ staged: path, target: join(paths.root, MADE) })),
@@ -347,7 +349,7 @@ it('a journal that may not survive a power failure is removed with what it names
     lines: [objectLine('2024-01-01', { key: KEY })],
   };
   const committing = syncsOf(
-    () => commitWithJournal({ paths, manifests: new Manifests() }, redo),
+    () => commitWithJournal({ paths, manifests: new Manifests(ARCHIVE) }, redo),
     (path) => (path === paths.own ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
@@ -366,7 +368,7 @@ it('an old file is gone before the first new one appears, also when a later one 
   for (const { staged } of publications) writeFileSync(staged, 'new');
   const dead = [join(paths.root, DEAD)];
   const commit = commitWithJournal(
-    { paths, manifests: new Manifests() },
+    { paths, manifests: new Manifests(ARCHIVE) },
     {
       seriesFolder: join(paths.root, SERIES),
       publications,

@@ -38,6 +38,8 @@ import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines } from '../helpers/lake.js';
 import { publish } from '../helpers/published.js';
 
+const ARCHIVE = loadBinance().archive;
+
 const SERIES = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
 const scratch = scratchFolder();
 
@@ -295,7 +297,7 @@ describe('a commit', () => {
     const context: WriterContext = {
       venue,
       paths,
-      manifests: new Manifests(),
+      manifests: new Manifests(ARCHIVE),
       engine,
       tempFolder: scratch,
       serialize: createSerializer(),

@@ -10,6 +10,8 @@ import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { scratchFolder } from '../helpers/folders.js';
 
+const ARCHIVE = loadBinance().archive;
+
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3600_000;
 const FIRST = 20_000;
@@ -118,7 +120,7 @@ function doubts(): Doubts {
   const days = new CutDays(
     {
       paths: lakePaths(scratch),
-      manifests: new Manifests(),
+      manifests: new Manifests(ARCHIVE),
       venue: loadBinance(),
       nowMs: (FIRST + 5000) * DAY_MS,
       tell: (_plan, object) => {

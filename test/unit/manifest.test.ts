@@ -18,6 +18,9 @@ import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+
+const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
 const newFolder = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
@@ -45,10 +48,10 @@ describe('after a crash', () => {
       fc.asyncProperty(fc.nat(whole.length), async (length) => {
         writeFileSync(file, whole.subarray(0, length));
         const survivors = whole.subarray(0, length).toString('latin1').split('\n').length - 1;
-        expect((await readManifest(folder)).parquet.size).toBe(survivors);
+        expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(survivors);
         await appendManifest(folder, [objectLine('2024-01-09')]);
         const expected = [...LINES.slice(0, survivors), objectLine('2024-01-09')];
-        expect(keys((await readManifest(folder)).parquet)).toEqual(expected.map((line) => line.key));
+        expect(keys((await readManifest(folder, ARCHIVE)).parquet)).toEqual(expected.map((line) => line.key));
         expect(readFileSync(file, 'utf8')).toBe(expected.map((line) => `${JSON.stringify(line)}\n`).join(''));
       }),
       { numRuns: 200 },
@@ -77,7 +80,7 @@ describe('damage', () => {
     const folder = await newFolder();
     const whole = LINES.map((text) => JSON.stringify(text));
     writeFileSync(join(folder, MANIFEST), [whole[0], line, whole[2], ''].join('\n'));
-    const reading = readManifest(folder);
+    const reading = readManifest(folder, ARCHIVE);
     await expect(reading).rejects.toMatchObject({ code: 'manifest-damaged', fatal: true });
     await expect(reading).rejects.toThrow(`${join(folder, MANIFEST)} line 2 is damaged`);
     await expect(reading).rejects.toMatchObject({
@@ -89,7 +92,7 @@ describe('damage', () => {
   it('is not what a newer version is: nobody is told to delete its lines', async () => {
     const folder = await newFolder();
     writeFileSync(join(folder, MANIFEST), `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
-    await expect(readManifest(folder)).rejects.toMatchObject({
+    await expect(readManifest(folder, ARCHIVE)).rejects.toMatchObject({
       code: 'manifest-damaged',
       message: `${join(folder, MANIFEST)} line 1 has version 2; this cryptodl reads version 1`,
       hint: expect.stringContaining('newer cryptodl') as string,
@@ -103,7 +106,7 @@ describe('damage', () => {
     const many = Array.from({ length: 2000 }, () => whole[2]);
     writeFileSync(join(folder, MANIFEST), [whole[0], 'null', '{', ...many, '{}', whole[1], 'to'].join('\n'));
     const read = [];
-    for await (const lines of readManifestLines(folder)) read.push(...lines);
+    for await (const lines of readManifestLines(folder, ARCHIVE)) read.push(...lines);
     const messages = read.flatMap((line) => (line instanceof CryptodlError ? [line.message] : []));
     const file = join(folder, MANIFEST);
     expect(messages).toEqual([2, 3, 2004].map((line) => `${file} line ${line} is damaged`));
@@ -112,7 +115,7 @@ describe('damage', () => {
   });
 
   it('is not what an absent manifest is: that holds nothing', async () => {
-    const manifest = await readManifest(join(scratch, 'nowhere'));
+    const manifest = await readManifest(join(scratch, 'nowhere'), ARCHIVE);
     expect([manifest.parquet.size, manifest.csv.size, manifest.zip.size]).toEqual([0, 0, 0]);
   });
 });
@@ -122,7 +125,7 @@ describe('later lines', () => {
     const folder = await newFolder();
     await appendManifest(folder, [objectLine('2024-01-01', { etag: 'old' })]);
     await appendManifest(folder, [objectLine('2024-01-01', { etag: 'new' })]);
-    const { parquet } = await readManifest(folder);
+    const { parquet } = await readManifest(folder, ARCHIVE);
     expect(parquet.lines().map((line) => line.etag)).toEqual(['new']);
   });
 
@@ -144,9 +147,9 @@ describe('later lines', () => {
   it('that say dropped take the object away, and it can come back', async () => {
     const folder = await newFolder();
     await appendManifest(folder, [...LINES, dropped('2024-01-02')]);
-    expect(keys((await readManifest(folder)).parquet)).toEqual(['2024-01-01.zip', '2024-01-03.zip']);
+    expect(keys((await readManifest(folder, ARCHIVE)).parquet)).toEqual(['2024-01-01.zip', '2024-01-03.zip']);
     await appendManifest(folder, [objectLine('2024-01-02')]);
-    expect((await readManifest(folder)).parquet.size).toBe(3);
+    expect((await readManifest(folder, ARCHIVE)).parquet.size).toBe(3);
   });
 
   it('tell the size that a shared file has now', () => {
@@ -249,7 +252,7 @@ describe('what is held', () => {
 it('a manifest is closed when lines were added, and when it was read', async () => {
   const folder = await newFolder();
   await appendManifest(folder, LINES);
-  await readManifest(folder);
+  await readManifest(folder, ARCHIVE);
   expect(openFiles(folder)).toEqual([]);
 });
 
@@ -273,7 +276,7 @@ it('each format is held on its own', async () => {
   const folder = await newFolder();
   const csv = objectLine('2024-01-01', { settings: { ...SETTINGS, format: 'csv' } });
   await appendManifest(folder, [objectLine('2024-01-01'), csv, dropped('2024-01-01')]);
-  const manifest = await readManifest(folder);
+  const manifest = await readManifest(folder, ARCHIVE);
   expect(manifest.parquet.size).toBe(0);
   expect(keys(manifest.csv)).toEqual(['2024-01-01.zip']);
 });

@@ -9,6 +9,9 @@ import { Manifests } from '../../src/lake/manifests.js';
 import { objectLine } from '../helpers/conversion.js';
 import { refuse, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+
+const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
 const folderOf = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
@@ -23,7 +26,7 @@ describe('a manifest in memory', () => {
   it('says what the file says after every append, also to a reader that had it before', async () => {
     const folder = await folderOf();
     write(folder, 1);
-    const manifests = new Manifests();
+    const manifests = new Manifests(ARCHIVE);
     const before = await manifests.of(folder);
     const again = { ...line(1), sha256: 'f'.repeat(64) };
     const absent = { first: '2024-01-03', last: '2024-01-03', cadence: 'daily', reason: 'hole' } as const;
@@ -32,7 +35,7 @@ describe('a manifest in memory', () => {
       { v: 1, kind: 'dropped', key: line(2).key, format: 'parquet', at: '2024-02-01T00:00:00.000Z' },
       { v: 1, kind: 'absent', ...absent, asked: 1, at: '2024-02-01T00:00:00.000Z', tool: 'test' },
     ]);
-    const read = await readManifest(folder);
+    const read = await readManifest(folder, ARCHIVE);
     expect(before.parquet.lines()).toEqual(read.parquet.lines());
     expect(before.parquet.lines()).toEqual([again]);
     expect(before.absences.days()).toEqual(read.absences.days());
@@ -42,7 +45,7 @@ describe('a manifest in memory', () => {
   it('says what the file says when lines are appended while it is read', async () => {
     const folder = await folderOf();
     write(folder, 1);
-    const manifests = new Manifests();
+    const manifests = new Manifests(ARCHIVE);
     const reading = manifests.of(folder);
     await manifests.append(folder, [line(2)]);
     expect((await reading).parquet.size).toBe(2);
@@ -51,7 +54,7 @@ describe('a manifest in memory', () => {
   it('is read anew after an append that failed: the lines may be in the file or not', async () => {
     const folder = await folderOf();
     write(folder, 1);
-    const manifests = new Manifests();
+    const manifests = new Manifests(ARCHIVE);
     await manifests.of(folder);
     const appending = withCalls(
       'datasync',
@@ -65,7 +68,7 @@ describe('a manifest in memory', () => {
   it('is read anew after a read that failed', async () => {
     const folder = await folderOf();
     mkdirSync(join(folder, MANIFEST));
-    const manifests = new Manifests();
+    const manifests = new Manifests(ARCHIVE);
     await expect(manifests.of(folder)).rejects.toThrow('is not a regular file');
     rmSync(join(folder, MANIFEST), { recursive: true });
     write(folder, 1);
@@ -79,7 +82,7 @@ describe('of many manifests', () => {
     const [first, second, third] = folders;
     for (const folder of folders) write(folder, 1, 2);
     // Each counts as 6 lines: 2, and 4 for the manifest itself.
-    const manifests = new Manifests(12);
+    const manifests = new Manifests(ARCHIVE, 12);
     const [firstRead, secondRead] = [await manifests.of(first), await manifests.of(second)];
     expect(await manifests.of(first)).toBe(firstRead);
     await manifests.of(third);
@@ -91,7 +94,7 @@ describe('of many manifests', () => {
     const [small, large] = [await folderOf(), await folderOf()];
     write(small, 1);
     write(large, 1);
-    const manifests = new Manifests(10);
+    const manifests = new Manifests(ARCHIVE, 10);
     const [smallRead, largeRead] = [await manifests.of(small), await manifests.of(large)];
     await manifests.append(large, [2, 3, 4, 5, 6, 7, 8].map(line));
     expect(await manifests.of(large)).toBe(largeRead);

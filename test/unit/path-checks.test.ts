@@ -16,10 +16,12 @@ import { readExistingFile } from '../../src/write/existing-file.js';
 import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
+const ARCHIVE = loadBinance().archive;
+
 const scratch = scratchFolder();
 const CONTEXT = {
   venue: loadBinance(),
-  manifests: new Manifests(),
+  manifests: new Manifests(ARCHIVE),
   tempFolder: scratch,
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),
   serialize: createSerializer(),
@@ -118,7 +120,6 @@ it.each([
   ['zip', 'data/./x.zip', false],
   ['zip', 'data/x\0.zip', false],
   ['zip', String.raw`data/..\x.zip`, false],
-  ['zip', 'binance/um/metrics/symbol=BTCUSDT/2024-01.parquet', false],
   ['zip', '/data/x.zip', false],
   ['zip', undefined, false],
 ] as const)('a line of %s may name the file %j: %s', (format, file, may) => {

@@ -13,6 +13,9 @@ import { AbsenceNotes } from '../../src/download/remember-absences.js';
 import type { Series } from '../../src/model/task.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+
+const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
 const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
@@ -36,7 +39,7 @@ function scene(): Scene {
     run: async (note) => {
       const notes = new AbsenceNotes({
         root,
-        manifests: new Manifests(),
+        manifests: new Manifests(ARCHIVE),
         venue: 'binance',
         nowMs: Date.parse(NOW),
       });
@@ -73,7 +76,7 @@ describe('a failure', () => {
   it('of a month is the reason of each of its days', async () => {
     const { folder, run } = scene();
     await run(fail('zip-broken', monthPeriod(monthOf(day('2026-10-01')))));
-    const { absences } = await readManifest(folder);
+    const { absences } = await readManifest(folder, ARCHIVE);
     const reasonOf = reasons([], { absences, today: day('2026-11-21') });
     expect(reasonOf(day('2026-10-31'))).toBe('failed:zip-broken');
     expect(reasonOf(day('2026-11-01'))).not.toBe('failed:zip-broken');

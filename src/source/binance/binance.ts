@@ -58,6 +58,7 @@ export function binanceArchive(markets: Venue['markets']): Archive {
     },
     markerBefore: withoutEnding,
     steadySymbols: (market) => STEADY[market] ?? [],
+    ending: ENDING,
     listing: S3_LISTING,
     known: {
       listing: '/?prefix=data%2F&max-keys=10',
