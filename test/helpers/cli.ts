@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { IdleClock } from './idle-clock.js';
+import type { LoadSource } from '../../src/main.js';
 import { runWithin } from './run-within.js';
 
 export const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
@@ -26,6 +27,8 @@ export interface CliOptions {
   readonly stdin?: string;
   /** Virtual time for a run within this process. */
   readonly clock?: IdleClock | undefined;
+  /** Another exchange than Binance; only within this process. */
+  readonly loadSource?: LoadSource;
   /** A command that runs the binary, for example strace with its flags. */
   readonly wrap?: readonly string[];
   readonly onSpawn?: (child: ChildProcess) => void;
@@ -57,10 +60,17 @@ export function cryptodl(args: readonly string[], options: CliOptions = {}): Pro
   if (isProcess && clock !== undefined) throw new Error('a process of its own has no virtual time');
   if (isProcess) return cryptodlProcess(args, options);
   return withState(async (state) => {
-    const { stdin = '', cwd } = options;
+    const { stdin = '', cwd, loadSource } = options;
     const program = [process.execPath, BIN];
     const environment = { ...environmentOf(state), ...env };
-    const { code, stdout, stderr } = await runWithin(args, { environment, stdin, cwd, program, clock });
+    const { code, stdout, stderr } = await runWithin(args, {
+      environment,
+      stdin,
+      cwd,
+      program,
+      clock,
+      loadSource,
+    });
     return { code, signal: null, stdout, stderr, events: eventsOf(stdout) };
   });
 }

@@ -1,6 +1,7 @@
 /** The built program within this process: `run(argv, io)` of dist/main.js with streams, environment and signals of the test. */
 import { Socket } from 'node:net';
 import { Readable, Writable } from 'node:stream';
+import type { LoadSource } from '../../src/main.js';
 import type { Io } from '../../src/model/io.js';
 import type { IdleClock } from './idle-clock.js';
 
@@ -11,6 +12,8 @@ export interface RunWithin {
   readonly cwd: string | undefined;
   /** The time of the program in place of the real time: it moves only while the program has nothing to do. */
   readonly clock: IdleClock | undefined;
+  /** Another exchange than Binance. */
+  readonly loadSource?: LoadSource | undefined;
   /** How the program would be started, word by word. */
   readonly program: readonly string[];
 }
@@ -50,7 +53,7 @@ export async function runWithin(args: readonly string[], options: RunWithin): Pr
 
 async function ran(
   args: readonly string[],
-  { environment, stdin, program, clock }: RunWithin,
+  { environment, stdin, program, clock, loadSource }: RunWithin,
 ): Promise<RanWithin> {
   const { run, processLimits, systemClock } = await built();
   const stdout = new Collected();
@@ -80,7 +83,7 @@ async function ran(
       throw new Error(`the run ends its process with ${code}: it needs cryptodlProcess()`);
     },
   };
-  const done = run(args, io);
+  const done = run(args, io, loadSource);
   const progress = (): number => stdout.bytes + stderr.bytes + socketBytes();
   const code = await (clock?.drive(done, { progress, isVenueWithin: true }) ?? done);
   await allClosed(before);
