@@ -7,10 +7,11 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
 import type { Verb } from './options/flag-spec.js';
 import type { RawLayer, Resolved } from './options/resolve.js';
+import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
 
-/** Reads what is known of an exchange. Only verbs that need it do, because it takes longer than all else that `--help` does. */
+/** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the rest of `--help`. */
 export type LoadSource = () => Promise<Source>;
 
 const loadDefault: LoadSource = async () => {
@@ -26,7 +27,7 @@ export async function run(
   const typed = { argv, io };
   return printingErrors(typed, async () => {
     const invocation = parseCommandLine(argv, io);
-    return invocation === undefined ? 0 : dispatch(invocation, typed, loadSource);
+    return invocation === undefined ? 0 : COMMANDS[invocation.verb](invocation, typed, loadSource);
   });
 }
 
@@ -39,83 +40,89 @@ async function printingErrors(typed: Typed, work: () => Promise<ExitCode>): Prom
   }
 }
 
-/** Resolves the options of a verb and runs it. Help and version do not get here. */
-async function dispatch(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
-  const { verb, operand } = invocation;
-  const { io } = given;
-  if (verb === 'run') return runFile(invocation, given, await loadSource());
-  const { layersOf } = await import('./cli/option-layers.js');
-  const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return retry(operand, layers, given, await loadSource());
-  const { resolveOptions } = await import('./options/resolve.js');
-  if (verb === 'serve' || verb === 'completion') {
-    const resolved = resolveOptions(verb, layers);
-    if (resolved.options.printOptions) return printOptionsOf(verb, resolved, io);
-    if (verb === 'completion') return (await import('./cli/completion.js')).completion(operand, io);
-    return (await import('./serve/serve.js')).serve(operand ?? '', resolved.options, io);
-  }
-  const source = await loadSource();
-  const resolved = resolveOptions(verb, layers, source);
-  if (resolved.options.printOptions) return printOptionsOf(verb, resolved, io);
-  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-  const typed = { ...given, nameOf: resolved.nameOf };
-  return printingErrors(typed, () => runVerb(verb, invocation, { source, resolved, io, typed }));
-}
+type Start = (invocation: Invocation, given: Typed, loadSource: LoadSource) => Promise<ExitCode>;
 
-interface VerbRun {
+/** Each verb loads only its own modules. */
+const COMMANDS: Readonly<Record<Verb, Start>> = {
+  vision: startDownload('vision'),
+  metrics: startDownload('metrics'),
+  repair: startDownload('repair'),
+  run: runFile,
+  retry,
+  schedule: withSource(async (command, { behind }) => {
+    const { schedule } = await import('./schedule/schedule.js');
+    return schedule(behind, command.resolved.options, command.typed, command.source);
+  }),
+  verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
+  list: withSource(async (command, { operand }) =>
+    (await import('./catalog/list.js')).list(operand, command),
+  ),
+  schema: withSource(async (command, { operand }) =>
+    (await import('./catalog/schema.js')).schema(operand, command),
+  ),
+  audit: withSource(async (command) => (await import('./audit/audit.js')).audit(command)),
+  sql: withSource(async (command, { operand }) => (await import('./query/sql.js')).sql(operand, command)),
+  coverage: withSource(async (command) => (await import('./coverage/coverage.js')).coverage(command)),
+  doctor: withSource(async (command) => (await import('./doctor/doctor.js')).doctor(command)),
+  serve: withOptions(async ({ options }, { operand = '' }, io) =>
+    (await import('./serve/serve.js')).serve(operand, options, io),
+  ),
+  completion: withOptions(async (_, { operand }, io) =>
+    (await import('./cli/completion.js')).completion(operand, io),
+  ),
+};
+
+/** A verb with its options and its exchange. */
+interface Command {
   readonly source: Source;
   readonly resolved: Resolved;
   readonly io: Io;
   readonly typed: Typed;
 }
 
-/** Each verb loads only its own modules. */
-async function runVerb(
-  verb: Exclude<Verb, 'run' | 'retry' | 'serve' | 'completion'>,
-  { operand, behind }: Invocation,
-  verbRun: VerbRun,
+/** A verb that needs the facts of an exchange. */
+function withSource(act: (command: Command, invocation: Invocation) => Promise<ExitCode>): Start {
+  return async (invocation, given, loadSource) => {
+    const { io } = given;
+    const layers = await layersOf(invocation, io);
+    const source = await loadSource();
+    return withResolved(invocation, { layers, source }, io, (resolved) => {
+      // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
+      const typed = { ...given, nameOf: resolved.nameOf };
+      return printingErrors(typed, () => act({ source, resolved, io, typed }, invocation));
+    });
+  };
+}
+
+/** A verb that asks no exchange. */
+function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) => Promise<ExitCode>): Start {
+  return async (invocation, { io }) => {
+    const layers = await layersOf(invocation, io);
+    return withResolved(invocation, { layers }, io, (resolved) => act(resolved, invocation, io));
+  };
+}
+
+/** Resolves the options. `--print-options` prints them, and the verb does not run. */
+async function withResolved(
+  { verb }: Invocation,
+  { layers, source }: { readonly layers: readonly RawLayer[]; readonly source?: Source },
+  io: Io,
+  act: (resolved: Resolved) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { source, resolved, typed } = verbRun;
-  switch (verb) {
-    case 'vision':
-    case 'metrics':
-    case 'repair': {
-      const { download } = await import('./download/download.js');
-      return download({ ...verbRun, verb });
-    }
-    case 'verify': {
-      const { verify } = await import('./verify/verify.js');
-      return verify(verbRun);
-    }
-    case 'list': {
-      const { list } = await import('./catalog/list.js');
-      return list(operand, verbRun);
-    }
-    case 'schema': {
-      const { schema } = await import('./catalog/schema.js');
-      return schema(operand, verbRun);
-    }
-    case 'audit': {
-      const { audit } = await import('./audit/audit.js');
-      return audit(verbRun);
-    }
-    case 'sql': {
-      const { sql } = await import('./query/sql.js');
-      return sql(operand, verbRun);
-    }
-    case 'coverage': {
-      const { coverage } = await import('./coverage/coverage.js');
-      return coverage(verbRun);
-    }
-    case 'doctor': {
-      const { doctor } = await import('./doctor/doctor.js');
-      return doctor(verbRun);
-    }
-    case 'schedule': {
-      const { schedule } = await import('./schedule/schedule.js');
-      return schedule(behind, resolved.options, typed, source);
-    }
-  }
+  const { resolveOptions } = await import('./options/resolve.js');
+  const resolved = resolveOptions(verb, layers, source);
+  return resolved.options.printOptions ? printOptionsOf(verb, resolved, io) : act(resolved);
+}
+
+async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
+  return (await import('./cli/option-layers.js')).layersOf(invocation, io);
+}
+
+function startDownload(verb: RunVerb): Start {
+  return withSource(async (command) => {
+    const { download } = await import('./download/download.js');
+    return download({ ...command, verb });
+  });
 }
 
 async function printOptionsOf(verb: Verb, resolved: Resolved, io: Io): Promise<ExitCode> {
@@ -128,8 +135,9 @@ async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
   return printOptions(verb, resolved);
 }
 
-async function runFile(invocation: Invocation, given: Typed, source: Source): Promise<ExitCode> {
+async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
   const { io } = given;
+  const source = await loadSource();
   const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, io, source);
   if (resolved.options.printOptions) {
@@ -142,15 +150,12 @@ async function runFile(invocation: Invocation, given: Typed, source: Source): Pr
   return printingErrors(typed, () => runJobs({ source, jobs, resolved, io, typed }));
 }
 
-async function retry(
-  operand: string | undefined,
-  layers: readonly RawLayer[],
-  given: Typed,
-  source: Source,
-): Promise<ExitCode> {
-  const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
+async function retry(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
   const { io } = given;
-  const path = operand ?? '';
+  const layers = await layersOf(invocation, io);
+  const source = await loadSource();
+  const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
+  const path = invocation.operand ?? '';
   const report = await readReport(path, source);
   const { resolved, verb, failures, blame } = pastRun(path, report, layers, source);
   if (resolved.options.printOptions) return printOptionsOf('retry', resolved, io);

@@ -61,7 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...list('download main options source'), ...BASE],
   library: [...list('download options select source'), ...BASE],
   main: [
-    ...list('audit catalog cli coverage doctor download options query schedule serve source verify'),
+    ...list('audit catalog cli coverage doctor download options query schedule select serve source verify'),
     ...BASE,
   ],
 };
