@@ -65,7 +65,7 @@ export async function* auditArchive(
 }
 
 /** A separate folder, because a run clears its own spool and an audit takes no lock. */
-function spoolOf({ options, runFolder }: Session): string {
+function spoolOf({ options, runFolder }: Pick<Session, 'options' | 'runFolder'>): string {
   const root = options.tempDir === undefined ? tmpdir() : dirname(runFolder);
   return join(root, `cryptodl-audit-${process.pid}`);
 }
@@ -104,7 +104,10 @@ interface ListedMonth {
 }
 
 /** The months for which the archive has an object. */
-async function monthsOf(session: Session, { series, from, to }: AuditedSeries): Promise<ListedMonth[]> {
+async function monthsOf(
+  session: Pick<Session, 'listing' | 'nowMs' | 'venue'>,
+  { series, from, to }: AuditedSeries,
+): Promise<ListedMonth[]> {
   const spec = findDataset(session.venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const today = dayOf(session.nowMs, session.venue);
@@ -179,7 +182,7 @@ async function download(
 }
 
 async function auditDownloaded(
-  session: Session,
+  session: Pick<Session, 'venue'>,
   series: Series,
   { month, monthly, daily, holes, received, failed }: DownloadedMonth,
   { engine, folder, labels }: Workspace & { readonly labels: DayLabels | undefined },

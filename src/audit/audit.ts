@@ -123,7 +123,7 @@ async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promi
 
 async function collectRebuilds(
   { io, resolved }: LookUp,
-  session: Session,
+  session: Pick<Session, 'paths' | 'venue'>,
   month: AuditedMonth,
   tally: AuditTally,
 ): Promise<void> {

@@ -17,6 +17,9 @@ export interface ListedPeriod {
   readonly object: ArchiveObject;
 }
 
+/** The archive of a session. */
+type Catalog = Pick<Session, 'listing' | 'observer' | 'options' | 'venue'>;
+
 export interface ListedSymbol {
   readonly symbol: string;
   /** With `--long` only: it needs the listing of every series. */
@@ -39,7 +42,7 @@ const SERIES_AT_ONCE = 16;
 
 /** Symbols of the datasets, in key order. Throws usage errors for unknown symbols and removed datasets. */
 export async function* listSymbols(
-  session: Session,
+  session: Catalog,
   datasets: readonly ChosenDataset[],
   patterns: SymbolPatterns | undefined,
   withExtent: boolean,
@@ -56,7 +59,7 @@ export async function* listSymbols(
 }
 
 async function symbolsIn(
-  session: Session,
+  session: Catalog,
   datasets: readonly ChosenDataset[],
   patterns: SymbolPatterns | undefined,
 ): Promise<readonly string[]> {
@@ -71,7 +74,7 @@ async function symbolsIn(
 }
 
 async function extentOf(
-  session: Session,
+  session: Catalog,
   datasets: readonly ChosenDataset[],
   symbol: string,
 ): Promise<Extent> {
@@ -97,7 +100,7 @@ async function extentOf(
 
 /** Objects, ordered by series, cadence and time. */
 export async function* listPeriods(
-  session: Session,
+  session: Catalog,
   datasets: readonly ChosenDataset[],
   patterns: SymbolPatterns,
   range: Pick<Range, 'from' | 'to'>,
@@ -112,7 +115,7 @@ export async function* listPeriods(
 }
 
 async function periodsOf(
-  session: Session,
+  session: Catalog,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,

@@ -34,7 +34,10 @@ export interface Ending {
   readonly isCut: boolean;
 }
 
-export function concludeRun(session: Session, ending: Ending): RunEnd {
+export function concludeRun(
+  session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times'>,
+  ending: Ending,
+): RunEnd {
   const { tally, options } = session;
   const { totals, ended, dataPath, query } = ending;
   const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);

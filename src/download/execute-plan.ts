@@ -30,7 +30,8 @@ import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
 import { recordFailure, recordSettled, tellFailure } from './outcome-channel.js';
 import { AbsenceNotes } from './remember-absences.js';
-import type { Session } from './session.js';
+import type { HttpSession } from './http-session.js';
+import type { LakeSession, RunSession, Session } from './session.js';
 import { writeObjects } from './write-objects.js';
 
 export interface PlannedRun {
@@ -162,7 +163,7 @@ async function takeDays(
 /** What an ended run may still take for the writes that are under way (mechanism B7). */
 const DRAIN_MS = 10_000;
 
-function drain({ stop, clock }: Session, engine: Engine): () => void {
+function drain({ stop, clock }: Pick<RunSession, 'clock' | 'stop'>, engine: Engine): () => void {
   let timer: Timer | undefined;
   const begin = (): void => {
     timer = clock.timer(DRAIN_MS, () => {
@@ -179,7 +180,7 @@ function drain({ stop, clock }: Session, engine: Engine): () => void {
 const FIGURES_EVERY_MS = 10_000;
 
 /** How it goes on the wire, now and then, for programs. */
-function tellFigures({ clock, observer, network }: Session): Timer {
+function tellFigures({ clock, observer, network }: Pick<Session, 'clock' | 'network' | 'observer'>): Timer {
   const timer = clock.timer(FIGURES_EVERY_MS, () => {
     observer.event('network', network());
     timer.restart();
@@ -188,7 +189,7 @@ function tellFigures({ clock, observer, network }: Session): Timer {
 }
 
 function createWriters(
-  session: Session,
+  session: RunSession & LakeSession,
   engine: Engine,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
@@ -219,7 +220,10 @@ function createWriters(
 }
 
 /** Longer each time: a host that was down for a moment gets it. */
-async function beforeRound(session: Session, round: number): Promise<void> {
+async function beforeRound(
+  session: RunSession & Pick<HttpSession, 'failover'>,
+  round: number,
+): Promise<void> {
   const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   // What is left, no other source has given: from now on it is waited for.
@@ -230,7 +234,7 @@ async function beforeRound(session: Session, round: number): Promise<void> {
 
 /** REST is asked only while the archive does not answer, and after the last round in any case. */
 async function substituted(
-  { failover, archiveAnswers }: Session,
+  { failover, archiveAnswers }: Pick<HttpSession, 'archiveAnswers' | 'failover'>,
   plan: PartitionPlan,
   hasRounds: boolean,
 ): Promise<PartitionPlan | undefined> {
@@ -248,7 +252,10 @@ const CSV_GROWTH = 4;
 const SPOOL_GROWTH = 8;
 
 /** Rejects with `disk-full`. */
-async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
+async function refuseFullDisk(
+  session: Pick<Session, 'options' | 'paths' | 'runFolder'>,
+  totals: PlanTotals,
+): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (session.options.format === 'csv' ? CSV_GROWTH : 1);

@@ -15,7 +15,7 @@ import type { Session } from './session.js';
 
 /** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */
 export function openReport(
-  session: Session,
+  session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
   { resolved, verb, failures: past, shareReport }: Reporting,
 ): FailureReport {
   const header = headerOf(session, { ...past?.options, ...resolved.texts }, verb);
@@ -97,7 +97,7 @@ function reportName(verb: string, nowMs: number): string {
 }
 
 function headerOf(
-  session: Session,
+  session: Pick<Session, 'clock' | 'paths' | 'runFolder'>,
   texts: PastFailures['options'] | RawValues,
   verb: RunHeader['verb'],
 ): RunHeader {

@@ -5,7 +5,7 @@ import type { ArchiveObject, PartitionPlan, Task } from '../model/task.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import type { AbsenceNotes } from './remember-absences.js';
-import type { Session } from './session.js';
+import type { LakeSession, RunSession } from './session.js';
 import { keepEvidence } from './write-objects.js';
 
 /** Outcomes that nobody has looked at yet, before the run waits. */
@@ -78,7 +78,7 @@ export interface Notes {
 }
 
 export async function recordFailure(
-  session: Session,
+  session: RunSession & Pick<LakeSession, 'paths'>,
   { report, absences, months }: Notes,
   plan: PartitionPlan,
   task: Task,
@@ -92,7 +92,7 @@ export async function recordFailure(
 }
 
 export async function tellFailure(
-  session: Session,
+  session: Pick<RunSession, 'clock' | 'options' | 'tell'>,
   { report, absences }: Pick<Notes, 'report' | 'absences'>,
   plan: PartitionPlan,
   object: ArchiveObject,
@@ -118,7 +118,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
 }
 
 export async function recordSettled(
-  session: Session,
+  session: RunSession & Pick<LakeSession, 'paths'>,
   notes: Notes,
   plan: PartitionPlan,
   task: Task,

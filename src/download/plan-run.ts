@@ -11,9 +11,13 @@ import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import type { Wanted } from '../select/selection.js';
 import { tabbed } from '../text/printable.js';
-import type { Session } from './session.js';
+import type { HttpSession } from './http-session.js';
+import type { LakeSession, RunSession } from './session.js';
 
-export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'requests'>): Promise<Plan> {
+export function planRun(
+  session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
+  wanted: Pick<Wanted, 'hasListing' | 'requests'>,
+): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   return makePlan(
     {
@@ -40,7 +44,7 @@ export function planRun(session: Session, wanted: Pick<Wanted, 'hasListing' | 'r
 }
 
 /** Throws the usage error of --max-bytes. */
-export function refuseLargePlan(session: Session, plan: Pick<Plan, 'totals'>): void {
+export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick<Plan, 'totals'>): void {
   const limit = session.options.maxBytes;
   if (limit === undefined || plan.totals.fetchBytes <= limit) return;
   throw usage(

@@ -173,7 +173,7 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
 }
 
 function announcement(
-  session: Session,
+  session: Pick<Session, 'options' | 'paths' | 'venue'>,
   { what, range, idle, notes }: Wanted,
   { totals }: Plan,
 ): Announcement {

@@ -5,7 +5,7 @@ import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
 import type { MonthsFromDays } from './months-from-days.js';
-import type { Session } from './session.js';
+import type { LakeSession, RunSession, Session } from './session.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Missing, PartitionWriter, WriteResult } from '../write/writer.js';
@@ -18,7 +18,7 @@ interface Recipients {
 
 /** Keys that are not written, with why; `held`: the archive has it no more, and what is held of it stays. */
 export async function writeObjects(
-  session: Session,
+  session: RunSession & Pick<LakeSession, 'paths'>,
   { writer, months, cutDays }: Recipients,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
@@ -90,7 +90,11 @@ export async function writeObjects(
 }
 
 /** Whether what REST said was what the archive has published since. */
-function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
+function tellOverlaps(
+  { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
+  plan: PartitionPlan,
+  { overlaps }: WriteResult,
+): void {
   for (const found of overlaps) {
     const { overlap } = tally;
     overlap.compared += found.compared;
@@ -116,7 +120,7 @@ const REFUSED_BYTES: ReadonlySet<string> = new Set([
 
 /** What was refused, for whoever wants to look at it. */
 export async function keepEvidence(
-  session: Session,
+  session: Pick<Session, 'paths' | 'tally'>,
   key: string,
   body: Parameters<typeof quarantine>[2],
   error: CryptodlError,
@@ -126,6 +130,9 @@ export async function keepEvidence(
 }
 
 /** A checksum was asked for, and is not published. */
-function isWithoutSidecar({ options }: Session, { verified, staleSidecar }: ReceivedObject): boolean {
+function isWithoutSidecar(
+  { options }: Pick<RunSession, 'options'>,
+  { verified, staleSidecar }: ReceivedObject,
+): boolean {
   return options.verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
 }

@@ -73,7 +73,7 @@ async function* chosen(
     if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
 }
 
-function readerOf({ venue }: Session, engine: Engine, deep: boolean): FileReader {
+function readerOf({ venue }: Pick<Session, 'venue'>, engine: Engine, deep: boolean): FileReader {
   const footer: FileReader['footer'] = async (path) => {
     const connection = await engine.session('small');
     try {
@@ -136,13 +136,16 @@ function withRemedy(finding: LakeFinding): LakeFinding {
   return { ...finding, left: REMEDIES[finding.kind] };
 }
 
-function lostContext({ venue, nowMs }: Session, { series }: Pick<SeriesFolder, 'series'>): SeriesContext {
+function lostContext(
+  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
+  { series }: Pick<SeriesFolder, 'series'>,
+): SeriesContext {
   const spec = findDataset(venue, series.market, series.dataset);
   return { venue, series, spec, today: dayOf(nowMs, venue) };
 }
 
 async function checkLoosePath(
-  { paths, clock, lock }: Session,
+  { paths, clock, lock }: Pick<Session, 'clock' | 'lock' | 'paths'>,
   { mode }: CheckRequest,
   { kind, path }: LoosePath,
 ): Promise<LakeCheck> {

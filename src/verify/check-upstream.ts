@@ -1,4 +1,5 @@
 /** `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars. */
+import type { Session } from '../download/session.js';
 import { dayOf, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
@@ -10,13 +11,15 @@ import { FORMATS } from '../model/task.js';
 import type { ArchiveObject, Cadence, Series } from '../model/task.js';
 import type { LakeFinding } from './lake-finding.js';
 import { publishedDigest } from '../source/archive-client.js';
-import type { Session } from '../download/session.js';
 
 const SIDECARS_AT_ONCE = 16;
 
+/** The archive of a session. */
+type Upstream = Pick<Session, 'fetch' | 'listing' | 'nowMs' | 'options' | 'stop' | 'venue'>;
+
 /** Leaves out rows from REST, which the archive does not have. Rejects when the listing or a sidecar is unavailable. */
 export async function upstreamFindings(
-  session: Session,
+  session: Upstream,
   series: Series,
   manifest: Manifest,
 ): Promise<LakeFinding[]> {
@@ -38,7 +41,7 @@ export async function upstreamFindings(
 }
 
 async function listedOf(
-  { listing, venue, nowMs }: Session,
+  { listing, venue, nowMs }: Upstream,
   series: Series,
   cadence: Cadence,
   held: readonly ObjectLine[],
@@ -59,7 +62,7 @@ async function listedOf(
 }
 
 async function findingOf(
-  session: Session,
+  session: Upstream,
   series: Series,
   line: ObjectLine,
   listed: ArchiveObject | undefined,

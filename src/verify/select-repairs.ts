@@ -75,7 +75,11 @@ function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence
   return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in quarantine/' : ''}`];
 }
 
-function requestsOf(session: Session, checked: LakeCheck, format: Format | undefined): SeriesRequest[] {
+function requestsOf(
+  session: Pick<Session, 'nowMs' | 'venue'>,
+  checked: LakeCheck,
+  format: Format | undefined,
+): SeriesRequest[] {
   const { check } = checked;
   if (check === undefined) return [];
   const { series } = check.folder;
@@ -87,7 +91,7 @@ function requestsOf(session: Session, checked: LakeCheck, format: Format | undef
 
 /** Undefined when nothing is missing. */
 function requestOf(
-  session: Session,
+  session: Pick<Session, 'nowMs' | 'venue'>,
   { check, findings, dropped: now }: LakeCheck,
   spec: DatasetSpec,
   format: Format,
@@ -137,13 +141,13 @@ function settingsIn(dropped: readonly DroppedLine[]): Settings | undefined {
   return dropped.findLast(({ settings }) => settings !== undefined)?.settings;
 }
 
-function periodsIn({ venue }: Session, series: Series, keys: readonly string[]): Period[] {
+function periodsIn({ venue }: Pick<Session, 'venue'>, series: Series, keys: readonly string[]): Period[] {
   return keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
 }
 
 /** A series that came only from REST is repaired from REST; for other series REST fills what the archive lacks. */
 function restOf(
-  { venue, nowMs }: Session,
+  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
   series: Series,
   spec: DatasetSpec,
   { held, format }: { readonly held: HeldObjects; readonly format: Format },
