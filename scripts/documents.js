@@ -20,6 +20,7 @@
  * @property {string} environment
  * @property {string | undefined} value
  * @property {string | undefined} preset
+ * @property {string} [unset]
  * @property {Readonly<Record<string, string>>} [defaultOf] Where a verb has another one.
  */
 
@@ -123,10 +124,10 @@ export function flagsDocument(flags) {
   const sections = groups.map((group) => {
     const rows = flags
       .filter((flag) => flag.group === group)
-      .map(({ name, value, preset, defaultOf, doc, environment, verbs }) => [
+      .map(({ name, value, preset, unset, defaultOf, doc, environment, verbs }) => [
         `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
         plain(doc),
-        presets(preset, defaultOf),
+        unset === undefined ? presets(preset, defaultOf) : plain(unset),
         `\`${environment}\``,
         verbs.join(', '),
       ]);

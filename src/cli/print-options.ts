@@ -1,5 +1,5 @@
 /** `--print-options`: each option with its value and its origin. */
-import { flagsOf, isSwitch, optionName } from '../options/flags.js';
+import { flagSpec, flagsOf, isSwitch, optionName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -13,7 +13,11 @@ export function printOptions(verb: Verb, resolved: Resolved): string[] {
     const isUnset = isSwitch(name) && resolved.origins[name] === 'default';
     const value = isUnset ? undefined : resolved.options[optionName(name)];
     const shown =
-      (name === 'from' || name === 'to') && typeof value === 'number' ? dayText(value) : textOf(value);
+      (name === 'from' || name === 'to') && typeof value === 'number'
+        ? dayText(value)
+        : value === undefined
+          ? (flagSpec(name).unset ?? '-')
+          : textOf(value);
     return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
   });
 }

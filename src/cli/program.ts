@@ -137,7 +137,7 @@ function twinsText(verb: Verb): string {
 
 function optionOf(name: FlagName, verb: Verb): Option {
   const spec = flagSpec(name);
-  const preset = spec.narrows?.includes(verb) === true ? undefined : defaultOf(name, verb);
+  const preset = spec.narrows?.includes(verb) === true ? undefined : (defaultOf(name, verb) ?? spec.unset);
   const shown = preset === undefined ? '' : ` (default: ${preset})`;
   const option = new Option(
     `--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`,

@@ -130,8 +130,9 @@ async function write(
   range: Range | undefined,
 ): Promise<void> {
   const { options } = resolved;
+  const chosen = options.by === 'auto' ? undefined : options.by;
   const grainOf = ({ coverage: { from, to } }: CoveredSeries): Grain =>
-    options.by ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
+    chosen ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
   if (options.json) {
     for await (const one of covered) {
       const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
@@ -143,7 +144,7 @@ async function write(
     for await (const one of covered)
       if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
   } else {
-    const text = createCoverageText(io, options.by, MOST_DAYS);
+    const text = createCoverageText(io, chosen, MOST_DAYS);
     for await (const one of covered) if (!(await writeText(io, text.add(one)))) return;
     await writeText(io, text.end(found.halts));
   }

@@ -27,26 +27,28 @@ export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   readonly verbs: readonly Verb[];
   readonly doc: string;
-  /** Shown in help: `<N>`; absent for switches. */
+  /** The name of the value in help, for example `N`; switches have none. */
   readonly value?: string;
   /** May be given several times; `comma` also splits each value at commas. */
   readonly list?: 'repeat' | 'comma';
   readonly parse: Parse<unknown>;
-  /** What the parsed number counts; the name of the option ends with it. */
+  /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Day' | 'Bytes' | 'BytesPerSecond' | 'Percent';
-  /** A config file may have it as a map: `limits: { archive: 100/s }` is `archive=100/s`. */
+  /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
   readonly isMap?: boolean;
-  /** Every legal value, where they can be told: for completion and documents. */
+  /** All valid values, for completion and documents, if they are a fixed list. */
   readonly choices?: readonly string[];
-  /** A value to show, for flags without a default. */
+  /** A valid value for messages and documents, for flags without a default. */
   readonly example?: string;
-  /** What other tools call it: only for hints. */
+  /** Names of this flag in other tools, only for hints. */
   readonly aka?: readonly string[];
-  /** Text that `parse` takes, so that help and code cannot differ. */
+  /** As text for `parse`, so that help and value cannot differ. */
   readonly default?: string;
-  /** Verbs that take everything that is there when it is not given: they have no default to show. */
+  /** The default in words, if it depends on other options or on the environment. The option itself is then undefined. */
+  readonly unset?: string;
+  /** Verbs that select everything without the flag. Their help shows no default. */
   readonly narrows?: readonly Verb[];
-  /** Where a verb has another one. */
+  /** Defaults of single verbs, before `default`. */
   readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
 

@@ -83,7 +83,7 @@ export function settingsOf(context: Asking, spec: DatasetSpec, interval: string 
   const exist = cadencesOf(spec, interval);
   return {
     format: options.format,
-    partition: options.partition ?? defaultPartition(spec, interval),
+    partition: options.partition === 'auto' ? defaultPartition(spec, interval) : options.partition,
     cadence: exist.length === 1 ? (exist[0] ?? 'auto') : options.cadence,
     numbers: options.numbers,
     timestamps: options.timestamps,

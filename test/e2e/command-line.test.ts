@@ -66,6 +66,8 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^symbols +BTCUSDT,ETHUSDT +\(config file\)$/m);
     expect(stdout).toMatch(/^as-published +true +\(config file\)$/m);
     expect(stdout).toMatch(/^format +parquet +\(default\)$/m);
+    expect(stdout).toMatch(/^partition +auto +\(default\)$/m);
+    expect(stdout).toMatch(/^temp-dir +OUT\/\.cryptodl\/tmp; .* +\(default\)$/m);
   });
 
   it('takes symbols from files with commas, lines and comments, from stdin, by quote, and several times', async () => {

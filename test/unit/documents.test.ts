@@ -120,10 +120,11 @@ describe.each(VERBS)('%s --help', (verb) => {
 
   it('has every flag of the table with its meaning and default, and no other', () => {
     for (const name of flagsOf(verb)) {
-      const { doc, narrows = [] } = flagSpec(name);
-      const preset = narrows.includes(verb) ? undefined : defaultOf(name, verb);
+      const { doc, narrows = [], unset } = flagSpec(name);
+      const preset = narrows.includes(verb) ? undefined : (defaultOf(name, verb) ?? unset);
       expect(text).toContain(`--${name} `);
       expect(text).toContain(doc.replaceAll(/\s+/g, ' '));
+      expect(doc).not.toContain('default:');
       if (preset !== undefined) expect(text).toContain(`(default: ${preset})`);
     }
     const shown = [...said.matchAll(/^ {2}(?:-h, )?--([a-z0-9-]+)/gm)].map((match) => match[1] ?? '');
