@@ -1,4 +1,4 @@
-/** What the archive is asked besides its objects: pages of its listing, and whether a sidecar is there. */
+/** Requests to the archive besides its objects: pages of its listing, and sidecars. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../model/errors.js';
 import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
@@ -18,7 +18,7 @@ export interface Asks {
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 
-/** `heldEtag`: of a page that is held, which may be unchanged. A page that cannot be read is asked for again like any other failure. */
+/** `heldEtag`: the ETag of a cached page; `unchanged` if the page still has it. A malformed page is retried like any failed request. */
 export async function getListing(
   { fetch, options, archive, signal }: Asks,
   base: string,
@@ -54,7 +54,7 @@ export async function getListing(
   return page;
 }
 
-/** A sidecar has about a hundred bytes. */
+/** Sidecars have about 100 bytes. */
 const SIDECAR_MAX_BYTES = 64 * 1024;
 
 const NO_CONNECTION: ReadonlySet<string> = new Set([
@@ -66,8 +66,8 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether an object is published, by its sidecar. Resolves with true when that cannot be told, as for every object of an
- * archive without sidecars: the download then gives the object a named outcome.
+ * Whether the sidecar of an object exists. Resolves with true if that is unknown, and for every object of an archive without
+ * sidecars: the download then decides.
  */
 export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
   if (asks.archive.sidecar === undefined) return true;
@@ -82,7 +82,7 @@ export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
   });
 }
 
-/** Whether the archive says anything of an object, if only that there is none. */
+/** Whether the archive answers a request, also with 404. */
 export async function archiveAnswers(asks: Asks, key: string): Promise<boolean> {
   return !((await askSidecar(asks, key)) instanceof CryptodlError);
 }

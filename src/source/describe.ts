@@ -1,4 +1,4 @@
-/** A dataset in words: `schema`, docs/datasets.md and Parquet metadata are made from them. */
+/** Descriptions of datasets, for `schema`, docs/datasets.md and Parquet metadata. */
 import { periodText } from '../model/calendar.js';
 import type { Cadence, Market } from '../model/task.js';
 import type { ColumnSpec } from './facts.js';
@@ -8,7 +8,7 @@ import type { DatasetSpec, Venue } from './venue.js';
 
 interface ColumnDescription {
   readonly name: string;
-  /** In Parquet; numbers as they are without --numbers string. */
+  /** The Parquet type without --numbers string. */
   readonly type: string;
   readonly unit: string;
   readonly doc: string;
@@ -19,7 +19,7 @@ export interface DatasetDescription {
   readonly market: Market;
   readonly dataset: string;
   readonly title: string;
-  /** As written, in file order. */
+  /** In the order of the written file. */
   readonly columns: readonly ColumnDescription[];
   readonly facts: readonly (readonly [what: string, text: string])[];
   readonly notes: readonly string[];
@@ -96,7 +96,7 @@ function restText(venue: Venue, market: Market, spec: DatasetSpec): string {
 const DAY_HOURS = 24;
 const FEW_DAYS = 3;
 
-/** How far back REST goes. */
+/** The reach of REST into the past, as text. */
 export function reachText(venue: Venue, market: Market, { name }: DatasetSpec): string {
   const series = { market, dataset: name, symbol: '' };
   const reach = reachMs(venue, series);
@@ -121,9 +121,9 @@ function intervalText(spec: DatasetSpec, all: readonly string[]): string {
   return rest.length === 0 ? text : `${text} (${rest.join(' ')} monthly only)`;
 }
 
-// Datasets that the venue has ended.
+// Datasets that have ended.
 
-/** Day after the last one of these cadences, when each of them has an end. */
+/** The day after the last period of these cadences; undefined if one of them has no end. */
 export function endOfDataset(
   spec: DatasetSpec,
   cadences: readonly Cadence[] = spec.cadences.slice(0, 1),
@@ -132,7 +132,7 @@ export function endOfDataset(
   return ends.length === 0 || ends.length < cadences.length ? undefined : Math.max(...ends);
 }
 
-/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined when it goes on. */
+/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined if the dataset is still published. */
 export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
   const spec = findDataset(venue, market, dataset);
   const own = spec === undefined ? undefined : fate(spec);

@@ -1,13 +1,13 @@
 /**
- * Owner of the venue's schemas: config/binance.json (where and since when), config/binance-datasets.json (what) and
- * config/halts.json (when a market stood still).
+ * Reads and checks the files of config/: binance.json (hosts, markets and first days), binance-datasets.json (columns), halts.json
+ * (market halts) and retry-presets.json.
  */
 import * as v from 'valibot';
 import { MARKETS, PRESETS, readConfig, STRATEGIES } from './names.js';
 
 /**
- * `time`: epoch ms or us, told apart by magnitude; `datetime`: UTC text; `date` and `hour`: two parts of an instant;
- * `flag`: true or false in any case; `symbol`: checked against the series and dropped.
+ * `time`: epoch ms or us, distinguished by magnitude. `datetime`: UTC text. `date` and `hour`: two parts of a time. `flag`: true or
+ * false, upper or lower case. `symbol`: must be the symbol of the series, and is not written.
  */
 const COLUMN_TYPES = [
   'time',
@@ -23,31 +23,31 @@ const COLUMN_TYPES = [
 
 const Column = v.strictObject({
   name: v.string(),
-  /** Name in the archive's header, where ours differs. */
+  /** The name in the header of published files, if it differs. */
   published: v.optional(v.string()),
   type: v.picklist(COLUMN_TYPES),
   nullable: v.optional(v.boolean(), false),
-  /** What it is called in a row of REST: a key, the position in a list, or `dataset.key` where several are joined. */
+  /** The field of a REST row: a key, a position in a list, or `dataset.key` in a join. */
   field: v.optional(v.string()),
-  /** The archive's files do not have it. */
+  /** Only rows from REST have this column. */
   restOnly: v.optional(v.boolean(), false),
-  /** Of the value; of times, how they are published. */
+  /** Unit of the value; for times, their published form. */
   unit: v.optional(v.string()),
   doc: v.string(),
 });
 
 const Dataset = v.strictObject({
   title: v.string(),
-  /** Other words under which people look for it. */
+  /** Other names, for suggestions. */
   aliases: v.array(v.string()),
-  /** Seconds from row to row, where that is fixed and not told by the interval. */
+  /** Seconds between rows, if fixed and not given by the interval. */
   rowSeconds: v.optional(v.number()),
-  /** How far outside of its period a row may be: labels of 00:00 of the next day, and times that are off by seconds. */
+  /** Allowed distance of a row outside of its period: some labels are 00:00 of the next day, and some times are off by seconds. */
   edgeSeconds: v.optional(v.number(), 30),
-  /** Leading columns of the total order; the remaining columns break ties. */
+  /** The first columns of the sort order; all other columns follow. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
   partition: v.picklist(['day', 'month']),
-  /** Intervals whose files hold a day, where the others hold a month. */
+  /** Intervals with one file per day, in a dataset with one file per month. */
   dayPartitionIntervals: v.optional(v.array(v.string()), []),
   columns: v.pipe(v.array(Column), v.minLength(1)),
   notes: v.array(v.string()),
@@ -55,59 +55,59 @@ const Dataset = v.strictObject({
 
 const Day = v.pipe(v.string(), v.isoDate());
 const Month = v.pipe(v.string(), v.regex(/^\d{4}-(0[1-9]|1[0-2])$/));
-/** First and last known period; without `last` it is published to this day. */
+/** First and last known period. Without `last`, the dataset is still published. */
 const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
   v.strictObject({ first: v.optional(period), last: v.optional(period) });
 
 export const REST_HOSTS = ['fapi', 'dapi', 'spot'] as const;
 
-/** One route of REST, and how it is paged (facts of the REST interface, sections 3 to 8). */
+/** One route of REST and its paging. */
 const Route = v.strictObject({
   host: v.picklist(REST_HOSTS),
   path: v.string(),
   bucket: v.picklist(['spot', 'futures', 'futuresData', 'funding']),
   weight: v.number(),
-  /** Which rows come when more than `limit` fit: the first, the last, or those from an id on. */
+  /** The rows of an answer if more than `limit` fit: the first, the last, or those from an id on. */
   pager: v.picklist(['start', 'end', 'id']),
   limit: v.number(),
-  /** Fields of a row's time and, for `id`, of its id. */
+  /** Field of the time of a row, and of its id for the pager `id`. */
   time: v.string(),
   id: v.optional(v.string(), ''),
-  /** `$symbol`, `$pair` and `$interval` stand for those of the series. */
+  /** `$symbol`, `$pair` and `$interval` are replaced by those of the series. */
   parameters: v.record(v.string(), v.string()),
-  /** How far back it answers, from now. */
+  /** Age of the oldest rows. */
   reachHours: v.optional(v.number()),
-  /** Longest time between start and end of a request. */
+  /** Longest time span of a request. */
   windowDays: v.optional(v.number()),
-  /** Rows of this time before the wanted ones are needed to make out theirs. */
+  /** Earlier rows that are requested too, because the requested rows depend on them. */
   lookBackHours: v.optional(v.number(), 0),
-  /** From this day on the archive has microseconds, so that rows beside its own have them as well. */
+  /** First day with microseconds in the archive. Rows from REST get them too. */
   microsecondsFrom: v.optional(Day),
-  /** No series is older. */
+  /** First day of all series. */
   first: v.optional(Day),
-  /** It knows pairs, so only the perpetual contract of a pair stands for it. */
+  /** The route has pairs, not symbols: only the perpetual contract of a pair can be requested. */
   perpetualOnly: v.optional(v.boolean(), false),
 });
 
-/** A dataset that REST has in several routes: rows of the same time become one. */
+/** A dataset from several routes: rows of the same time are joined. */
 const Join = v.strictObject({
   joins: v.array(v.string()),
   interval: v.string(),
-  /** Before this day the archive's labels are those of the ends: a day runs from its second label to the next midnight. */
+  /** Before this day, rows of the archive are labelled with the end of their interval: a day runs from its second label to the next midnight. */
   endLabelsBefore: v.optional(Day),
 });
 
 const Offer = v.strictObject({
   cadences: v.strictObject({ daily: v.optional(spanOf(Day)), monthly: v.optional(spanOf(Month)) }),
-  /** The venue took it out of the archive. */
+  /** No longer in the archive. */
   removed: v.optional(v.boolean(), false),
-  /** Whether published files have a header line; every file is looked at all the same. */
+  /** Whether published files have a header line. The reader checks each file anyway. */
   header: v.picklist(['never', 'some', 'always']),
-  /** Names of interval lists, for datasets with an interval layer in their keys. */
+  /** Names of interval lists, for datasets with an interval in their keys. */
   intervals: v.optional(v.strictObject({ daily: v.string(), monthly: v.string() })),
-  /** Columns that this market's files do not have. */
+  /** Columns that files of this market lack. */
   omit: v.optional(v.array(v.string()), []),
-  /** By name: what is different in this market. */
+  /** Differences of columns in this market, by name. */
   columns: v.optional(v.record(v.string(), v.partial(Column)), {}),
   notes: v.optional(v.array(v.string()), []),
   rest: v.optional(v.union([Route, Join])),
@@ -119,7 +119,7 @@ const Market = v.strictObject({
   datasets: v.record(v.string(), Offer),
 });
 
-/** Of ours, or as the venue counts: weight in each window of its clock. */
+/** A limit of our own, or a limit of the exchange: weight per window of its clock. */
 const Bucket = v.union([
   v.strictObject({ permitsPerSecond: v.number(), burst: v.number() }),
   v.strictObject({ permits: v.number(), windowSeconds: v.number(), family: v.string() }),
@@ -128,13 +128,13 @@ const BUCKETS = ['archive', 'listing', 'spot', 'futures', 'futuresData', 'fundin
 
 const VenueFacts = v.strictObject({
   name: v.string(),
-  /** Before the first object of any series: where a range that reaches further back starts. */
+  /** No series has an earlier object. Ranges never start before this day. */
   firstDay: Day,
-  /** When its days begin: hours after 00:00 UTC of their date; negative: before it. */
+  /** Start of the days, in hours after 00:00 UTC of their date; negative if before it. */
   dayStartHours: v.optional(v.number(), 0),
-  /** The market of a command line without --market. */
+  /** The market if --market is not given. */
   defaultMarket: v.string(),
-  /** `origin`: the same objects as `archive`, without the network of caches in front. */
+  /** `origin`: the same objects as `archive`, without the CDN. */
   hosts: v.strictObject({
     archive: v.string(),
     origin: v.string(),
@@ -142,7 +142,7 @@ const VenueFacts = v.strictObject({
     fapi: v.string(),
     dapi: v.string(),
     spot: v.string(),
-    /** The same routes of spot, also for places that `spot` does not serve. */
+    /** The same routes as `spot`, also for locations that `spot` does not serve. */
     spotPublic: v.string(),
   }),
   buckets: v.strictObject(v.entriesFromList(BUCKETS, Bucket)),
@@ -165,7 +165,7 @@ const Instant = v.pipe(
   v.check((text) => text.endsWith('Z'), 'not UTC'),
 );
 
-/** `[from, to)`: nothing was traded in the whole market. `source`: where that was written. */
+/** A time `[from, to)` without trades in the whole market. `source`: the place of its announcement. */
 const Halt = v.pipe(
   v.strictObject({
     market: v.picklist(MARKETS),
@@ -185,7 +185,7 @@ export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
 export type VenueFacts = v.InferOutput<typeof VenueFacts>;
 
-/** Throws when the shipped file does not fit its schema: a bug of the package, not of the user. */
+/** Throws if the shipped file does not fit its schema, which is a bug of the package. */
 export function readVenueFacts(): VenueFacts {
   return v.parse(VenueFacts, readConfig('binance.json'));
 }
@@ -194,7 +194,7 @@ export function readDatasetFacts(): Readonly<Record<string, DatasetFacts>> {
   return v.parse(v.record(v.string(), Dataset), readConfig('binance-datasets.json'));
 }
 
-/** Throws for a line without a source, and for one that ends before it begins. */
+/** Throws for a halt without a source, and for a halt that ends before it begins. */
 export function parseHalts(content: unknown): HaltFacts[] {
   return v.parse(v.array(Halt), content);
 }

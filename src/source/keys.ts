@@ -1,4 +1,4 @@
-/** Keys of objects, whatever the exchange calls them. */
+/** Functions for keys that do not depend on the exchange. */
 import { periodText } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
 import type { DatasetSpec } from './venue.js';
@@ -15,19 +15,19 @@ export function byKey(a: string, b: string): number {
 
 /** URL path of a key: every segment percent-encoded as UTF-8. */
 export function keyPath(key: string): string {
-  // Nearly all keys are their own path, and each is asked for twice.
+  // A fast path: nearly all keys need no encoding, and each is requested twice.
   if (/^[\w./-]*$/.test(key)) return key;
   return key.split('/').map(encodeURIComponent).join('/');
 }
 
-/** What a period of REST's rows is called where the archive has keys. */
+/** The key of a period of rows from REST, in place of an archive key. */
 export function restKey({ market, dataset, interval, symbol }: Series, period: Period): string {
   return ['rest', market, dataset, interval, symbol, periodText(period)]
     .filter((part) => part !== undefined)
     .join('/');
 }
 
-/** Whether the days of the object are published as well, and may stand for it. */
+/** Whether the object is monthly and daily objects of its days may replace it. */
 export function hasDays(
   spec: DatasetSpec | undefined,
   { series, settings }: Pick<PartitionPlan, 'series' | 'settings'>,
@@ -42,7 +42,7 @@ export function hasDays(
   );
 }
 
-/** Cadences in which this dataset exists for this interval, and which `--cadence` allows. */
+/** Cadences that the dataset has for this interval and that `--cadence` allows. */
 export function cadencesOf(
   spec: DatasetSpec,
   interval: string | undefined,

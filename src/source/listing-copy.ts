@@ -1,22 +1,22 @@
 /**
- * What walks of the listing have seen of one prefix: stretches of names, each with what lies in it. A walk begins at a marker
- * that moves from day to day, so a copy is of names, not of requests.
+ * A copy of the listing below one prefix, as stretches of names. Walks begin at a marker that moves from day to day, so copies are stored
+ * by names, not by requests.
  */
 import { byKey } from './keys.js';
 import type { ListedObject } from './source.js';
 
-/** All names after `after` (null: from the first) up to and with `upTo` (null: to the last). */
+/** All names after `after` (null: from the first) up to and including `upTo` (null: to the last). */
 export interface Stretch {
   readonly after: string | null;
   readonly upTo: string | null;
-  /** Epoch milliseconds: its newest end was listed then. */
+  /** Time of the listing of its last names, in epoch milliseconds. */
   readonly at: number;
-  /** A sidecar is a field of its object. */
+  /** Sidecars are fields of their objects. */
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
 }
 
-/** A page that the server gave an ETag: where it lay, for when it says that nothing has changed. */
+/** The stretch of a page with an ETag, for a later answer 304. */
 interface KnownPage {
   readonly etag: string;
   readonly after: string | null;
@@ -29,12 +29,12 @@ export interface ListingCopy {
   readonly pages: Readonly<Record<string, KnownPage>>;
 }
 
-/** Pages whose ETags are remembered: those of the last walks. */
+/** Number of remembered ETags; the newest stay. */
 const MOST_PAGES = 16;
 
 export const NO_COPY: ListingCopy = { stretches: [], pages: {} };
 
-/** The walk's stretch counts; what lies beside it stays, and what touches it becomes one with it. */
+/** Replaces the names of the walked stretch. Other stretches stay; those that touch it are merged with it. */
 export function withStretch(
   copy: ListingCopy,
   walked: Stretch,
@@ -70,7 +70,7 @@ function withoutSidecars(
   return zips;
 }
 
-/** What follows a name, as far as it is known without a gap; undefined: nothing is known there. */
+/** The names after `after` up to the first gap of the copy; undefined if the copy has none there. */
 export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
   const stretch = copy.stretches.find(
     (one) =>
@@ -79,19 +79,19 @@ export function knownAfter(copy: ListingCopy, after: string | null): Stretch | u
   return stretch === undefined ? undefined : cut(stretch, after, null);
 }
 
-/** What a page had between its two ends; undefined when it is not known any more. */
+/** The names of a page; undefined if the copy no longer has all of them. */
 export function knownPage(copy: ListingCopy, { after, upTo }: KnownPage): Stretch | undefined {
   const stretch = knownAfter(copy, after);
   if (stretch === undefined || reachesFurther(upTo, stretch.upTo)) return undefined;
   return upTo === null ? stretch : { ...cut(stretch, after, upTo), upTo };
 }
 
-/** Is there a gap between the end of the one and the start of the other? */
+/** Whether a gap lies between the end of `one` and the start of `other`. */
 function endsBefore(one: Stretch, other: Stretch): boolean {
   return one.upTo !== null && other.after !== null && byKey(one.upTo, other.after) < 0;
 }
 
-/** `newer` as it is; of `older` what lies outside of it. */
+/** All names of `newer`, and the names of `older` outside of its range. */
 function join(newer: Stretch, older: Stretch): Stretch {
   const isBeginning = isBefore(older.after, newer.after);
   const isEnd = reachesFurther(older.upTo, newer.upTo);
@@ -124,19 +124,19 @@ function cut(stretch: Stretch, after: string | null, upTo: string | null): Stret
   };
 }
 
-/** Of two starts; null is the first name of all. */
+/** Compares two starts; null is before every name. */
 function isBefore(one: string | null, other: string | null): boolean {
   if (other === null) return false;
   return one === null || byKey(one, other) < 0;
 }
 
-/** Of two ends; null is the last name of all. */
+/** Compares two ends; null is after every name. */
 function reachesFurther(one: string | null, other: string | null): boolean {
   if (other === null) return false;
   return one === null || byKey(one, other) > 0;
 }
 
-/** Undefined for content that is no copy. */
+/** Reads a stored copy; undefined for any other content. */
 export function parseListingCopy(content: unknown): ListingCopy | undefined {
   const { stretches, pages } = fieldsOf(content);
   if (!Array.isArray(stretches) || typeof pages !== 'object' || pages === null) return undefined;

@@ -1,4 +1,4 @@
-/** The listing as a run sees it: its pages, and what earlier runs saw of them for when its host does not answer. */
+/** The listing of one run: its pages, or cached copies of earlier runs if its host does not answer. */
 import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import { isNoAnswer } from '../model/errors.js';
@@ -32,12 +32,12 @@ export function openListing(session: ListingSession): Listing {
   });
 }
 
-/** A copy that is so much older than the one that was told of is told of too. */
+/** A copy that is older by this factor gets another warning. */
 const OLDER = 2;
-/** Of an older stretch beside newer ones. */
+/** Older copies are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
-/** Under which a copy of the listing below a prefix is kept. */
+/** The cache name of the listing below a prefix. */
 export function listingCopyName(url: string, prefix: string): string {
   return `listing ${url} ${prefix}`;
 }

@@ -5,10 +5,10 @@ import { knownAfter, knownPage, NO_COPY, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
 
-/** A page, and the ETag that the server gave it. */
+/** A page with the ETag of its response. */
 export type GotPage = ListingPage & { readonly pageEtag?: string };
 
-/** Fetches one page; `unchanged` when the server says that the page is still the one with that ETag. */
+/** Fetches one page; `unchanged` if the page still has `heldEtag`. */
 export type GetListing = (address: string, heldEtag?: string) => Promise<GotPage | 'unchanged'>;
 
 export interface Listing {
@@ -16,29 +16,29 @@ export interface Listing {
   folders(prefix: string): AsyncGenerator<string>;
   /** Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). */
   objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
-  /** Epoch milliseconds: a copy of then stood in for a page below the prefix. */
+  /** Time of the cached copy that replaced a page below the prefix, in epoch milliseconds. */
   copiedAt?(prefix: string): number | undefined;
 }
 
-/** What earlier walks saw, for when nobody answers. */
+/** Copies of earlier walks, for a listing that does not answer. */
 export interface ListingCopies {
   readonly nowMs: number;
   read(prefix: string): Promise<ListingCopy | undefined>;
   keep(prefix: string, copy: ListingCopy): Promise<void>;
-  /** Whether what was listed `at` may be gone by after this error; tells people so. */
+  /** Whether a copy of this time may replace the listing after this error. Prints a warning if so. */
   mayStandIn(error: unknown, at: number): boolean;
 }
 
-/** Whether the archive may still be had without its listing. */
+/** Whether the archive may answer although its listing failed. */
 export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
 
 export interface ListingOptions {
   readonly copies?: ListingCopies;
-  /** What a sidecar has behind the key of its object; undefined where there are none. */
+  /** The suffix of sidecars; undefined for an archive without sidecars. */
   readonly sidecarSuffix?: string | undefined;
-  /** Milliseconds that never jump: for how long a listing is left alone. */
+  /** Monotonic milliseconds, for the pause after failures. */
   readonly monotonic?: () => number;
 }
 
@@ -73,7 +73,7 @@ export function createListing(
   };
 }
 
-/** Requests that failed in a row, before nothing more is asked for a while. */
+/** Number of consecutive failures before requests pause. */
 const FAILURES_TO_STOP = 3;
 const LEFT_ALONE_MS = 60_000;
 const UNREACHABLE: ReadonlySet<string> = new Set([
@@ -113,12 +113,12 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
-/** Thirty times the longest real listing: 3,100 days of a series with their sidecars, or the symbols of a market. */
+/** 30 times the longest real listing: 3,100 days of a series with their sidecars, or the symbols of a market. */
 const MOST_NAMES = 200_000;
-/** Also pages without names are paged through: by a store with small pages, or one that never ends. */
+/** Stops a listing that never ends, also one with empty pages. */
 const MOST_PAGES = 5000;
 
-/** Throws `listing-malformed` for a walk that has no end. */
+/** Throws `listing-malformed` for a walk that is too long. */
 function endlessGuard(prefix: string): (page: ListingPage) => void {
   let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {
@@ -130,13 +130,13 @@ function endlessGuard(prefix: string): (page: ListingPage) => void {
   };
 }
 
-/** What one walk has seen, to be kept at its end, wherever that is. */
+/** The names that one walk has read. They are kept also if the walk ends early. */
 class Seen {
   readonly #objects: ListedObject[] = [];
   readonly #prefixes: string[] = [];
   readonly #pages: Record<string, ListingCopy['pages'][string]> = {};
   readonly after: string | null;
-  /** Null: nothing was seen yet, or all to the end. */
+  /** Null: nothing was read yet, or everything to the end. */
   upTo: string | null = null;
   #isEmpty = true;
   readonly #sidecarSuffix: string | undefined;
@@ -189,7 +189,7 @@ async function* pages(
         if (rest === undefined || copies?.mayStandIn(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
         yield pageOf(rest);
-        // Behind it nothing is known: whoever wants more learns why.
+        // The copy ends here, so a caller that reads on gets the error.
         if (rest.upTo !== null) throw error;
         return;
       }
@@ -206,7 +206,7 @@ async function* pages(
   }
 }
 
-/** Where the server knows its pages by ETags, one that has not changed is taken from the copy. */
+/** Sends a conditional request if the ETag of the page is known, and takes an unchanged page from the copy. */
 async function getPage(get: GetListing, address: string, known: ListingCopy): Promise<GotPage> {
   const held = known.pages[address];
   const stretch = held === undefined ? undefined : knownPage(known, held);
@@ -216,8 +216,7 @@ async function getPage(get: GetListing, address: string, known: ListingCopy): Pr
 }
 
 function asked(got: GotPage | 'unchanged'): GotPage {
-  if (got === 'unchanged')
-    throw new CryptodlError('bug', 'a page of the listing is unchanged that nobody held');
+  if (got === 'unchanged') throw new CryptodlError('bug', '304 for a page of the listing without a copy');
   return got;
 }
 
@@ -227,18 +226,18 @@ function pageOf({ objects, prefixes, upTo }: Stretch): ListingPage {
 }
 
 interface Position {
-  /** Marker or token that the page was asked with. */
+  /** Marker or token of the request. */
   readonly position: string | undefined;
   readonly lastSeen: string | undefined;
 }
 
-/** Throws `listing-malformed` for a page that leads back to itself. */
+/** Throws `listing-malformed` for a page without progress. */
 function nextPage(
   page: ListingPage,
   prefix: string,
   { position, lastSeen }: Position,
 ): Position & { request: Pick<PageRequest, 'marker' | 'token'> } {
-  // A store that speaks only v2 pages by token; the others by marker.
+  // Stores with only ListObjectsV2 page by token, others by marker.
   const last = lastName(page);
   const next = page.continuationToken ?? page.nextMarker ?? last;
   const advances =
@@ -255,7 +254,7 @@ function nextPage(
   return { position: next, lastSeen: last ?? lastSeen, request };
 }
 
-/** Names come in byte order, each once and below the prefix: a page that does not keep to it is damaged. */
+/** Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix. */
 function assertOrder(page: ListingPage, prefix: string): void {
   for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
     for (const [index, name] of names.entries()) {

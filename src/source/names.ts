@@ -1,17 +1,17 @@
 /**
- * The venue's names for the command line: read from config/ as they stand, because a look through the schemas costs more
- * than all else that `--help` does. Every run looks (facts.ts).
+ * Names of Binance for the command line, read from config/ without validation, because validation takes longer than everything else in
+ * `--help`. Each run validates config/ (facts.ts).
  */
 import { readFileSync } from 'node:fs';
 import type { Cadence, Market } from '../model/task.js';
 
-/** Stands for every market, dataset or interval. */
+/** Selects every market, dataset or interval. */
 export const ALL = 'all' as const;
 
-/** The markets of Binance, for the command line without another exchange. */
+/** The markets of Binance, for the help of the command line. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
-/** As `retry/backoff.ts` knows them. */
+/** The strategies of http/retry/. */
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
 
@@ -22,14 +22,14 @@ interface VenueWords {
   >;
   readonly datasets: readonly string[];
   readonly intervals: readonly string[];
-  /** By bucket: at most so many permits in a window of so long. */
+  /** Permits per window, by bucket. */
   readonly limits: Readonly<Record<string, BucketLimit>>;
 }
 
 export interface BucketLimit {
   readonly permits: number;
   readonly windowMs: number;
-  /** The server counts in windows of its clock, which cannot be others. */
+  /** The server counts in windows of its own clock, so the length of the window cannot be changed. */
   readonly isWindow: boolean;
 }
 
@@ -41,7 +41,7 @@ export function readConfig(name: string): unknown {
   return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
 }
 
-/** Datasets and intervals of all markets, each once. */
+/** Hosts and limits, and the datasets and intervals of all markets, each once. */
 export function readVenueWords(): VenueWords {
   const { hosts, buckets, defaultMarket, intervals, markets } = readConfig('binance.json') as {
     hosts: VenueWords['hosts'];

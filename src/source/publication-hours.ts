@@ -1,4 +1,4 @@
-/** By what hour the daily objects of a dataset were there, by the listings that earlier runs kept. No request is made. */
+/** The usual time of publication of daily objects, from the cached listings of earlier runs. Sends no request. */
 import { join } from 'node:path';
 import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
@@ -16,9 +16,9 @@ import { listingUrl } from './routes.js';
 import type { Source } from './source.js';
 
 export interface PublicationHour {
-  /** Time from the end of a day until 95 % of its objects were there. */
+  /** Time from the end of a day until 95 % of its objects were published. */
   readonly afterMs: number;
-  /** `D+1 02:40 UTC`: D is the day that an object is of. */
+  /** `D+1 02:40 UTC`; D is the day of the object. */
   readonly by: string;
   /** Objects and symbols of the sample. */
   readonly objects: number;
@@ -27,7 +27,7 @@ export interface PublicationHour {
 
 const DAYS = 30;
 const SHARE = 0.95;
-/** Fewer say nothing about 95 %. */
+/** The smallest sample for a share of 95 %. */
 const LEAST_OBJECTS = 20;
 
 export interface PublicationRequest {
@@ -38,7 +38,7 @@ export interface PublicationRequest {
   readonly warn: (message: string) => void;
 }
 
-/** Undefined for a dataset of which the kept listings have too few days. */
+/** The returned function resolves with undefined if the cached listings have too few objects of the dataset. */
 export function publicationHours(
   request: PublicationRequest,
 ): (market: Market, spec: DatasetSpec) => Promise<PublicationHour | undefined> {
@@ -81,7 +81,7 @@ export function publicationHours(
   };
 }
 
-/** Of a time since 00:00 UTC of the date of a day, rounded up to the minute. */
+/** The text of a time since 00:00 UTC of day D, rounded up to the minute. */
 function hourText(sinceMs: number): string {
   const minutes = Math.ceil(sinceMs / 60_000);
   const ofDay = new Date(minutes * 60_000).toISOString().slice(11, 16);

@@ -1,4 +1,4 @@
-/** Pages of a longer span, given out by periods: a page may hold rows of many, and a period may need many pages. */
+/** Splits pages of REST into periods: a page may have rows of many periods, and a period may need many pages. */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from './facts.js';
 import type { DatasetSpec } from './venue.js';
@@ -9,15 +9,15 @@ export interface Span {
   readonly to: number;
 }
 
-/** `cells` by name, or by position as text. */
+/** `cells` by field name, or by position as text. */
 export interface Row {
   readonly at: number;
-  /** Of a trade; 0 where rows have none. */
+  /** Id of a trade; 0 for rows without ids. */
   readonly id: number;
   readonly cells: Readonly<Record<string, unknown>>;
 }
 
-/** `known`: everything before this instant has been seen. Pages come in order of time. */
+/** `known`: all rows before this time have been read. Pages come in order of time. */
 export interface Page {
   readonly rows: readonly Row[];
   readonly known: number;
@@ -25,11 +25,11 @@ export interface Page {
 
 export interface PeriodRows {
   readonly rows: readonly Row[];
-  /** Nothing came before the end of the period, of this span. */
+  /** The span has no row before the end of the period. */
   readonly isBeforeFirst: boolean;
 }
 
-/** Pages are asked for when a period needs them, one at a time, in order. */
+/** Requests pages only when a period needs them, one at a time, in order. */
 export class SpanRows {
   readonly #pages: AsyncIterator<Page>;
   #rows: Row[] = [];
@@ -42,7 +42,7 @@ export class SpanRows {
     this.#known = from;
   }
 
-  /** Rows of a period of the span; they are given out once. Rejects, for every period to come, as the pages do. */
+  /** The rows of a period; each row is returned once. After a failed page, all later calls reject with the same error. */
   async take({ from, to }: Span): Promise<PeriodRows> {
     this.#tail = this.#tail.then(() => this.#read(to));
     await this.#tail;
@@ -60,16 +60,16 @@ export class SpanRows {
       }
       const { rows, known } = next.value;
       this.#first ??= rows[0]?.at;
-      // One at a time: a page of many rows is more than a call may have arguments.
+      // Not push(...rows): a page may have more rows than a call may have arguments.
       for (const row of rows) this.#rows.push(row);
       this.#known = known;
     }
   }
 }
 
-// Several routes as one series: rows of the same time become one, with what each of them has.
+// Several routes as one series: rows of the same time are joined.
 
-/** Gives out the rows of periods, like the spans that it joins. */
+/** Like SpanRows, for several routes. */
 export class JoinedRows {
   readonly #parts: readonly (readonly [dataset: string, rows: SpanRows])[];
 
@@ -77,7 +77,7 @@ export class JoinedRows {
     this.#parts = parts.map(([dataset, pages]) => [dataset, new SpanRows(pages, from)]);
   }
 
-  /** Cells are named `dataset.field`; a time that one of the parts does not have leaves its cells blank. */
+  /** Cells are named `dataset.field`. Cells of a part without a row at this time stay blank. */
   async take(span: Span): Promise<PeriodRows> {
     const taken = await Promise.all(
       this.#parts.map(async ([dataset, part]) => ({ dataset, ...(await part.take(span)) })),
@@ -95,16 +95,16 @@ export class JoinedRows {
   }
 }
 
-// Rows of REST in the columns of their dataset, as the archive would have published them: the converter's input.
+// Rows of REST as CSV in the format of the archive, for the converter.
 
 export interface CsvOptions {
   readonly spec: DatasetSpec;
   readonly symbol: string;
-  /** Times in microseconds, as the archive has them: an inclusive end becomes …999999. */
+  /** Write times in microseconds like the archive: an inclusive end becomes …999999. */
   readonly microseconds: boolean;
 }
 
-/** With a header. Digits stay as they were answered. Throws `answer-malformed` for a cell that no CSV can hold. */
+/** CSV with a header. Digits stay unchanged. Throws `answer-malformed` for a value that does not fit into a cell. */
 export function rowsAsCsv(rows: readonly Row[], options: CsvOptions): Buffer {
   const { columns } = options.spec;
   const lines = [columns.map((column) => column.published ?? column.name).join(',')];
@@ -123,14 +123,14 @@ function cellOf({ at, cells }: Row, column: ColumnSpec, options: CsvOptions): st
   return text + (column.name.startsWith('close') ? '999' : '000');
 }
 
-/** Blank when it is not there: the converter knows which columns may be. */
+/** Blank for a missing value: the converter checks which columns may be blank. */
 function plainText(value: unknown): string | undefined {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value.trim();
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** What a cell holds, for messages. */
+/** The value of a cell, for messages. */
 export function shownValue(value: unknown): string {
   return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
 }

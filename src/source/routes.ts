@@ -1,4 +1,4 @@
-/** Where a run asks an exchange: the REST routes of a dataset with their cost, and the addresses of the hosts. */
+/** The REST routes of a dataset with their cost, and the addresses of the hosts. */
 import { placeOf } from '../http/bans.js';
 import type { Bans } from '../http/bans.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
@@ -11,13 +11,13 @@ import type { Source } from './source.js';
 import { findDataset, intervalMs } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
-/** One route, and the series that it is asked for. */
+/** One route with the series to request from it. */
 export interface RoutedSeries {
   readonly route: RouteSpec;
   readonly series: Series;
 }
 
-/** Several where a dataset is joined from others; none where REST does not have it. */
+/** Several routes for a joined dataset; none for a dataset without REST. */
 export function routesOf(venue: Venue, series: Series): RoutedSeries[] {
   const rest = findDataset(venue, series.market, series.dataset)?.rest;
   if (rest === undefined) return [];
@@ -25,7 +25,7 @@ export function routesOf(venue: Venue, series: Series): RoutedSeries[] {
   return rest.joins.flatMap((dataset) => routesOf(venue, { ...series, dataset, interval: rest.interval }));
 }
 
-/** How far back all routes of a dataset answer, in milliseconds; undefined: to the first row. */
+/** Age of the oldest rows that all routes of a dataset have, in milliseconds; undefined if unlimited. */
 export function reachMs(venue: Venue, series: Series): number | undefined {
   const reaches = routesOf(venue, series).flatMap(({ route }) => route.reachHours ?? []);
   return reaches.length === 0 ? undefined : Math.min(...reaches) * 3_600_000;
@@ -33,18 +33,18 @@ export function reachMs(venue: Venue, series: Series): number | undefined {
 
 const SETTLEMENT_MS = 8 * 3_600_000;
 
-/** Requests that days cost, as far as that can be told before: rows without a fixed distance are counted as three a day. */
+/** Estimated number of requests for these days. Rows without a fixed interval count as three per day. */
 export function requestsFor(
   { route, series }: RoutedSeries,
   { from, to }: Pick<Period, 'from' | 'to'>,
 ): number {
   const stepMs = series.interval === undefined ? SETTLEMENT_MS : intervalMs(series.interval);
   const rows = ((to - from) * DAY_MS) / stepMs;
-  // Whoever starts at a row learns from an empty page that there are no more.
+  // A pager that starts at a row needs an empty page to see the end.
   return Math.ceil(rows / route.limit) + (route.pager === 'end' ? 0 : 1);
 }
 
-/** Where REST knows only pairs, the perpetual contract stands for its pair, and no other one does. */
+/** Whether REST has the dataset for a symbol. A route with pairs instead of symbols has only perpetual contracts. */
 export function takesSymbol(
   { rest: api }: Pick<Source, 'rest'>,
   { rest }: DatasetSpec,
@@ -54,9 +54,9 @@ export function takesSymbol(
   return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
 }
 
-// The addresses: those that the options give, or those of the exchange.
+// Addresses: from the options, or else those of the exchange.
 
-/** Where somebody moved the archive, the listing is asked at the same place. */
+/** With a custom archive address, the listing has the same address. */
 export function listingUrl(options: Options, { hosts }: Pick<Venue, 'hosts'>): string {
   return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
 }
@@ -71,7 +71,7 @@ export function exchangeHosts(
     buckets,
     archiveUrl,
     listingUrl: listingUrl(options, { hosts }),
-    // An archive that was moved has no other host, unless one is given.
+    // A custom archive address has no fallback host unless the options give one.
     fallbackUrl: options.fallbackUrl ?? (archiveUrl === hosts.archive ? hosts.origin : undefined),
     restUrls: rest.urls(options),
     knownUrls: Object.values(hosts),
@@ -79,9 +79,7 @@ export function exchangeHosts(
   };
 }
 
-/**
- * Rejects while a place that the run will ask is banned; where one source stands in for the other, only while both are.
- */
+/** Rejects while a host of the run is banned. If archive and REST replace each other, rejects only while both are banned. */
 export async function refuseBanned(
   bans: Pick<Bans, 'refuse'>,
   source: Source,

@@ -1,8 +1,8 @@
-/** S3's ListObjects (v1) and ListObjectsV2 answers: the elements that count, each where it belongs and once. */
+/** A reader of the answers of S3 ListObjects and ListObjectsV2. */
 import { CryptodlError } from '../model/errors.js';
 import type { ListedObject, ListingFormat, ListingPage } from './source.js';
 
-/** Pages by marker, or by token at a store that speaks only v2. */
+/** Pages by marker, or by token for stores with only ListObjectsV2. */
 export const S3_LISTING: ListingFormat = {
   startsAnywhere: true,
   address: ({ prefix, marker, token, pageSize }) => {
@@ -14,7 +14,7 @@ export const S3_LISTING: ListingFormat = {
   parse: parseListing,
 };
 
-/** Throws `listing-malformed` for anything that is not a complete listing document in UTF-8. */
+/** Throws `listing-malformed` for anything but a complete listing document in UTF-8. */
 export function parseListing(body: Buffer): ListingPage {
   const page = rootOf(body);
   const encoded = text(page, 'EncodingType') === 'url';
@@ -43,7 +43,7 @@ function rootOf(body: Buffer): XmlElement {
   throw malformed(`not a bucket listing: ${JSON.stringify(head)}${why}`);
 }
 
-/** Without it nobody knows whether objects are missing behind the last one. */
+/** Throws if the element is missing, because further pages would then be unknown. */
 function isTruncated(page: XmlElement): boolean {
   const said = text(page, 'IsTruncated');
   if (said === 'true' || said === 'false') return said === 'true';
@@ -80,14 +80,14 @@ function prefixOf(common: XmlElement): string {
   return prefix;
 }
 
-/** The children of that name; text beside children is what is left of a damaged tag. */
+/** The children with this name. Throws for text between children, which remains of a damaged tag. */
 function all(parent: XmlElement, name: string): XmlElement[] {
   if (parent.text.trim() !== '')
     throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
   return parent.children.filter((child) => child.name === name);
 }
 
-/** Undefined when there is none. Two would be two objects in one. */
+/** The text of the child; undefined if there is none. Throws if there are two. */
 function text(parent: XmlElement, name: string): string | undefined {
   const [found, more] = all(parent, name);
   if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
@@ -104,15 +104,14 @@ function malformed(message: string): CryptodlError {
 }
 
 /**
- * A strict reader of the little XML that a bucket listing is: elements, attributes, text, XML's five entities and
- * numeric ones. What is cut, unbalanced, or more than that is refused: a tag that was damaged on its way would otherwise
- * take its object with it.
+ * A strict reader for the XML of bucket listings: elements, attributes, text, the five predefined entities and numeric ones. It refuses
+ * incomplete and unbalanced documents and all other XML, because a damaged tag could otherwise hide its object.
  */
 
 interface XmlElement {
   readonly name: string;
   readonly children: readonly XmlElement[];
-  /** Directly in the element, entities resolved. */
+  /** Text directly in the element, with resolved entities. */
   readonly text: string;
 }
 
@@ -120,7 +119,7 @@ const DECLARATION =
   /^\uFEFF?(?:<\?xml[ \t\n]+version=(?:"1\.0"|'1\.0')(?:[ \t\n]+encoding=(?:"[Uu][Tt][Ff]-8"|'[Uu][Tt][Ff]-8'))?(?:[ \t\n]+standalone=(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>)?[ \t\n]*/;
 const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\n]+[A-Za-z_][\w.:-]*=(?:"[^"<]*"|'[^'<]*'))*)[ \t\n]*(\/?)>/;
 const ATTRIBUTE = /([\w.:-]+)=(?:"([^"]*)"|'([^']*)')/g;
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const NO_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
 const ENTITIES: ReadonlyMap<string, string> = new Map(
   Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
@@ -131,7 +130,7 @@ interface OpenElement extends XmlElement {
   text: string;
 }
 
-/** The root element. Throws a SyntaxError that says what is wrong, and where. */
+/** The root element. Throws a SyntaxError with the problem and its position. */
 function readXml(document: string): XmlElement {
   const xml = document.replaceAll(/\r\n?/g, '\n');
   const outside: OpenElement = { name: '', children: [], text: '' };
@@ -174,7 +173,7 @@ function takeTag(tag: RegExpExecArray | null, at: number, open: [OpenElement, ..
   return whole.length;
 }
 
-/** Nothing of a listing is told by attributes, but a damaged one is damage. */
+/** The values of attributes are not used, but a damaged attribute shows a damaged document. */
 function checkAttributes(attributes: string, at: number): void {
   const names = new Set<string>();
   for (const [, name = '', double, single = ''] of attributes.matchAll(ATTRIBUTE)) {

@@ -1,7 +1,4 @@
-/**
- * An exchange, as the rest of the program knows it: its facts, archive, listing and REST. A command gets one, where it is
- * composed.
- */
+/** The interface of an exchange: its facts, archive, listing and REST. `run` in main.ts passes one to each command. */
 import type { AnswerRules } from '../http/exchange-hosts.js';
 import type { Body, BodyFormat, Fetch } from '../http/fetch.js';
 import type { Copies } from '../http/response-cache.js';
@@ -17,61 +14,61 @@ export interface Source extends Venue {
   readonly archive: Archive;
   readonly answers: AnswerRules;
   readonly rest: RestApi;
-  /** Times in which nothing was traded in a whole market. */
+  /** Times without trades in a whole market. */
   halts(): readonly HaltFacts[];
 }
 
-/** The archive: how its objects are called, listed, packed and vouched for. */
+/** The archive: names, listing, packing and digests of its objects. */
 export interface Archive {
-  /** Prefix under which a dataset lists one folder per symbol. */
+  /** Prefix of a dataset, with one folder per symbol. */
   datasetPrefix(market: Market, cadence: Cadence, dataset: string): string;
-  /** Prefix under which all objects of a series lie. */
+  /** Prefix of all objects of a series. */
   seriesPrefix(series: Series, cadence: Cadence): string;
   objectKey(series: Series, period: Period): string;
-  /** Reads the periods of a series' keys; undefined for every other name, such as that of a sidecar. */
+  /** Returns a function that reads the period of a key of the series; it returns undefined for any other name, also of a sidecar. */
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
-  /** A name that is listed before the object of this period and behind the object of the period before. */
+  /** A name between the object of the previous period and that of this period, in the order of the listing. */
   markerBefore(series: Series, period: Period): string;
-  /** Symbols with objects of every day, as the datasets of a market call them. */
+  /** Symbols with an object for every day. */
   steadySymbols(market: Market): readonly string[];
-  /** The end of the names of objects: `.zip`. */
+  /** The file ending of objects, for example `.zip`. */
   readonly ending: string;
   readonly listing: ListingFormat;
-  /** What `cryptodl doctor` asks for: the address of a page that lists objects, and a small object that every copy should have. */
+  /** Requests of `cryptodl doctor`: the address of a listing page, and a small object that every mirror should have. */
   readonly known: { readonly listing: string; readonly key: string };
   readonly packing: Packing;
-  /** Undefined when the archive publishes no digests. */
+  /** Undefined if the archive publishes no digests. */
   readonly sidecar: Sidecar | undefined;
 }
 
-/** What an object is packed in. */
+/** The compression format of objects. */
 export interface Packing extends BodyFormat {
-  /** Name of the rows in an object, for messages and for containers of several members. */
+  /** Name of the CSV in an object. */
   rowsName(key: string): string;
-  /** The rows, checked against all that the container says. Rejects with a typed error. */
+  /** Unpacks the CSV and checks it against all sizes and checksums of the format. Rejects with a typed error. */
   unpack(body: Body, rowsName: string, options: UnpackOptions): Promise<Body>;
 }
 
 export interface UnpackOptions {
-  /** Where rows that are larger than `memoryBytes` go; the folder exists, a leftover file is replaced. */
+  /** File for a CSV larger than `memoryBytes`. The folder exists; an existing file is replaced. */
   readonly spoolPath: string;
   readonly memoryBytes: number;
-  /** Hard cap of the unpacked size. */
+  /** Largest allowed unpacked size. */
   readonly maxBytes: number;
-  /** Unpacked to packed, for rows that are larger than `memoryBytes`. */
+  /** Largest allowed ratio of unpacked to packed size, for a CSV larger than `memoryBytes`. */
   readonly maxRatio?: number;
-  /** Gets the chunks of rows that are larger than `memoryBytes`; what it throws ends the unpacking. */
+  /** Called with each chunk of a CSV larger than `memoryBytes`. An error from it ends the unpacking. */
   readonly onChunk?: (chunk: Buffer) => void;
   readonly signal?: AbortSignal;
 }
 
-/** A small object beside each object, with its SHA-256. */
+/** A small object beside each object that contains its SHA-256. */
 export interface Sidecar {
-  /** Behind the key of the object. */
+  /** Follows the key of the object. */
   readonly suffix: string;
-  /** What is published beside an object. */
+  /** The content of the sidecar. */
   textOf(key: string, sha256: string): string;
-  /** The digest in lower case; undefined for a text that is no sidecar of this object. */
+  /** The digest in lower case; undefined if the text is no sidecar of this object. */
   digestIn(text: string, key: string): string | undefined;
 }
 
@@ -81,7 +78,7 @@ export interface ListedObject {
   /** Without quotes. */
   readonly etag: string;
   readonly lastModified: string;
-  /** Of its sidecar; only in copies, which have no sidecars of their own. */
+  /** ETag of its sidecar; only in cached copies, which have no separate sidecars. */
   readonly sidecarEtag?: string;
 }
 
@@ -93,7 +90,7 @@ export interface ListingPage {
   readonly continuationToken?: string;
 }
 
-/** Which page is asked for: names below a prefix, behind a marker or where a token of the page before leads. */
+/** Selects a page: names below a prefix, after a marker or at the token of the previous page. */
 export interface PageRequest {
   readonly prefix: string;
   readonly marker?: string | undefined;
@@ -101,26 +98,26 @@ export interface PageRequest {
   readonly pageSize?: number | undefined;
 }
 
-/** How an archive lists its objects. */
+/** The format of the archive's listing. */
 export interface ListingFormat {
-  /** False: every page begins with the first name of its prefix, whatever the marker. */
+  /** False: the listing ignores markers and begins with the first name of the prefix. */
   readonly startsAnywhere: boolean;
-  /** Address of a page below that of the listing: `/?prefix=…`. */
+  /** Address of a page, relative to the listing: `/?prefix=…`. */
   address(page: PageRequest): string;
-  /** The page that was answered at an address. Throws `listing-malformed` for anything that is not one, whole. */
+  /** Reads a page. Throws `listing-malformed` for anything but a complete page. */
   parse(body: Buffer, address: string): ListingPage;
 }
 
-/** REST of an exchange: its hosts, and what is asked of them. */
+/** REST of an exchange: its hosts and its contracts. */
 export interface RestApi {
-  /** Address of each host, by the flag that moves it: `fapi-url`. */
+  /** Address of each host, by the flag that changes it: `fapi-url`. */
   urls(options: Options): Readonly<Record<string, string>>;
-  /** What a ban is remembered for where REST of a market is asked: `futures fapi.binance.com`. */
+  /** The names under which bans of a market's REST are recorded: `futures fapi.binance.com`. */
   places(options: Options, market: Market): readonly string[];
-  /** The addresses that are banned when this one is, itself included. */
+  /** The addresses that are banned together with this one, itself included. */
   bannedWith(options: Options, url: string): readonly string[];
   open(session: RestSessionOptions): Rest;
-  /** What a symbol is a contract of: `BTCUSD` of `BTCUSD_PERP`. */
+  /** The pair of a symbol: `BTCUSD` for `BTCUSD_PERP`. */
   pairOf(symbol: string): string;
   /** The perpetual contract of a pair. */
   perpetualOf(pair: string): string;
@@ -147,7 +144,7 @@ export interface TradedSymbol {
 }
 
 export interface Rest {
-  /** Symbols that a market's host knows; the limits that it tells are kept from now on. */
+  /** The symbols of a market. Also takes the request limits from the answer of the host. */
   symbols(market: Market): Promise<readonly TradedSymbol[]>;
   /** Pages of one series over a span of time. */
   pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;

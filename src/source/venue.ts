@@ -1,16 +1,16 @@
-/** What an exchange has: markets, datasets, columns. Made from the facts of config/. */
+/** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, Grain, Market, Period } from '../model/task.js';
 import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
-/** Periods from the first to the last known one; undefined: not known, or published to this day. */
+/** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
 export interface Span {
   readonly first?: Period;
   readonly last?: Period;
 }
 
-/** A dataset as one market has it. */
+/** A dataset of one market. */
 export interface DatasetSpec extends DayStart {
   readonly name: string;
   readonly title: string;
@@ -19,17 +19,17 @@ export interface DatasetSpec extends DayStart {
   readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
   readonly removed: boolean;
   readonly header: OfferFacts['header'];
-  /** Present for datasets with an interval layer in their keys. */
+  /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
   readonly rowSeconds?: number;
-  /** How far outside of its period a row may be. */
+  /** Allowed distance of a row outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
   readonly partition: Grain;
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
-  /** How REST has it, when it does. */
+  /** The route of REST; undefined if REST does not have the dataset. */
   readonly rest?: RouteSpec | JoinSpec;
 }
 
@@ -47,7 +47,7 @@ export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'firstDay' | 
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-/** Throws when the facts contradict themselves. */
+/** Throws a RangeError if the facts contradict each other. */
 export function venueOf(
   { intervals, markets, dayStartHours, ...venue }: VenueFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
@@ -105,7 +105,7 @@ function specOf(
   };
 }
 
-/** The dataset's columns with what this market has differently. */
+/** The columns of a dataset in this market. */
 function columnsOf(name: string, facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
   const known = new Set(facts.columns.map((column) => column.name));
   const unknown = [...offer.omit, ...Object.keys(offer.columns)].find((column) => !known.has(column));
@@ -132,47 +132,47 @@ export function datasetsOf({ markets }: Pick<Venue, 'markets'>, market: Market):
   return Object.hasOwn(markets, market) ? Object.values(markets[market]?.datasets ?? {}) : [];
 }
 
-/** Undefined when the market has no such dataset. */
+/** Undefined if the market has no such dataset. */
 export function findDataset(venue: Venue, market: Market, dataset: string): DatasetSpec | undefined {
   const datasets = Object.hasOwn(venue.markets, market) ? venue.markets[market]?.datasets : undefined;
   return datasets !== undefined && Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
 }
 
-/** Whether the archive has it, now or once. */
+/** Whether the archive has or had the dataset. */
 export function isArchived({ cadences }: DatasetSpec): boolean {
   return cadences.length > 0;
 }
 
-/** Datasets of `cryptodl metrics`: funding and statistics, not prices and trades. */
+/** Whether `cryptodl metrics` downloads the dataset: funding and statistics, not prices and trades. */
 export function isMetric(spec: DatasetSpec): boolean {
   if (spec.rest === undefined) return false;
   return !isArchived(spec) || 'joins' in spec.rest || spec.rest.bucket === 'funding';
 }
 
-/** Columns of the archive's files, in their order. */
+/** Columns of published files, in file order. */
 export function archivedColumns({ columns }: DatasetSpec): ColumnSpec[] {
   return columns.filter((column) => !column.restOnly);
 }
 
-/** Every interval of a dataset, in whatever cadence; undefined for datasets without an interval layer. */
+/** All intervals of a dataset in all cadences; undefined for datasets without intervals. */
 export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
   return intervals === undefined ? undefined : [...new Set([...intervals.daily, ...intervals.monthly])];
 }
 
-/** What one file holds when nobody says otherwise. */
+/** The default period of one file. */
 export function defaultPartition(spec: DatasetSpec, interval: string | undefined): Grain {
   return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
 }
 
 const INTERVAL_UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** `5m` → 300,000; NaN for lengths that are not fixed. */
+/** `5m` → 300,000; NaN for intervals without a fixed length. */
 export function intervalMs(interval: string): number {
   const match = /^(\d+)([smhd])$/.exec(interval);
   return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
 }
 
-/** Seconds from row to row; undefined when the number of rows of a period is not fixed (`3d`, `1w`, `1mo`). */
+/** Seconds between rows; undefined if the number of rows per period is not fixed (`3d`, `1w`, `1mo`). */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;
   const seconds = intervalMs(interval ?? '') / 1000;

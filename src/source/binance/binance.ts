@@ -11,7 +11,7 @@ import type { Venue } from '../venue.js';
 import { BINANCE_ANSWERS } from './refusals.js';
 import { binanceRest } from './rest-session.js';
 
-/** Throws when config/ contradicts itself: a bug of the package, not of the user. */
+/** Throws if the files of config/ contradict each other, which is a bug of the package. */
 export function loadBinance(): Source {
   const facts = readVenueFacts();
   const venue = venueOf(facts, readDatasetFacts());
@@ -50,7 +50,7 @@ export function binanceArchive(markets: Venue['markets']): Archive {
     objectKey: (series, period) => withoutEnding(series, period) + ENDING,
     periodOf: (series, cadence) => {
       const start = seriesPrefix(series, cadence) + stem(series);
-      // Stray keys, `part-00000-….zip` and months without a leading zero, have no period.
+      // Stray keys have no period: `part-00000-….zip`, and months without a leading zero.
       return (key) =>
         key.startsWith(start) && key.endsWith(ENDING)
           ? parsePeriod(cadence, key.slice(start.length, -ENDING.length))
@@ -79,7 +79,7 @@ const SIDECAR: Sidecar = {
   suffix: '.CHECKSUM',
   textOf: (key, sha256) => `${sha256}  ${fileOfKey(key)}\n`,
   digestIn: (text, key) => {
-    // Trimmed first: one expression for both ends would take seconds over 64 KiB of spaces.
+    // Trims first, because one expression for both ends would need seconds for 64 KiB of spaces.
     const match = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(text.trimEnd());
     return match?.[2] === fileOfKey(key) ? match[1]?.toLowerCase() : undefined;
   },

@@ -1,11 +1,11 @@
-/** What a REST host says of its symbols and of its limits. Statuses and contract types are open texts: new ones come. */
+/** `exchangeInfo` of a REST host: its symbols and request limits. Statuses and contract types are free text, because Binance adds new ones. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
 import type { TradedSymbol } from '../source.js';
 import type { RestClient, RestRequest } from './rest-client.js';
 
 interface RequestLimit {
-  /** Weight, in each window of the host's clock. */
+  /** Weight per window. Windows follow the clock of the host. */
   readonly limit: number;
   readonly windowMs: number;
 }
@@ -21,27 +21,24 @@ const REQUESTS: Readonly<Partial<Record<Market, RestRequest>>> = {
   cm: { host: 'dapi', path: '/dapi/v1/exchangeInfo', query: {}, bucket: 'futures', weight: 1 },
 };
 
-/** What a host said once; `etag` with its quotes, where it gave one. */
+/** A cached answer of a host; `etag` includes its quotes. */
 export interface HeldInfo {
   readonly info: ExchangeInfo;
   readonly etag: string | undefined;
 }
 
-/**
- * One request; what is held is asked for only if it has changed. Rejects with `location-restricted` where the host does not
- * serve our place.
- */
+/** Sends one request, conditional if an answer is held. Rejects with `location-restricted` if the host does not serve this location. */
 export async function exchangeInfo(client: RestClient, market: Market, held?: HeldInfo): Promise<HeldInfo> {
   const request = REQUESTS[market];
   if (request === undefined) throw new CryptodlError('bug', `REST has no ${market}`);
   const known = held?.etag === undefined ? {} : { heldEtag: held.etag };
   const answered = await client.getChanged({ ...request, ...known }, readExchangeInfo);
   if (answered !== 'unchanged') return { info: answered.value, etag: answered.etag };
-  if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo is unchanged that nobody held');
+  if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo answered 304, but no answer is held');
   return held;
 }
 
-/** As it was kept; undefined for content that is something else. */
+/** Reads a cached answer; undefined for any other content. */
 export function parseHeldInfo(content: unknown): HeldInfo | undefined {
   const { info, etag } = fieldsOf(content);
   const { symbols, weight } = fieldsOf(info);
@@ -57,7 +54,7 @@ function isTradedSymbol(value: unknown): boolean {
   return [symbol, status, contractType].every((text) => typeof text === 'string');
 }
 
-/** The bucket that the weight limit of a market's host is about. */
+/** The bucket to which the weight limit of a market's host applies. */
 export function weightBucket(market: Market): string {
   return REQUESTS[market]?.bucket ?? '';
 }

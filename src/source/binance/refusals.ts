@@ -1,11 +1,11 @@
-/** How Binance's hosts refuse, and what they tell of their limits. */
+/** How hosts of Binance refuse requests, and which headers report their limits. */
 import type { AnswerRules } from '../../http/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
 
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
 
-/** Numbers that mean the same on every host; all others of a 400 are a request that was not right. */
+/** Error numbers with the same meaning on every host. Any other number of a 400 means a wrong request. */
 const BY_NUMBER: Readonly<Record<number, ErrorCode>> = {
   [-1000]: 'http-server-error',
   [-1001]: 'http-server-error',
@@ -26,12 +26,12 @@ const BY_NUMBER: Readonly<Record<number, ErrorCode>> = {
 
 const INVALID_PARAMETER = -1130;
 
-/** A ban (418) without any deadline lasts at least this long. */
+/** Shortest duration of a ban (418) without a deadline. */
 const BAN_MS = 120_000;
 
 /**
- * REST refuses with a body of `{"code":-1121,"msg":"Invalid symbol."}`; its keys come in any order. The text of a ban says
- * until when: `IP banned until 1734000000000`. A body that is something else says nothing.
+ * REST refuses with a body like `{"code":-1121,"msg":"Invalid symbol."}`; the order of the keys varies. The text of a ban has its end:
+ * `IP banned until 1734000000000`. Any other body gives no information.
  */
 function readRefusal({ status, head }: { readonly status: number; readonly head: string }): Refusal {
   const until = /banned until (\d{13})/i.exec(head)?.[1];
@@ -47,7 +47,7 @@ function inBody(head: string): Pick<Refusal, 'code' | 'message'> {
   if (typeof body !== 'object' || body === null) return {};
   const { code: number, msg } = body as { code?: unknown; msg?: unknown };
   if (typeof number !== 'number' || typeof msg !== 'string') return {};
-  // The wall of what is kept; the same number with another parameter is a mistake of ours.
+  // A time before the kept history. With another parameter, the same number means a wrong request.
   const isWall = number === INVALID_PARAMETER && /'(?:start|end)Time'/.test(msg);
   const code = isWall ? 'before-history' : BY_NUMBER[number];
   return { message: `${number} ${msg}`, ...(code === undefined ? {} : { code }) };
@@ -64,8 +64,8 @@ function parsed(text: string): unknown {
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * `X-MBX-USED-WEIGHT-1M: 27`. The weight of a minute is another budget than the requests of five minutes, so a window
- * takes only the header of its own length.
+ * Reads `X-MBX-USED-WEIGHT-1M: 27`. Only the header with the length of the window counts, because the weight of a minute and the
+ * requests of five minutes are different budgets.
  */
 function usedPermits(headers: Readonly<Record<string, string>>, windowMs: number): number {
   const used = Object.entries(headers).flatMap(([name, value]) => {

@@ -1,4 +1,4 @@
-/** REST answers as JSON: every page takes its permit, is retried, and is looked at before anybody believes it. */
+/** A client for REST: sends requests through the layers of http/ and checks each JSON answer. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../../model/errors.js';
 import type { Fetch, Priority } from '../../http/fetch.js';
@@ -9,7 +9,7 @@ export type RestHost = (typeof REST_HOSTS)[number];
 export interface RestOptions {
   readonly fetch: Fetch;
   readonly urls: Readonly<Record<RestHost, string>>;
-  /** Where spot is asked when its own host does not serve our place; undefined: nowhere else. */
+  /** The host for spot if the usual one does not serve this location; undefined if there is none. */
   readonly spotElsewhere: string | undefined;
   readonly priority: Priority;
   readonly signal: AbortSignal;
@@ -22,23 +22,23 @@ export interface RestRequest {
   readonly query: Readonly<Record<string, string | number>>;
   readonly bucket: string;
   readonly weight: number;
-  /** ETag of what is held, with its quotes. */
+  /** ETag of the held answer, with its quotes. */
   readonly heldEtag?: string;
 }
 
-/** What `read` made of an answer, and the ETag that it came with. */
+/** A parsed answer and its ETag. */
 export interface Answered<T> {
   readonly value: T;
   readonly etag: string | undefined;
 }
 
-/** Far more than any page or `exchangeInfo` that was ever recorded. */
+/** Larger than every recorded page and `exchangeInfo`. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export class RestClient {
   readonly #options: RestOptions;
   readonly #urls: Record<RestHost, string>;
-  /** Hosts that do not serve the place we are in: nothing else is asked of them. */
+  /** Hosts that do not serve this location, with their error. They get no further request. */
   readonly #restricted = new Map<string, CryptodlError>();
 
   constructor(options: RestOptions) {
@@ -46,15 +46,15 @@ export class RestClient {
     this.#urls = { ...options.urls };
   }
 
-  /** What `read` makes of an answer; when that throws, the answer was bad and is asked for again. */
+  /** Requests and parses an answer. If `read` throws, the request is retried. */
   async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
     const { heldEtag: _, ...plain } = request;
     const answered = await this.getChanged(plain, read);
-    if (answered === 'unchanged') throw new CryptodlError('bug', 'an answer is unchanged that nobody held');
+    if (answered === 'unchanged') throw new CryptodlError('bug', '304 for a request without an ETag');
     return answered.value;
   }
 
-  /** The same; `unchanged` when the host says that it would answer what is held. */
+  /** The same with a conditional request; `unchanged` if the host answers 304. */
   async getChanged<T>(
     request: RestRequest,
     read: (content: unknown) => T,

@@ -1,4 +1,4 @@
-/** One page of rows from REST: its times made out, and nothing taken that was not asked for. */
+/** Pages of rows from REST: reads the times of the rows and refuses rows that were not requested. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
@@ -6,16 +6,16 @@ import { shownValue } from '../rest-rows.js';
 import type { Page, Row, Span } from '../rest-rows.js';
 import { pairOf } from './exchange-info.js';
 
-/** What one request asks for, as parameters of the route; both ends of the times are included. */
+/** Query parameters of one request. Both times are inclusive. */
 export type PageQuery =
   { readonly startTime: number; readonly endTime: number } | { readonly fromId: number };
 
 export type GetPage = (query: PageQuery) => Promise<readonly Row[]>;
 
 /**
- * Rows strictly ascending, by id where the route has ids, each of the symbol and within what was asked for. Throws `answer-malformed`
- * for what is no list of rows and `page-wrong` otherwise: `/futures/data` answers some questions with today's rows instead
- * of those of the window (facts, section 6).
+ * Rows in strictly ascending order (by id where the route has ids), all of the symbol and within the query. Throws
+ * `answer-malformed` if the answer is no list of rows, and `page-wrong` for other rows: `/futures/data` answers some requests with
+ * rows of today instead of the requested window.
  */
 export function readPage(
   content: unknown,
@@ -53,10 +53,10 @@ function rowOf(cells: unknown, route: RouteSpec): Row {
   return { at: numberOf(route.time), id: route.id === '' ? 0 : numberOf(route.id), cells: byName };
 }
 
-/** The last instant that a date can be. */
+/** The latest time of a JavaScript Date. */
 const LAST_MS = 8.64e15;
 
-/** Times are numbers on the wire and texts in the documents: both are taken. */
+/** Times are numbers in answers, but texts in the API documentation: both are read. */
 function wholeNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   const isOne = typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= LAST_MS;
@@ -73,7 +73,7 @@ function refuseStranger(row: Row, query: PageQuery, { path }: RouteSpec): void {
   throw new CryptodlError('page-wrong', `${path}: row ${nameOf(row)} is outside of ${asked}, as asked for`);
 }
 
-/** Where rows name what they are of. */
+/** Fields in which rows name their symbol or pair. */
 function refuseOtherContract({ cells }: Row, symbol: string, { path }: RouteSpec): void {
   const asked = { symbol, pair: pairOf(symbol) };
   for (const [field, expected] of Object.entries(asked)) {
@@ -98,15 +98,15 @@ function instantText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-// From a span of time to the pages that cover it, by what a route gives when more rows fit than its limit (facts of
-// the REST interface, section 8): the first ones, the last ones, or those from an id on.
+// The pages that cover a span of time. If more rows fit than its limit, a route answers with the first rows, with the last
+// rows, or with the rows from an id on.
 
 /** The shortest interval of candles; settlements are at least an hour apart. */
 const LEAST_STEP_MS = 1000;
 
 /**
- * The first rows from a start on. It ends at the requested end or with an empty page, not with a short one: nobody knows
- * how many rows a page may have.
+ * Pages for routes that answer with the first rows. Ends at the requested end or with an empty page, not with a short page, because
+ * the page size of a host may be smaller than the limit.
  */
 export async function* startAnchored(
   get: GetPage,
@@ -119,24 +119,24 @@ export async function* startAnchored(
     const rows = await get({ startTime: start, endTime: to - 1 });
     const last = rows.at(-1);
     if (last === undefined) break;
-    // A host that answers each question with a row at its start would be asked for ever.
+    // Prevents an endless loop if each answer has a row at its start.
     if (last.at < nextMs)
       throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the one before it`);
     nextMs = last.at + leastMs;
-    // A page is refused when a row is before its start, so this is later.
+    // `readPage` refuses rows before the start, so this is later.
     start = last.at + 1;
     yield { rows, known: start };
   }
   yield { rows: [], known: to };
 }
 
-/** The last rows before an end: asked for in windows that hold no more than a page, so that it does not matter. */
+/** Pages for routes that answer with the last rows. The windows are so short that all of their rows fit into one page. */
 export async function* endAnchored(
   get: GetPage,
   { from, to }: Span,
   window: { readonly limit: number; readonly stepMs: number; readonly longestMs: number },
 ): AsyncGenerator<Page> {
-  // Both ends are included: a page holds one row more than there are steps between them.
+  // Both ends are inclusive, so a window has one row more than steps.
   const most = Math.floor(window.longestMs / window.stepMs);
   const stepsInWindow = Math.min(window.limit - 1, most);
   for (let start = from; start < to;) {
@@ -149,21 +149,21 @@ export async function* endAnchored(
 
 const HOUR_MS = 3_600_000;
 
-/** Found by time, an hour at a time (a longer window is refused), then followed by id. */
+/** Finds the first row by time, in windows of one hour (hosts refuse longer ones), and then continues by id. */
 export async function* idAnchored(get: GetPage, { from, to }: Span): AsyncGenerator<Page> {
   let rows: readonly Row[] = [];
   let known = from;
   while (rows.length === 0 && known < to) {
     const endTime = Math.min(known + HOUR_MS, to) - 1;
     rows = await get({ startTime: known, endTime });
-    // Of an hour that does not fit into a page there is more; of an empty one there is not.
+    // A full page may have more rows in its hour; an empty page has none.
     known = rows.at(-1)?.at ?? endTime + 1;
     yield { rows, known };
   }
   while (rows.length > 0 && known < to) {
     const fromId = (rows.at(-1)?.id ?? 0) + 1;
     rows = await get({ fromId });
-    // Nothing but the page before tells at what time this one has to begin.
+    // The start of this page is known only from the page before.
     if ((rows[0]?.at ?? known) < known)
       throw new CryptodlError('page-wrong', `row ${rows[0]?.id ?? fromId} is older than the one before it`);
     known = rows.at(-1)?.at ?? to;

@@ -1,6 +1,5 @@
 /**
- * Binance's REST as a run sees it: its hosts, its limits, the pages of a series, and what a ban of one host means for the
- * others.
+ * REST of Binance for one run: hosts, limits, the pages of a series, and the hosts that are banned together.
  */
 import { placeOf } from '../../http/bans.js';
 import { DAY_MS } from '../../model/calendar.js';
@@ -39,7 +38,7 @@ export function binanceRest({ spot, spotPublic }: Venue['hosts']): RestApi {
       const client = new RestClient({
         fetch,
         urls: { fapi: options.fapiUrl, dapi: options.dapiUrl, spot: options.spotUrl },
-        // An address of spot that was moved has no other host.
+        // A custom address of spot has no other host.
         spotElsewhere: options.spotUrl === spot ? spotPublic : undefined,
         priority: options.priority,
         signal,
@@ -68,7 +67,7 @@ function restUrls(options: Options): Record<string, string> {
   };
 }
 
-/** Asked for every time; what was said before is used, and told of, only when nobody answers. */
+/** Always sends a request. If the host does not answer, uses the cached answer and prints a warning. */
 async function infoOf(
   { options, copies, nowMs, observer }: RestSessionOptions,
   client: RestClient,
@@ -92,25 +91,25 @@ async function infoOf(
 
 const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
-/** Where a market's REST is asked, bucket by bucket: what a ban is remembered for. */
+/** The places of a market's REST, by bucket: bans are recorded for places. */
 function restPlaces(options: Options, market: Market): string[] {
   if (market === 'spot') return [placeOf('spot', options.spotUrl)];
   const url = market === 'cm' ? options.dapiUrl : options.fapiUrl;
   return FUTURES.map((bucket) => placeOf(bucket, url));
 }
 
-/** The host of USD-margined and that of coin-margined futures count together: a ban of one is one of both. */
+/** The hosts of USD-margined and coin-margined futures share their limits, so a ban of one applies to both. */
 function bannedWith(options: Options, url: string): string[] {
   const futures = [options.fapiUrl, options.dapiUrl];
   const isOf = (base: string): boolean => new URL(base).host === new URL(url).host;
   return futures.some(isOf) ? [...new Set([url, ...futures])] : [url];
 }
 
-// The pages of one series over a span of time, by the route that has it.
+// The pages of one series over a span of time.
 
 const HOUR_MS = 3_600_000;
 
-/** Settlements are further apart: by an hour at least, and a venue may add one. */
+/** Shorter than the time between two settlements, which is at least one hour. */
 const SETTLEMENT_STEP_MS = 60_000;
 
 export async function* seriesPages(
@@ -160,12 +159,12 @@ function parameter(value: string, { symbol, interval = '' }: Series): string {
 /** Settlements are 1 to 8 hours apart. */
 const LONGEST_HOURS = 8;
 
-/** The next settlement is asked for as well, however late it came. */
+/** Includes the next settlement, also a late one. */
 const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
 
 /**
- * Funding rates tell when, not after how long: hours since the settlement before, or else, as for the first of all, until
- * the next one. Both are looked for beyond the span, so that a row does not depend on what it is asked for with.
+ * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, or until the next
+ * one if the previous is unknown. Both neighbours are requested beyond the span, so that a row is the same in every request.
  */
 async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): AsyncGenerator<Page> {
   let before: number | undefined;
@@ -177,7 +176,7 @@ async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): A
   };
   for await (const { rows, known } of pages) {
     const all = last === undefined ? rows : [last, ...rows];
-    // The last row waits for the page behind it, which has none when there are no more.
+    // The last row waits for the next page, because its interval may depend on the next row.
     last = rows.at(-1);
     const ready = last === undefined ? all : all.slice(0, -1);
     const withHours = ready.map((row, index) => told(row, all[index + 1]));
@@ -185,7 +184,7 @@ async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): A
   }
 }
 
-/** Undefined when one of them is not known, or a settlement is missing between them. */
+/** Undefined if one of the times is unknown, or if a settlement between them is missing. */
 function hoursBetween(from: number | undefined, to: number | undefined): number | undefined {
   if (from === undefined || to === undefined) return undefined;
   const hours = Math.round((to - from) / HOUR_MS);
