@@ -1,6 +1,8 @@
+/** Arithmetic of spans of time. */
+
 /**
- * Arithmetic of spans of time. A list of spans is flat, `[from, to, from, to, …]`: half-open, ascending and apart from
- * each other, in whole seconds or days since 1970. Flat, because a lake may have millions of them.
+ * A list of spans is flat, `[from, to, from, to, …]`, because a lake may have millions of them. Spans are half-open, ascending
+ * and disjoint, in whole seconds or days since 1970.
  */
 export type Spans = ArrayLike<number>;
 

@@ -34,9 +34,9 @@ export interface Download {
   readonly io: Io;
   readonly typed: Typed;
   readonly verb: RunRequest['verb'];
-  readonly failures?: PastFailures;
+  readonly failures?: PastFailures | undefined;
   /** An error in the words of the command. */
-  readonly blame?: Job['blame'];
+  readonly blame?: Job['blame'] | undefined;
 }
 
 export async function download({
@@ -63,11 +63,11 @@ export async function download({
     startedAt: io.startedAt,
     signal: signals.signal,
     verb,
-    ...(failures === undefined ? {} : { failures }),
+    failures,
   };
   try {
     const telling = { reporter, io, typed, signalled: signals.signalled };
-    const told = await tellRun(request, blame === undefined ? telling : { ...telling, blame });
+    const told = await tellRun(request, { ...telling, blame });
     return told.exitCode;
   } finally {
     signals.release();
@@ -82,7 +82,7 @@ export interface Telling {
   readonly signalled: () => Signalled;
   /** Of a run of several jobs: one that ends says nothing of what only the whole knows. */
   readonly job?: Pick<Job, 'name'>;
-  readonly blame?: Job['blame'];
+  readonly blame?: Job['blame'] | undefined;
 }
 
 /** What a run came to, when it is told. */
@@ -206,6 +206,6 @@ export function openReporter(options: Options, { io, log, job, isBeside = false 
     progress: wanted === 'bar' && (!isTerminal || isBeside) ? 'plain' : wanted,
     log,
     isBeside,
-    ...(job === undefined ? {} : { job }),
+    job,
   });
 }

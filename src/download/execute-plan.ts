@@ -203,7 +203,7 @@ function createWriters(
     clock,
     tool: TOOL_VERSION,
     serialize: createSerializer(),
-    ...(lock === undefined ? {} : { lock }),
+    lock,
     timed: session.times.timed,
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip, key) =>

@@ -84,7 +84,7 @@ export interface Job {
   readonly verb: 'vision' | 'metrics';
   readonly resolved: Resolved;
   /** Run exactly these once more. */
-  readonly failures?: PastFailures;
+  readonly failures?: PastFailures | undefined;
   /** An error as one of this job. */
   readonly blame: (error: CryptodlError) => CryptodlError;
 }

@@ -103,7 +103,7 @@ async function sleepUnlessOver(
 
 function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): CryptodlError {
   const told = `${message}; waited ${durationText(waitedMs)} for it (--wait-lock)`;
-  return new CryptodlError('locked', told, hint === undefined ? {} : { hint });
+  return new CryptodlError('locked', told, { hint });
 }
 
 /** Whether the folder is gone. A folder of another user is a warning, not an error. */

@@ -65,7 +65,7 @@ export async function refuseBadReport(
 interface Reporting {
   readonly resolved: Resolved;
   readonly verb: RunHeader['verb'];
-  readonly failures?: PastFailures;
+  readonly failures?: PastFailures | undefined;
   readonly shareReport?: ShareReport;
 }
 

@@ -106,7 +106,7 @@ function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlE
 function ofJob(name: string, { code, message, hint, cause }: CryptodlError): CryptodlError {
   return new CryptodlError(code, `job ${name}: ${message}`, {
     cause,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 

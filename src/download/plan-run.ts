@@ -82,7 +82,7 @@ function asEvent({ series, action, object }: Task, job: string | undefined): obj
   const { key, bytes, period } = object;
   return {
     event: 'planned',
-    ...(job === undefined ? {} : { job }),
+    job,
     action: kind,
     ...why,
     ...series,

@@ -166,8 +166,8 @@ async function runJob(job: Job, { source, io, typed, log, report, signals, commo
     signal: signals.signal,
     verb,
     shareReport: report.ofJob({ job: name, verb }),
-    ...(failures === undefined ? {} : { failures }),
-    ...(common === undefined ? {} : { common }),
+    failures,
+    common,
   };
   try {
     const told = { ...typed, nameOf: resolved.nameOf };

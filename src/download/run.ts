@@ -45,11 +45,11 @@ export interface RunRequest {
   /** One attempt on the wire; through sockets when nothing is said. */
   readonly wire?: Fetch;
   /** With the other jobs of the process. */
-  readonly common?: SharedResources;
+  readonly common?: SharedResources | undefined;
   /** For a run that shares its report with others; its own when nothing is said. */
   readonly shareReport?: ShareReport;
   /** Run exactly these once more; without them the options say what is wanted. */
-  readonly failures?: PastFailures;
+  readonly failures?: PastFailures | undefined;
   /** Run exactly these; without them the options say what is wanted. */
   readonly wanted?: (session: Session) => Wanted;
 }
@@ -179,8 +179,7 @@ function announcement(
 ): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
   const asked = requestNotes(limitedBuckets(session.venue, session.options), totals.requests);
-  const nothing = idle === undefined ? {} : { idle };
-  return { what, range, ...nothing, notes: [...notes, ...asked], destination, totals };
+  return { what, range, idle, notes: [...notes, ...asked], destination, totals };
 }
 
 /** Only what is needed is loaded: few files open at once, and a quick start. */

@@ -1,3 +1,5 @@
+/** One request: what the layers pass on, and what they return. */
+
 /** The order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
 
@@ -18,7 +20,7 @@ export interface FetchRequest {
   /** Asks caches on the way to revalidate. */
   readonly bypassCache?: boolean;
   /** ETag of the held answer, with its quotes. The server answers 304 if it is still valid. */
-  readonly heldEtag?: string;
+  readonly heldEtag?: string | undefined;
   /** Expectations of the body, checked on every attempt. */
   readonly expect?: Expectation;
   /** The part of the body that an earlier attempt left at `spoolPath`. Only the rest is requested if the object is the same. */

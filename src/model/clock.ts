@@ -1,4 +1,6 @@
-/** Time, randomness and sleeping. Every module gets them as a parameter, so that tests control them. */
+/** Time, randomness and sleeping of a run; the real clock of the process. */
+
+/** Every module gets it as a parameter, so that tests control the time. */
 export interface Clock {
   /** Wall clock in epoch milliseconds: for time stamps, and for dates that a server sends. */
   now(): number;

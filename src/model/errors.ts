@@ -120,16 +120,16 @@ export interface Correction {
 interface Details {
   readonly cause?: unknown;
   /** The wait that the server asked for, at most LONGEST_WAIT_MS. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** The next step for the user, printed on its own line. */
-  readonly hint?: string;
-  readonly correction?: Correction;
+  readonly hint?: string | undefined;
+  readonly correction?: Correction | undefined;
   /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse;
   /** The received part of an incomplete body. */
   readonly partial?: PartialBody;
   /** The target of a redirect. */
-  readonly location?: string;
+  readonly location?: string | undefined;
   /** Aborts when the reason to wait ends, which may be before `retryAfterMs`. */
   readonly over?: AbortSignal;
 }
@@ -224,15 +224,15 @@ export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
 /** The error for wrong input of the user, with the next step and the corrected command line. Exit code 2. */
 export function usage(message: string, hint?: string, correction?: Correction): CryptodlError {
   return new CryptodlError('usage', message, {
-    ...(hint === undefined ? {} : { hint }),
-    ...(correction === undefined ? {} : { correction }),
+    hint,
+    correction,
   });
 }
 
 /** The error for work that would have to wait longer than the user allows. Exit code 7. */
 export function waitTooLong(message: string, cause?: CryptodlError): CryptodlError {
   return new CryptodlError('wait-too-long', message, {
-    ...(cause === undefined ? {} : { cause }),
+    cause,
     hint: 'run the same command later, or with a longer --max-wait',
   });
 }

@@ -10,7 +10,7 @@ export interface Announcement {
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
   /** Text shown instead of `range` when there is nothing to do. */
-  readonly idle?: string;
+  readonly idle?: string | undefined;
   /** Further lines for people. */
   readonly notes: readonly string[];
   /** `parquet in data` */

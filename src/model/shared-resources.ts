@@ -1,4 +1,6 @@
-/** Resources that the jobs of one process share, so that a limit of the process counts for all jobs together. */
+/** Resources of one process with several jobs. */
+
+/** The jobs share them, so that a limit of the process counts for all jobs together. */
 export class SharedResources {
   /** Aborts when the process is ended, not when one of its jobs ends. */
   readonly signal: AbortSignal;

@@ -1,10 +1,11 @@
+/** Reads files of options and jobs. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { errnoOf, usage } from '../model/errors.js';
 
 /**
- * Content of a YAML or JSON file (JSON is YAML); usage errors for a file that cannot be read or parsed. `asked`: by whom
- * it was named.
+ * Content of a YAML or JSON file (JSON is YAML). Throws usage errors for a file that cannot be read or parsed. `asked`: the flag
+ * or argument that names the file.
  */
 export async function readConfigFile(path: string, asked = '--config', hint?: string): Promise<unknown> {
   let text: string;

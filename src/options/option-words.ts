@@ -19,9 +19,9 @@ export function withOptionNames(error: CryptodlError, nameOf: (name: FlagName) =
   const { code, message, hint, cause, correction, retryAfterMs, attempts } = error;
   const renamed = new CryptodlError(code, nameOptions(message, nameOf), {
     cause,
-    ...(hint === undefined ? {} : { hint: nameOptions(hint, nameOf) }),
-    ...(correction === undefined ? {} : { correction }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    hint: hint === undefined ? undefined : nameOptions(hint, nameOf),
+    correction,
+    retryAfterMs,
   });
   return Object.assign(renamed, { attempts });
 }

@@ -109,7 +109,7 @@ function lineOf(
   const { period, key } = task.object;
   const entry: WrittenEntry = {
     v: 1,
-    ...(job === undefined ? {} : { job }),
+    job,
     ...series,
     cadence: period.cadence,
     period: periodText(period),

@@ -20,7 +20,7 @@ export interface ReporterOptions {
   readonly progress: 'bar' | 'plain' | 'none';
   readonly log: Log;
   /** The name of the job, if there are several. It precedes the first line and stands in each event. */
-  readonly job?: string;
+  readonly job?: string | undefined;
   /** Other jobs print at the same time: each line begins with the name of the job. */
   readonly isBeside?: boolean;
 }
@@ -74,7 +74,7 @@ export class Reporter implements Observer {
 
   event(event: string, fields: object): void {
     const { json, stdout, job } = this.#options;
-    if (json) printLines(stdout, [{ event, ...(job === undefined ? {} : { job }), ...fields }]);
+    if (json) printLines(stdout, [{ event, job, ...fields }]);
   }
 
   announce(announcement: Announcement): void {

@@ -50,7 +50,7 @@ export interface Wanted {
   readonly what: string;
   readonly range: string;
   /** Said in place of it when there is nothing to do. */
-  readonly idle?: string;
+  readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
   /** Datasets that were asked for by name, and that have an end. */

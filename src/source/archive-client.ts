@@ -47,7 +47,7 @@ export async function getListing(
     spoolAboveBytes: LISTING_MAX_BYTES,
     expect,
     priority: options.priority,
-    ...(heldEtag === undefined ? {} : { heldEtag }),
+    heldEtag,
   };
   await fetch(request, { signal, traceId: randomUUID() });
   if (page === undefined) throw new CryptodlError('bug', 'a listing was not checked');

@@ -70,7 +70,7 @@ function incompleteError(lost: readonly ObjectLine[], missing: Missing): Cryptod
   if (cause !== undefined || causes.includes(undefined)) {
     const code = cause === undefined || cause.retryable ? 'partition-incomplete' : cause.code;
     const text = `${file} was not changed: ${keys} could not be fetched again`;
-    return new CryptodlError(code, text, cause === undefined ? {} : { cause });
+    return new CryptodlError(code, text, { cause });
   }
   if (lost.every(isFromRest)) {
     return new CryptodlError(

@@ -47,7 +47,7 @@ export async function recordShorterRevisions(
     readonly clock: Pick<Clock, 'now'>;
     readonly serialize: Serialize;
     readonly manifests: Manifests;
-    readonly lock?: Pick<Lock, 'confirm'>;
+    readonly lock?: Pick<Lock, 'confirm'> | undefined;
   },
   seriesFolder: string,
   format: Format,

@@ -26,7 +26,7 @@ export interface WriterContext {
   readonly engine: Engine;
   readonly serialize: Serialize;
   /** Confirmed before every commit. */
-  readonly lock?: Pick<Lock, 'confirm'>;
+  readonly lock?: Pick<Lock, 'confirm'> | undefined;
   readonly clock: Clock;
   /** Measures how long a stage takes. */
   readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;

@@ -97,6 +97,8 @@ interface SourceFile {
   /** Relative to src, with slashes. */
   readonly path: string;
   readonly lines: number;
+  /** Begins with a comment of its own, not with that of a declaration. */
+  readonly hasHeader: boolean;
   /** Specifiers as written. */
   readonly imports: readonly string[];
   readonly hasDefaultExport: boolean;
@@ -154,6 +156,10 @@ describe('src', () => {
     expect(
       pathsWhere((file) => file.path !== PACKAGE && (file.reexports || file.path.endsWith('index.ts'))),
     ).toEqual([]);
+  });
+
+  it('has a comment at the head of each file', () => {
+    expect(pathsWhere((file) => !file.hasHeader)).toEqual([]);
   });
 
   it(`has no file of more than ${MAX_LINES} lines`, () => {
@@ -236,6 +242,7 @@ function scan(path: string): SourceFile {
   return {
     path,
     lines: text.trimEnd().split('\n').length,
+    hasHeader: /^\/\*\*[^]*?\*\/\n(?:\n|import )/.test(text),
     imports: nodes.flatMap((node) => specifierOf(node) ?? []),
     hasDefaultExport: nodes.some(isDefaultExport),
     reexports: nodes.some(

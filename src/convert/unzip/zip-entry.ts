@@ -89,7 +89,7 @@ export async function locateData(source: ByteSource, entry: ZipEntry): Promise<n
 }
 
 export function brokenZip(message: string, cause?: unknown): CryptodlError {
-  return new CryptodlError('zip-broken', message, cause === undefined ? {} : { cause });
+  return new CryptodlError('zip-broken', message, { cause });
 }
 
 export function isStronglyEncrypted(flags: number): boolean {

@@ -12,7 +12,7 @@ export interface QuotaBucketOptions {
   readonly name: string;
   readonly meter: Meter;
   /** Demand of other runs for the same permits; undefined: unknown. */
-  readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'>;
+  readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'> | undefined;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
   /** A longer pause is refused with `rate-limited`, because another source can be asked instead. */

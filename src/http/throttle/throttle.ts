@@ -242,7 +242,7 @@ function guard(
   const bucket = new QuotaBucket({
     ...waits,
     meter: paced(window, quota),
-    ...(demand === undefined ? {} : { demand }),
+    demand,
   });
   return { time, window, bucket };
 }

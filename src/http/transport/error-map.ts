@@ -138,8 +138,8 @@ export function statusError(
   const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
   const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
   return new CryptodlError(code, `${host} answered ${status}${why}${clamped}`, {
-    ...(wait === undefined ? {} : { retryAfterMs: wait }),
-    ...(location === undefined ? {} : { location }),
+    retryAfterMs: wait,
+    location,
   });
 }
 

@@ -31,8 +31,7 @@ export interface HeldInfo {
 export async function exchangeInfo(client: RestClient, market: Market, held?: HeldInfo): Promise<HeldInfo> {
   const request = REQUESTS[market];
   if (request === undefined) throw new CryptodlError('bug', `REST has no ${market}`);
-  const known = held?.etag === undefined ? {} : { heldEtag: held.etag };
-  const answered = await client.getChanged({ ...request, ...known }, readExchangeInfo);
+  const answered = await client.getChanged({ ...request, heldEtag: held?.etag }, readExchangeInfo);
   if (answered !== 'unchanged') return { info: answered.value, etag: answered.etag };
   if (held === undefined) throw new CryptodlError('bug', 'exchangeInfo answered 304, but no answer is held');
   return held;

@@ -23,7 +23,7 @@ export interface RestRequest {
   readonly bucket: string;
   readonly weight: number;
   /** ETag of the held answer, with its quotes. */
-  readonly heldEtag?: string;
+  readonly heldEtag?: string | undefined;
 }
 
 /** A parsed answer and its ETag. */
@@ -98,7 +98,7 @@ export class RestClient {
         priority,
         maxBytes: MAX_BYTES,
         spoolAboveBytes: MAX_BYTES,
-        ...(heldEtag === undefined ? {} : { heldEtag }),
+        heldEtag,
         expect: {
           check: ({ status, headers, body }) => {
             if (status === 404 || body.kind === 'file')
