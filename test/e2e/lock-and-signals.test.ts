@@ -24,6 +24,7 @@ import type { TestArchive } from '../helpers/archive.js';
 import { BIN, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { IdleClock } from '../helpers/idle-clock.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publish, publishedRows } from '../helpers/published.js';
 
@@ -274,10 +275,12 @@ describe('one lake, several runs', () => {
   it('a run that waits for the archive finds out with a heartbeat that it lost its lock, and ends', async () => {
     const out = join(scratch, 'waiting');
     archive.requests.length = 0;
-    const run = await stalledRun(out);
-    foreignLock(out, 0);
-    const { code, stderr } = await run.ended;
-    run.release();
+    archive.fault = (path) => {
+      if (!path.endsWith('2026-10-05.zip')) return false;
+      foreignLock(out, 0);
+      return true;
+    };
+    const { code, stderr } = await cryptodl(command(out), { clock: new IdleClock(Date.now()) });
     expect([code, stderr]).toEqual([6, expect.stringContaining('pid 1 on container-7 has taken it over')]);
     expect(archive.requests.filter((path) => path.endsWith('BTCUSDT-metrics-2026-10-05.zip'))).toHaveLength(
       1,
