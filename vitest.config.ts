@@ -1,3 +1,4 @@
 import { tier } from './test/tier.js';
 
-export default tier('{unit,e2e}');
+/** A worker loads the program once for all of its files: each loading takes half a second. */
+export default tier('{unit,e2e}', { isolate: false });

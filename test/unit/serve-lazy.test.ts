@@ -1,22 +1,26 @@
-import type * as Files from 'node:fs/promises';
+/** Which folders the server of an archive reads for one page of a listing. */
+import promises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-
-import { afterAll, expect, it, vi } from 'vitest';
-
+import { afterAll, expect, it } from 'vitest';
 import { folderWith, list, removeFolders, serve } from '../helpers/served-folder.js';
 
-const read = vi.hoisted(() => ({ folders: new Array<string>() }));
+const { readdir } = promises;
+const read: string[] = [];
 
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const files = await importOriginal<typeof Files>();
-  const readdir = (path: string, options: { withFileTypes: true }): Promise<unknown> => {
-    read.folders.push(path.replace(/\/$/, ''));
-    return files.readdir(path, options);
-  };
-  return { ...files, readdir };
+function replaceReaddir(by: typeof readdir): void {
+  promises.readdir = by;
+  syncBuiltinESMExports();
+}
+
+replaceReaddir(((path: string, options: { withFileTypes: true }) => {
+  read.push(path.replace(/\/$/, ''));
+  return readdir(path, options);
+}) as unknown as typeof readdir);
+afterAll(() => {
+  replaceReaddir(readdir);
+  removeFolders();
 });
-
-afterAll(removeFolders);
 
 it('reads only the folders of the requested page', async () => {
   const symbols = Array.from({ length: 20 }, (_, i) => `SYM${10 + i}USDT`);
@@ -26,9 +30,9 @@ it('reads only the folders of the requested page', async () => {
   const folder = folderWith(Object.fromEntries(keys.map((key) => [key, ''])));
   const server = await serve(folder);
   const foldersRead = async (query: Record<string, string>): Promise<string[]> => {
-    read.folders.length = 0;
+    read.length = 0;
     await list(server.url, query);
-    return [...read.folders];
+    return [...read];
   };
   const trades = join(folder, 'data/spot/daily/trades');
   expect(await foldersRead({ prefix: 'data/spot/daily/trades/', delimiter: '/' })).toEqual([trades]);
