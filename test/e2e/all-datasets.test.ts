@@ -56,7 +56,7 @@ describe('vision over all datasets and all intervals', () => {
   it.each([
     ['all datasets', EVERYTHING],
     ['all intervals', ['--dataset', 'klines', '--interval', 'all']],
-  ])('of %s leaves out what the cadence that is asked for has not', async (_, chosen) => {
+  ])('of %s leaves out days that the chosen cadence lacks', async (_, chosen) => {
     const wanted = ['--cadence', 'daily', '--symbols', 'BTCUSDT', '--dry-run'];
     const { stdout } = await cryptodlOk(['vision', ...chosen, ...wanted, ...place], { cwd: scratch });
     expect(keysIn(stdout)).toContain(keys.find((key) => key.includes('-1h-')));
@@ -93,7 +93,7 @@ describe('vision over all datasets and all intervals', () => {
     [['--dataset', 'all,klinse'], 'no "klinse"'],
     [['--dataset', 'klines', '--interval', '1s'], 'um klines has no "1s"'],
     [['--dataset', 'all', '--interval', '7m'], 'has no "7m"'],
-  ])('refuses what is named and is not there: %j', async (chosen, said) => {
+  ])('refuses a name that does not exist: %j', async (chosen, said) => {
     const { code, stderr } = await cryptodl(['vision', ...chosen, '--symbols', 'all', ...place]);
     expect(code).toBe(2);
     expect(stderr).toContain(said);

@@ -139,7 +139,7 @@ describe('vision over several markets', () => {
     [['vision', '--market', 'all', '--dataset', 'metrics', '--cadence', 'monthly'], 'exists only daily'],
     [['metrics', '--market', 'um,cm'], 'metrics takes one market'],
     [['metrics', '--market', 'all'], 'metrics takes one market'],
-  ])('refuses what is not there, and several markets where one is meant: %j', async (wanted, said) => {
+  ])('refuses unknown markets, and several markets where one is needed: %j', async (wanted, said) => {
     const { code, stderr } = await cryptodl([...wanted, '--symbols', 'BTCUSDT', ...place]);
     expect(code).toBe(2);
     expect(stderr).toContain(said);

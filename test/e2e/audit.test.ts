@@ -446,7 +446,7 @@ describe('a lake whose months have days that neither cadence has', () => {
     // Nobody has the fifth.
     ['HOLEUSDT', 4],
   ] as const)(
-    'ends with the code of what is left, also when it is audited again: %s %i',
+    'ends with the code of the remaining findings, also in a second audit: %s %i',
     async (symbol, left) => {
       const out = `mended-${symbol}`;
       const month = ['--interval', '1h', '--symbols', symbol, ...JANUARY];

@@ -235,7 +235,7 @@ describe('bad input', () => {
   ];
 
   it.each(cases)(
-    '$type: one clear line, what to type, exit 2, nothing written',
+    '$type: one clear line, the right command, exit 2, nothing written',
     async ({ args, says, hint }) => {
       const out = join(scratch, 'never');
       const given = args.includes('--archive-url') ? args : [...args, '--archive-url', archive.url];
@@ -353,7 +353,7 @@ describe('bad input', () => {
     expect(existsSync(failures)).toBe(false);
   });
 
-  it('nobody there ends with 1 and says what to check', async () => {
+  it('an unreachable archive ends with 1 and names the next step', async () => {
     const result = await cryptodl([
       'vision',
       ...BASE,
@@ -375,7 +375,7 @@ describe('bad input', () => {
   it.each([
     ['um', '--fapi-url'],
     ['cm', '--dapi-url'],
-  ])('nobody at the REST of %s names %s', async (market, flag) => {
+  ])('an unreachable REST host of %s names %s', async (market, flag) => {
     const what = ['--market', market, '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--days', '1'];
     const out = ['--out', join(scratch, `nobody-${market}`)];
     const result = await cryptodl([

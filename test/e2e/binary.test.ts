@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(() => archive.close());
 
 describe('the real binary', () => {
-  it('has downloaded three days, and retries what failed', async () => {
+  it('has downloaded three days, and retries the failed one', async () => {
     expect(failed.code).toBe(3);
     const again = await cryptodlProcess([
       'retry',

@@ -97,7 +97,7 @@ describe('the listing', () => {
     },
   );
 
-  it('serves another marker weeks later, and what was published since then is found', async () => {
+  it('serves another marker weeks later, and newer objects are found', async () => {
     const { run } = place();
     expect((await run(THEN)).code).toBe(0);
     makeArchive(folder, { ...BTC, from: '2026-11-21', to: '2026-12-19' });

@@ -88,7 +88,7 @@ describe('the command line', () => {
     expect(await dry(['--symbols', 'ETHUSDT', '--symbols', 'BTC*,!*USDC'])).toEqual(['BTCUSDT', 'ETHUSDT']);
   });
 
-  it('says the resolved plan before work, and what came of it after: counts, bytes, rows, files, where, what next', async () => {
+  it('prints the plan before the work, and after it counts, bytes, rows, files, places and the next command', async () => {
     const out = join(scratch, 'said');
     const { stdout, stderr } = await cryptodlOk([
       ...base,
@@ -266,7 +266,7 @@ describe('the command line', () => {
     });
   });
 
-  it('serve prints its address, serves what vision asks, and ends with a signal', async () => {
+  it('serve prints its address, answers vision, and ends with a signal', async () => {
     const served = spawn(process.execPath, [BIN, 'serve', join(scratch, 'archive'), '--port', '0']);
     const url = await new Promise<string>((resolve) => {
       served.stdout.once('data', (chunk: Buffer) => {

@@ -174,7 +174,7 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
     expect(await offered(shell, 'cryptodl retry --temp-dir fo')).toEqual(['folder']);
   });
 
-  it.skipIf(!isThere)('offers what a verb takes', async () => {
+  it.skipIf(!isThere)('offers the operands of a verb', async () => {
     const operands = async (line: string): Promise<string[]> =>
       (await offered(shell, line)).filter((word) => !word.startsWith('-')).sort();
     expect(await operands('cryptodl list ')).toEqual([...LISTS].sort());

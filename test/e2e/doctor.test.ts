@@ -286,7 +286,7 @@ describe('the clock', () => {
     return doctor();
   }
 
-  it('fails when it is an hour off, and says what depends on it', async () => {
+  it('fails when it is an hour off, and names its consequences', async () => {
     const { code, failed, of } = await withDate(3_600_000, true);
     expect([code, failed]).toEqual([1, ['clock']]);
     expect(of('clock')[0]).toMatchObject({

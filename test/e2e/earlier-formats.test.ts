@@ -77,7 +77,7 @@ describe.each([
     expect([code, zips]).toEqual([0, [`${SOL}5.zip`, `${SOL}6.zip`]]);
   });
 
-  it('a run adds exactly what the lake lacks: month files', async () => {
+  it('a run adds exactly the missing days: month files', async () => {
     const { code, zips } = await run(cwd, 'vision --days 1 --out lakes/parquet');
     const missing = [zipOf('BTCUSDT', 6), zipOf('BTCUSDT', 7)];
     expect([code, zips]).toEqual([0, [...missing, ...[5, 6, 7].map((day) => zipOf('ETHUSDT', day))]]);
@@ -94,13 +94,13 @@ describe.each([
     ...(lakes.includes('fill')
       ? [['fill', ' --fill rest', [5, 6, 7].map((day) => zipOf('BTCUSDT', day))] as const]
       : []),
-  ] as const)('a run adds exactly what the lake lacks: %s', async (lake, flags, expected) => {
+  ] as const)('a run adds exactly the missing days: %s', async (lake, flags, expected) => {
     const { code, zips } = await run(cwd, `vision --days 1${flags} --out lakes/${lake}`);
     expect([code, zips]).toEqual([0, expected]);
     expect((await run(cwd, `verify --deep --out lakes/${lake}`)).code).toBe(0);
   });
 
-  it('a run adds exactly what the lake lacks: rows of REST', async () => {
+  it('a run adds exactly the missing days: rows of REST', async () => {
     const { code, events } = await run(cwd, 'metrics --days 1 --out lakes/metrics');
     const fetched = events.filter(({ event, outcome }) => event === 'object' && outcome !== 'skipped');
     expect([code, fetched.map(({ key, outcome }) => `${String(key)} ${String(outcome)}`).sort()]).toEqual([

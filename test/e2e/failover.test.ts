@@ -89,7 +89,7 @@ function endOf({ events }: CliResult): Record<string, unknown> {
 
 describe.each(VERBS)('$name while the archive answers 503', ({ line, series, publish }) => {
   it.each(['objects', 'all'] as const)(
-    'takes from REST what it has, marks it, asks REST once, and replaces it when the archive is back (%s)',
+    'takes rows from REST, marks them, asks REST once, and replaces them when the archive is back (%s)',
     async (what) => {
       const opened = await scene();
       const { run, lake, folder, venue } = opened;
@@ -233,7 +233,7 @@ describe('vision --fill rest', () => {
     expect(await parquetDigests(opened.lake)).toEqual(await undisturbed(line, publishMonth));
   });
 
-  it('fails what REST cannot give for the reason of the archive, with its keys in the report', async () => {
+  it('fails objects that REST lacks with the error of the archive, and its keys in the report', async () => {
     const opened = await scene();
     const month = Date.parse('2026-10-01');
     for (let day = month; day < Date.parse('2026-11-21'); day += DAY_MS)
@@ -306,7 +306,7 @@ describe('vision --fill rest', () => {
     expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
   });
 
-  it('keeps rows of the archive whose new revision cannot be had, and that run fails', async () => {
+  it('keeps rows of the archive whose new revision cannot be fetched, and the run fails', async () => {
     const opened = await scene();
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     await opened.run([...FILL, ...SIX_DAYS]);
@@ -330,7 +330,7 @@ describe('vision --fill rest', () => {
     expect(sources(opened, KLINES)).toEqual(days.map((day) => `${dayText(day)} archive`));
   });
 
-  it('is what it takes: without it REST is not asked, and the run fails', async () => {
+  it('is necessary: without it REST is not asked, and the run fails', async () => {
     const opened = await scene();
     for (const day of days) publishKlines(opened.folder, BTC, '1h', 3_600_000, day);
     takeDown(opened, 'objects');
@@ -390,7 +390,7 @@ describe('metrics --join archive', () => {
   it.each([
     ['answers 503', { disturb: () => serverError(503) }],
     ['does not serve this place', { restricted: ['fapi'] as const }],
-  ])('takes what the archive has where REST %s', async (_, options) => {
+  ])('takes the days of the archive where REST %s', async (_, options) => {
     const opened = await scene(options);
     for (const day of days) publishMetrics(opened.folder, BTC, day);
     const result = await opened.run([...JOIN, ...SIX_DAYS, ...PATIENT]);
@@ -398,7 +398,7 @@ describe('metrics --join archive', () => {
     expect(result.stderr).toContain("the archive's symbols are taken instead");
   });
 
-  it('takes what the archive has while REST bans this address, and leaves the rest undone', async () => {
+  it('takes the days of the archive while REST bans this address, and leaves the rest undone', async () => {
     const opened = await scene({ isTicking: true });
     for (const day of days.slice(0, 4)) publishMetrics(opened.folder, BTC, day);
     opened.venue.ban(3_600_000);

@@ -177,7 +177,7 @@ describe('a commit journal', () => {
     ['has a line that leads out', (whole) => ({ ...whole, dead: [], lines: [{ v: 1, kind: 'object' }] })],
     ['is no journal', () => ['nothing']],
     ['is a number', () => 7],
-  ])('that %s is set aside with what was staged', async (_, edit) => {
+  ])('that %s is quarantined with its staged files', async (_, edit) => {
     const { lake, outside } = copy();
     writeFileSync(join(outside, 'file'), 'precious');
     pending(lake, lake, (journal) => edit(journal, outside));
@@ -543,7 +543,7 @@ describe('a symbolic link', () => {
     expect(found(await verify(lake))).toContain(`unreadable ${MANIFEST}`);
   });
 
-  it('a folder in place of a partition is named with what to do, and nothing in it is lost', async () => {
+  it('a folder in place of a partition is named with the next step, and nothing in it is lost', async () => {
     const { lake } = copy();
     const partition = join(lake, SERIES, '2026-10.parquet');
     rmSync(partition);
@@ -561,7 +561,7 @@ describe('a symbolic link', () => {
     expect((await verify(lake)).code).toBe(0);
   });
 
-  it('a folder in place of the evidence of a bad zip is named with what to do', async () => {
+  it('a folder in place of the evidence of a bad zip is named with the next step', async () => {
     const { lake } = copy();
     const evidence = join(lake, 'quarantine', ZIPS, 'BTCUSDT-metrics-2026-10-05.zip');
     mkdirSync(evidence, { recursive: true });
@@ -673,7 +673,7 @@ it.each([
 });
 
 describe('a series without a manifest', () => {
-  it('is named by every verb that leaves it out, with what adopts it', async () => {
+  it('is named by every verb that leaves it out, with the command that adopts it', async () => {
     const { lake } = copy();
     rmSync(join(lake, MANIFEST));
     for (const run of [await going(lake), await coverage(lake), await sql(lake, 'FROM um_metrics LIMIT 1')]) {

@@ -189,7 +189,7 @@ jobs:
     ]);
   });
 
-  it('--only leaves the other jobs out; --dry-run says whose each object is, and does nothing', async () => {
+  it('--only leaves the other jobs out; --dry-run names the job of each object, and does nothing', async () => {
     const file = jobs(TWO);
     const dry = await run(['run', file, '--dry-run', '--quiet']);
     expect([dry.code, dry.stderr]).toEqual([0, '']);
@@ -361,7 +361,7 @@ jobs:
     ]);
   });
 
-  it('jobs of one lake that is not there yet run one after the other, whatever the links on its path', async () => {
+  it('jobs of one lake that does not exist yet run one after the other, with any links on its path', async () => {
     mkdirSync(join(cwd, 'real'));
     symlinkSync('real', join(cwd, 'link'));
     // A link to the lake itself leads nowhere until the lake is there.

@@ -30,7 +30,7 @@ function csvOf(day: number, price = 100 + day, hours = 24): string {
   return HEADER + rows.join('');
 }
 
-describe('what a lake holds', () => {
+describe('held rows', () => {
   const scratch = scratchFolder();
   const folder = join(scratch, 'archive');
   let archive: TestArchive;
@@ -500,7 +500,7 @@ describe('what a lake holds', () => {
   /** With the first bar of the next day as well: rows of the two lie among each other. */
   const INTO_THE_NEXT = 25;
 
-  it('a revision fetches all days whose rows lie among each other, also through other days', async () => {
+  it('a revision fetches all days whose rows overlap, also through other days', async () => {
     for (let day = 1; day <= 5; day += 1) put(day, undefined, INTO_THE_NEXT);
     expect((await run(11, [], 10)).code).toBe(0);
     put(2, 999, INTO_THE_NEXT);

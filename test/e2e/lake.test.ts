@@ -180,7 +180,7 @@ describe('the lake', () => {
         writeFileSync(file, Buffer.alloc(statSync(file).size, 1));
       },
     },
-  ])('a partition that was $name is made anew from all its objects', async ({ name, harm }) => {
+  ])('a partition that was $name is rebuilt from all its objects', async ({ name, harm }) => {
     const out = `harmed ${name}`;
     await run(out, '01', '05');
     harm(join(scratch, out, SERIES, '2026-06.parquet'));
@@ -283,7 +283,7 @@ describe('the lake', () => {
     expect(column('iso', '2025-01', 'close_time')[0]).toBe('2025-01-01T00:59:59.999999Z');
   });
 
-  it('what --format zip keeps can be served, and gives the same lake', async () => {
+  it('the zips of --format zip can be served, and give the same lake', async () => {
     await run('raw', '01', '03', ['--format', 'zip']);
     expect(filesBelow(join(scratch, 'raw', 'data'))).toHaveLength(6);
     const kept = await startArchive(join(scratch, 'raw'));

@@ -118,7 +118,7 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(await parquetDigests(out)).toEqual(await parquetDigests(join(scratch, 'by-library')));
   });
 
-  it('runs without a loop, and a second time skips what is held', async () => {
+  it('runs without a loop, and a second run skips the held objects', async () => {
     expect((await vision(options('twice')).summary()).outcomes.ok).toBe(6);
     archive.requests.length = 0;
     expect((await vision(options('twice')).summary()).outcomes).toMatchObject({ ok: 0, skipped: 6 });
@@ -141,7 +141,7 @@ describe("import { vision } from 'cryptodl'", () => {
     await expect(all(run)).rejects.toThrow('were let go');
   });
 
-  it('does nothing before somebody asks for the first outcome', async () => {
+  it('does nothing before the first outcome is requested', async () => {
     archive.requests.length = 0;
     vision(options('unasked'));
     await new Promise((resolve) => {
@@ -165,7 +165,7 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(readFileSync(failures ?? '', 'utf8')).toContain('BTCUSDT-1h-2026-11-19.zip');
   });
 
-  it('leaving the loop ends the run, frees the lock and keeps what was committed', async () => {
+  it('leaving the loop ends the run, frees the lock and keeps the committed files', async () => {
     for await (const outcome of vision(options('left', { partition: 'day', concurrency: 1 }))) {
       expect(outcome.outcome).toBe('ok');
       break;
@@ -201,7 +201,7 @@ describe("import { vision } from 'cryptodl'", () => {
     expect(() => vision({ symbols: 'BTCUSDT', ...wrong })).toThrow(says);
   });
 
-  it('what the archive does not have is thrown when the run begins', async () => {
+  it('a symbol that the archive lacks is an error at the start of the run', async () => {
     const error = await refusal(() => vision(options('unknown', { symbols: 'BTCUSTD' })).summary());
     expect(error).toMatchObject({ code: 'usage', hint: 'did you mean BTCUSDT?' });
   });

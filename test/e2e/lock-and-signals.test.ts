@@ -304,7 +304,7 @@ describe('one lake, several runs', () => {
     expect(dataOf(out)).toEqual(before);
   });
 
-  it('a run that lost its lock does not remember what is absent', async () => {
+  it('a run that lost its lock does not record absences', async () => {
     const out = join(scratch, 'absent');
     const until = (to: string): string[] => command(out).map((arg) => (arg === '2026-10-10' ? to : arg));
     await cryptodlOk(until('2026-10-04'));
@@ -361,7 +361,7 @@ describe('one lake, several runs', () => {
     { signal: 'SIGINT', code: 130 },
     { signal: 'SIGTERM', code: 143 },
   ] as const)(
-    '$signal ends a run with $code, says what is not done, and the next run finishes it',
+    '$signal ends a run with $code, counts the open objects, and the next run fetches them',
     async ({ signal, code }) => {
       const out = join(scratch, signal);
       const run = await stalledRun(out);

@@ -335,7 +335,7 @@ describe('every market and dataset', () => {
     }
   });
 
-  it.each(MARKETS)('%s: what list says is the matrix', async (market) => {
+  it.each(MARKETS)('%s: list prints exactly the matrix', async (market) => {
     const { events } = await cryptodlOk(['list', 'datasets', '--market', market, '--json']);
     const said = events.map(({ dataset, cadences, rest }) => {
       const has = Object.keys(cadences as object).map((cadence) => cadence.charAt(0).toUpperCase());
@@ -447,7 +447,7 @@ describe('every market and dataset', () => {
     expect(await describeParquet(file)).toContain('symbol VARCHAR');
   });
 
-  it('Parquet metadata says that cm bars count contracts and base coin, whatever the published header says', async () => {
+  it('Parquet metadata has contracts and base coin as units of cm bars, with any published header', async () => {
     const columnsIn = async (market: 'um' | 'cm'): Promise<Record<string, string>> => {
       const entry = MATRIX.find((one) => one.market === market && one.dataset === 'klines');
       if (entry === undefined) throw new Error('no klines');
@@ -467,7 +467,7 @@ describe('every market and dataset', () => {
   });
 });
 
-describe('--partition overrides what one file holds', () => {
+describe('--partition overrides the period of a file', () => {
   const what = (market: string, dataset: string): string[] =>
     ['--market', market, '--dataset', dataset, '--symbols', 'BTC*', '--interval', '1h'].concat(
       range(...DAYS),
@@ -720,7 +720,7 @@ describe('datasets that Binance has ended or removed', () => {
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 3, failed: 0 }, exitCode: 0 });
   });
 
-  it('a range that reaches over the end downloads what there is, and says why the rest is absent', async () => {
+  it('a range beyond the end downloads the published part, and gives the reason for the absent one', async () => {
     const result = await runOk('over', [...ticker, ...range('2024-03-29', '2024-04-02'), '--json']);
     expect(result.stderr).toContain(TICKER_ENDED);
     expect(result.events.at(-1)).toMatchObject({
@@ -740,7 +740,7 @@ describe('datasets that Binance has ended or removed', () => {
   });
 
   it.each([[['--days', '5']], [range('2024-03-01', '2024-03-05')], [['--days', '5', '--dry-run']]])(
-    'a removed one is refused with what became of it, whatever days are asked for: %s',
+    'a removed one is refused with its history, for any days: %s',
     async (flags) => {
       const result = await cryptodl([
         'vision',

@@ -94,7 +94,7 @@ describe('cryptodl metrics, again', () => {
     await expectWhole(FIRST, TODAY + DAY_MS);
   });
 
-  it('asks for nothing when what the lake holds is continued on the same day', async () => {
+  it('sends no request in a second run on the same day', async () => {
     await metrics('--symbols', 'all', '--days', '3');
     asked();
     await metrics();
@@ -141,7 +141,7 @@ describe('--include-today', () => {
     });
   }
 
-  it('has what there is of the running day, marked as open, and the next run replaces it', async () => {
+  it('has the rows of the running day so far, marked as open, and the next run replaces them', async () => {
     await metrics('--symbols', 'all', '--days', '3', '--include-today');
     asked();
     // The last statistic has the label of five to eight; the funding of eight o'clock is there if it was exact.

@@ -68,7 +68,7 @@ describe('a mistake', () => {
     ],
     [['--symbols', 'BTCUSDT', '--format', 'zip'], 'REST has none', '--format parquet'],
     [[], 'holds no series', '--symbols BTCUSDT,ETHUSDT'],
-  ])('%j is answered with what to type instead', async (words, what, instead) => {
+  ])('%j is answered with the right command', async (words, what, instead) => {
     const { run, lake } = await scene();
     const result = await run(['metrics', ...words]);
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(what)]);
@@ -121,7 +121,7 @@ it('a symbol that is not traded at the moment is said to be so', async () => {
 });
 
 describe('a place that the exchange does not serve', () => {
-  it('is said to be one, with what works from there; each host is asked once or twice', async () => {
+  it('is reported, with the alternatives from there; each host is asked once or twice', async () => {
     const { run, venue } = await sceneWithArchive({ restricted: ['fapi'] });
     const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '2']);
     expect(result.code).toBe(4);
@@ -131,7 +131,7 @@ describe('a place that the exchange does not serve', () => {
     expect(venue.log.length).toBe(1);
   });
 
-  it('brings what the archive has with --join archive', async () => {
+  it('downloads the days of the archive with --join archive', async () => {
     const { run, lake } = await sceneWithArchive({ restricted: ['fapi'] });
     const line = ['metrics', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--join', 'archive'];
     const result = await run([...line, '--from', '2026-09-20', '--to', '2026-09-20']);
@@ -140,7 +140,7 @@ describe('a place that the exchange does not serve', () => {
   });
 });
 
-it('symbols that nobody can tell are no mistake in their names', async () => {
+it('without lists of symbols their names are not called wrong', async () => {
   // Neither the exchange, which does not serve our place, nor an archive that is not there.
   const { run } = await scene({ restricted: ['fapi'] });
   const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '1', '--max-wait', '1s']);
@@ -148,7 +148,7 @@ it('symbols that nobody can tell are no mistake in their names', async () => {
   expect(result.stderr).not.toContain('REST has no BTCUSDT');
 });
 
-describe('what could not be had', () => {
+describe('requests that failed', () => {
   it('is listed in the failure report, and retry brings it', async () => {
     let isDown = true;
     const { run, lake } = await scene({

@@ -19,7 +19,7 @@ afterEach(() => scene?.close());
 
 describe('seven years of fundings', () => {
   it.each([500, 1000] as const)(
-    'come whole where a page has %i of them, whatever its limit says, in few requests',
+    'are complete with pages of %i of them, at any limit, in few requests',
     async (fundingPage) => {
       scene = await metricsScene(scratch, { symbols: [BTC], fundingPage });
       const { venue, lake, run } = scene;

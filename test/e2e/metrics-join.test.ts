@@ -75,7 +75,7 @@ describe('metrics --join archive', () => {
     expect(Object.values(last ?? {}).slice(1)).toEqual(metricsAt(BTC, whole.at(-1) ?? 0));
   });
 
-  it('replaces what came from REST when the archive publishes it, and says how the two compare', async () => {
+  it('replaces rows from REST when the archive publishes them, and compares the two', async () => {
     const { run, lake, folder, venue } = await scene([BTC]);
     for (const day of days.slice(0, 4)) publishMetrics(folder, BTC, day);
     await run(METRICS);

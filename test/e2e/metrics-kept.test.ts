@@ -39,7 +39,7 @@ async function countsOf(lake: string, series = SERIES, time = 'timestamp'): Prom
 }
 
 describe('rows that REST has no more', () => {
-  it('are kept aside when the file that held them is not what its manifest says', async () => {
+  it('are quarantined when their file differs from its manifest', async () => {
     const { run, lake, setNow } = await scene();
     await run([...INTEREST, '--from', '2026-11-01']);
     const manifest = join(lake, 'binance', SERIES, '_manifest.jsonl');
@@ -69,7 +69,7 @@ describe('rows that REST has no more', () => {
 });
 
 describe('a day that is not whole yet', () => {
-  it.each(['--force', 'damage'])('stays open when its file is made anew (%s)', async (how) => {
+  it.each(['--force', 'damage'])('stays open when its file is rebuilt (%s)', async (how) => {
     const { run, lake, setNow } = await scene();
     await run([...INTEREST, '--days', '3', '--include-today']);
     const file = join(lake, 'binance', SERIES, '2026-11.parquet');
@@ -107,7 +107,7 @@ describe('a day that is not whole yet', () => {
 });
 
 describe('a gap', () => {
-  it('after held days is a hole, whatever the first day of the run is', async () => {
+  it('after held days is a hole, with any first day of the run', async () => {
     let isEmpty = false;
     const { run, setNow } = await scene({
       disturb: ({ path }) => (isEmpty && path.startsWith('/futures/data/') ? json('[]') : undefined),
@@ -119,7 +119,7 @@ describe('a gap', () => {
     expect([result.code, result.stderr]).toEqual([4, expect.stringContaining('1 absent, hole')]);
   });
 
-  it('of a symbol that REST knows no more stays what it was, also with --fill rest', async () => {
+  it('of a symbol that REST no longer has does not change, also with --fill rest', async () => {
     const { run, folder } = await scene({ disturb: () => apiError(-1121, 'Invalid symbol.') });
     const old: VenueSymbol = { symbol: 'OLDUSDT', host: 'fapi' };
     for (const day of ['2026-09-01', '2026-09-02', '2026-09-04'])
@@ -205,7 +205,7 @@ describe('one series out of two sources', () => {
     expect(lines.at(-1)).toMatchObject({ fileRows: 6 * 288 });
   });
 
-  it('has day files with --partition day, whoever the rows are from', async () => {
+  it('has day files with --partition day, for rows of both sources', async () => {
     const { run, lake, folder } = await scene();
     publishFunding(folder, BTC, Date.parse('2026-10-01'));
     const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];

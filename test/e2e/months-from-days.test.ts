@@ -322,7 +322,7 @@ describe('a monthly object without some of its days', () => {
     await isLikeItsDays('time', 'TIMEUSDT');
   });
 
-  it('gives way to days that have a part of what it lacks', async () => {
+  it('is replaced by days that have a part of its missing rows', async () => {
     publishMonth('PARTUSDT', [...DAYS.slice(0, 10), ...DAYS.slice(12)]);
     publishDays('PARTUSDT', [...DAYS.slice(0, 11), ...DAYS.slice(12)]);
     const { events } = await vision('part-of-it', 'PARTUSDT');
@@ -383,7 +383,7 @@ describe('a monthly object without some of its days', () => {
     expect(dailyRequests()).toEqual([]);
   });
 
-  it('is repaired from days that have a part of what it lacks', async () => {
+  it('is repaired from days that have a part of its missing rows', async () => {
     publishMonth(
       'SOMEUSDT',
       DAYS.filter((day) => day !== DAYS[10] && day !== DAYS[11]),

@@ -34,7 +34,7 @@ function refuseSome(): { refused: string[] } {
 }
 
 describe('the network of a run', () => {
-  it('Z15 A9 is in its summary as the server counted it', async () => {
+  it('is in its summary as the server counted it', async () => {
     const { refused } = refuseSome();
     const result = await scene.vision('--concurrency 4');
     expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('16 ok')]);
@@ -85,7 +85,7 @@ describe('the network of a run', () => {
     expect(pool.sockets).toBeLessThanOrEqual(pool.most);
   });
 
-  it('A6 A8 is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
+  it('is in its log: each retry with its ids, its number, its error and its host; each attempt as it went', async () => {
     const { refused } = refuseSome();
     const log = join(scene.scratch, 'run.log');
     const result = await scene.vision(`--concurrency 4 --log-file ${log} --log-level trace`);
@@ -151,31 +151,28 @@ describe('a run behind a proxy', () => {
       [],
       { CRYPTODL_PROXY: 'URL', HTTP_PROXY: 'http://127.0.0.1:1' },
     ],
-  ])(
-    'gets everything through %s, and shows the password to nobody but the proxy',
-    async (name, flags, env) => {
-      const given = (text: string): string => (text === 'URL' ? url : text);
-      const denied = '<Error><Code>AccessDenied</Code></Error>';
-      scene.refuse((path) => path.endsWith('BTCUSDT-1h-2026-11-15.zip'), 403, denied);
-      const log = join(scene.scratch, `${name}.log`);
-      const failures = join(scene.scratch, `${name}.jsonl`);
-      const told = ['--log-file', log, '--log-level', 'trace', '--failures', failures];
-      const result = await scene.vision([...FAR, ...flags.map(given), ...told], {
-        env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, given(value)])),
-      });
-      expect(result.code).toBe(4);
-      expect(result.summary['outcomes']).toMatchObject({ ok: 15, failed: 1 });
-      expect(proxied).toHaveLength(scene.archive.requests.length);
-      expect(proxied.every(({ path }) => path.startsWith('archive.invalid/'))).toBe(true);
-      const basic = `Basic ${Buffer.from(`user:${SECRET}`).toString('base64')}`;
-      expect(new Set(proxied.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
-      const report = readFileSync(failures, 'utf8');
-      const all = [result.stdout, result.stderr, readFileSync(log, 'utf8'), report].join('\n');
-      expect(all).not.toContain(SECRET);
-      expect(all).not.toContain(basic);
-      expect(JSON.parse(report.split('\n')[0] ?? '')).not.toHaveProperty('options.proxy');
-    },
-  );
+  ])('gets everything through %s, and sends the password only to the proxy', async (name, flags, env) => {
+    const given = (text: string): string => (text === 'URL' ? url : text);
+    const denied = '<Error><Code>AccessDenied</Code></Error>';
+    scene.refuse((path) => path.endsWith('BTCUSDT-1h-2026-11-15.zip'), 403, denied);
+    const log = join(scene.scratch, `${name}.log`);
+    const failures = join(scene.scratch, `${name}.jsonl`);
+    const told = ['--log-file', log, '--log-level', 'trace', '--failures', failures];
+    const result = await scene.vision([...FAR, ...flags.map(given), ...told], {
+      env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, given(value)])),
+    });
+    expect(result.code).toBe(4);
+    expect(result.summary['outcomes']).toMatchObject({ ok: 15, failed: 1 });
+    expect(proxied).toHaveLength(scene.archive.requests.length);
+    expect(proxied.every(({ path }) => path.startsWith('archive.invalid/'))).toBe(true);
+    const basic = `Basic ${Buffer.from(`user:${SECRET}`).toString('base64')}`;
+    expect(new Set(proxied.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
+    const report = readFileSync(failures, 'utf8');
+    const all = [result.stdout, result.stderr, readFileSync(log, 'utf8'), report].join('\n');
+    expect(all).not.toContain(SECRET);
+    expect(all).not.toContain(basic);
+    expect(JSON.parse(report.split('\n')[0] ?? '')).not.toHaveProperty('options.proxy');
+  });
 
   it.each<[string, readonly string[], Record<string, string>]>([
     ['--proxy none', ['--proxy', 'none'], {}],
@@ -186,7 +183,7 @@ describe('a run behind a proxy', () => {
     expect(proxied).toEqual([]);
   });
 
-  it('is refused in one line and what to write instead, with exit code 2, when the variable holds no address', async () => {
+  it('is refused in one line with the right form, with exit code 2, when the variable holds no address', async () => {
     const env = { https_proxy: `user:${SECRET}@proxy.test` };
     const result = await scene.vision([], { env });
     expect(result.code).toBe(2);

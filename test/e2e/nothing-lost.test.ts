@@ -96,7 +96,7 @@ describe('nothing is lost or doubled', () => {
   }
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    'a %s while a damaged partition is made anew leaves what the manifest says true',
+    'a %s during the rebuild of a damaged partition leaves the manifest true',
     async (signal) => {
       const out = `stopped-${signal}`;
       await cryptodlOk(args(out, 10));
@@ -234,7 +234,7 @@ describe('nothing is lost or doubled', () => {
     );
   });
 
-  it('a mirror whose objects have other ETags than its listing is not fetched again for ever', async () => {
+  it('a mirror whose objects have other ETags than its listing is not fetched again in every run', async () => {
     const mirror = createServer((request, response) => {
       const url = `${archive.url}${request.url ?? ''}`;
       fetch(url).then(
@@ -347,7 +347,7 @@ describe('nothing is lost or doubled', () => {
     });
   });
 
-  it('retry after a forced run that failed fetches what was to be fetched', async () => {
+  it('retry after a failed forced run fetches the same objects', async () => {
     const out = 'forced-retry';
     await cryptodlOk(args(out, 5));
     answer(keyOf(3), 400);
@@ -385,7 +385,7 @@ describe('nothing is lost or doubled', () => {
     expect(filesBelow(join(lake, '.cryptodl'))).toEqual([]);
   });
 
-  it('continuing makes a partition anew that was lost', async () => {
+  it('the next run rebuilds a lost partition', async () => {
     const out = 'lost-file';
     await cryptodlOk(args(out, 4));
     rmSync(join(scratch, out, SERIES, '2026-10.parquet'));

@@ -50,7 +50,7 @@ describe('names that would steer a terminal', () => {
     expect(stdout).not.toMatch(/[^\n\P{Cc}]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
   });
 
-  it('are escaped in warnings and errors, and what was typed too', async () => {
+  it('are escaped in warnings and errors, also those of the command line', async () => {
     const wanted = [
       'vision',
       '--symbols',

@@ -493,7 +493,7 @@ describe('rows that are missing', () => {
       expect(eventOf(result, keyOf(series, '2024-01-17'))).toMatchObject({ outcome: 'partial' });
     });
 
-    it('that are cut are what coverage sends to repair, which takes their revision however old they are', async () => {
+    it('that are cut are named by coverage for repair, which takes their revision at any age', async () => {
       const series = { ...NAMES, symbol: 'MENDEDUSDT' };
       const key = keyOf(series, '2024-01-15');
       for (const day of DAYS) put(series, day, trades(day, 1, 0, day.endsWith('15') ? 7 : 24));

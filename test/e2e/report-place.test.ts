@@ -68,7 +68,7 @@ async function typeSuggestion({ stderr }: CliResult): Promise<CliResult> {
   return cryptodl(line.split(' ').slice(1), { cwd, env: env() });
 }
 
-describe('what is not a failure report is refused before the run', () => {
+describe('a file that is no failure report is refused before the run', () => {
   it('a file with other content stays as it is, and the suggested line runs', async () => {
     writeFileSync(join(cwd, 'notes.txt'), NOTES);
     const result = await vision('notes.txt');
@@ -265,7 +265,7 @@ describe('--log-file', () => {
   });
 });
 
-describe('what may lie there', () => {
+describe('files that the report may replace', () => {
   it('an empty file takes the report, and stays when nothing fails', async () => {
     writeFileSync(join(cwd, 'empty'), '');
     expect((await vision('empty')).code).toBe(0);
@@ -373,7 +373,7 @@ describe('what may lie there', () => {
     expect(lstatSync(join(cwd, 'null')).isCharacterDevice()).toBe(true);
   });
 
-  it('the link to a report is retried: what succeeds leaves the file behind the link', async () => {
+  it('the link to a report is retried: successes are removed from the file behind the link', async () => {
     failing();
     await vision('report.jsonl');
     symlinkSync('report.jsonl', join(cwd, 'latest'));

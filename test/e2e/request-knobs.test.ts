@@ -135,12 +135,12 @@ describe('the pace of a bucket', () => {
     ['config file', `--config ${configFile('limits: { listing: 10/m, archive: 3/m }')}`, {}],
     ['flag', '--limits archive=3/m,listing=10/m', {}],
     ['environment', '', { env: { CRYPTODL_LIMITS: 'archive=3/m' } }],
-  ])('is at most what limits says, from the %s', async (_, flags, options) => {
+  ])('is at most that of limits, from the %s', async (_, flags, options) => {
     const result = await run(`${SIX} ${flags}`, [], options);
     expect([result.code, arrivals.length]).toEqual([3, 3]);
   });
 
-  it('is at most what limits says, for the other buckets of the venue too', async () => {
+  it('is at most that of limits, for the other buckets of the venue too', async () => {
     const what = '--symbols BTCUSDT --dataset openInterestHist --days 29 --max-duration 2s';
     const config = `--config ${configFile('limits:\n  futuresData: 5/5m\n')}`;
     const result = await scene.metrics(`${what} ${config}`, { sceneFlags: [] });

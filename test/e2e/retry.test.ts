@@ -56,7 +56,7 @@ function cut(): string {
 }
 
 describe('a report whose last line is cut', () => {
-  it('is told and ends with 3 until the line is removed, and what succeeds leaves it', async () => {
+  it('is reported and ends with 3 until the line is removed, and successes are removed from it', async () => {
     failing('2026-11-19', '2026-11-20');
     await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
     const rest = cut();
@@ -85,7 +85,7 @@ describe('a report whose last line is cut', () => {
   });
 });
 
-it('keeps the options and the verb of the run, also for what came from REST', async () => {
+it('keeps the options and the verb of the run, also for rows from REST', async () => {
   failing('2026-11-20');
   const pace = ['--retries', '1', '--retry-delay', '1ms', '--breaker-open', '50ms', '--progress', 'none'];
   await cli(['vision', ...WANTED, '--failures', REPORT, ...pace]);

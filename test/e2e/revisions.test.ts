@@ -80,7 +80,7 @@ describe('a lake that is continued every day', () => {
       ]),
     );
 
-  it('fetches a day that was published anew, says so with both digests, and remembers what it was', async () => {
+  it('fetches a revised day, prints both digests, and records the earlier one', async () => {
     expect((await run(11, [...named, '--days', '10'])).code).toBe(0);
     const [before] = lines('object').filter((line) => line['period'] === dayOf(8));
     put(8, 999);
@@ -121,14 +121,14 @@ describe('a lake that is continued every day', () => {
     expect(await prices()).toMatchObject({ [dayOf(5)]: 995, [dayOf(16)]: 996, [dayOf(20)]: 120 });
   });
 
-  it('does not look at recent days for somebody who asks for old ones', async () => {
+  it('does not check recent days if only old ones are requested', async () => {
     await run(20, [...named, '--days', '3']);
     put(18, 998);
     await run(20, [...named, '--from', dayOf(1), '--to', dayOf(2)]);
     expect(zips()).toHaveLength(2);
   });
 
-  it('--revisions ignore keeps what is held, only fetches nothing else', async () => {
+  it('--revisions ignore keeps the held rows, only fetches nothing else', async () => {
     await run(11, [...named, '--days', '5']);
     put(9, 999);
     const ignored = await run(12, [...named, '--days', '5', '--revisions', 'ignore']);

@@ -182,7 +182,7 @@ describe('--wait-lock', () => {
 });
 
 describe('--max-duration', () => {
-  it('finishes and commits what is under way, reports the rest as time-over, ends with 3; retry does the rest', async () => {
+  it('finishes and commits objects in flight, reports the rest as time-over, ends with 3; retry fetches the rest', async () => {
     const isSlow = (path: string): boolean => path.endsWith('.zip');
     const holding = holdBack(isSlow);
     const over = saying('"event":"time-over"');
@@ -240,7 +240,7 @@ describe('--max-duration', () => {
     );
   });
 
-  it('ends the planning, before anything is begun: 3, and what to do', async () => {
+  it('ends the planning before any object: 3, and the next step', async () => {
     const holding = holdBack((path) => path.includes('prefix='));
     const { code, stderr } = await vision(['--max-duration', '1s']);
     holding.release();
@@ -295,7 +295,7 @@ describe('--wait-for-publication', () => {
   });
 
   it.each(['1500ms', '2026-11-21T08:00:02Z'])(
-    'waits until %s at the latest, and then goes on with what is there',
+    'waits until %s at the latest, and then continues with the published objects',
     async (until) => {
       const publish = unpublish('BTCUSDT');
       const { code, stderr } = await vision(['--symbols', 'BTCUSDT', '--wait-for-publication', until]);
@@ -309,7 +309,7 @@ describe('--wait-for-publication', () => {
     },
   );
 
-  it('fetches what was published meanwhile', async () => {
+  it('fetches objects published in the meantime', async () => {
     const publish = unpublish('BTCUSDT');
     const waiting = saying('(--wait-for-publication)');
     const running = vision(['--symbols', 'BTCUSDT', '--wait-for-publication', '2s'], waiting);
@@ -381,7 +381,7 @@ describe('--quiet', () => {
     },
   );
 
-  it('of a run that fails it says what went wrong and what to do, and no more', async () => {
+  it('of a failed run is the error and the next step, and no more', async () => {
     archive.fault = (path, _request, response) => {
       if (!path.endsWith('ETHUSDT-metrics-2026-11-18.zip')) return false;
       response.writeHead(503).end();
@@ -521,7 +521,7 @@ describe('--ping', () => {
   });
 });
 
-describe('what is typed wrong is answered with one line that says what, and a line that works', () => {
+describe('a wrong command is answered with one line that names the mistake, and a line that works', () => {
   it.each([
     [
       ['--wait-for-publication', '8:30'],

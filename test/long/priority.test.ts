@@ -93,7 +93,7 @@ function fifths(order: readonly string[]): (readonly string[])[] {
   return [0, 1, 2, 3, 4].map((part) => order.slice(part * length, (part + 1) * length));
 }
 
-describe('Z7 two processes on one scarce budget', () => {
+describe('two processes on one scarce budget', () => {
   it('the one of high priority takes at least 70 % while it has work, and low goes on all the time', async () => {
     const { venue, order, url } = await venueOf(['HIGH', 'LOW']);
     const state = join(scratch, randomUUID());
@@ -113,7 +113,7 @@ describe('Z7 two processes on one scarce budget', () => {
     ).toEqual([]);
   }, 120_000);
 
-  it('a file that a killed one left behind holds nobody up for long', async () => {
+  it('a file that a killed run left behind delays no other run for long', async () => {
     const { order, url } = await venueOf(['LOW']);
     const state = join(scratch, randomUUID());
     const files = join(state, 'budgets/futuresData');
@@ -124,7 +124,7 @@ describe('Z7 two processes on one scarce budget', () => {
   }, 120_000);
 });
 
-describe('Z7 jobs of one run on one scarce budget', () => {
+describe('jobs of one run on one scarce budget', () => {
   const lines = (runs: Readonly<Record<string, string>>): string =>
     Object.entries(runs)
       .map(([name, priority]) => {

@@ -116,7 +116,7 @@ describe.skipIf(!HAS_TERMINAL)(`on ${TERMINAL}`, () => {
     expectClosing(result, 120);
   });
 
-  it('what failed is told on lines of its own', async () => {
+  it('failures have lines of their own', async () => {
     delayObjects();
     const { fault } = archive;
     archive.fault = (path, request, response) => {

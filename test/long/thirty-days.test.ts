@@ -143,7 +143,7 @@ describe('thirty days of cron', () => {
     };
   }
 
-  it('leaves the lake that a fresh download of the last day makes, and says each day what was the matter', async () => {
+  it('leaves the lake that a fresh download of the last day makes, and prints the problems of each day', async () => {
     for (let today = START + 1; today <= LAST; today += 1) {
       publishMorning(today);
       isBanning = today === BANNED;

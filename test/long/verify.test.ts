@@ -480,7 +480,7 @@ describe('verify --upstream', () => {
 });
 
 describe('repair', () => {
-  it('fetches what is missing between the first and the last held day, once', async () => {
+  it('fetches the missing days between the first and the last held day, once', async () => {
     lakes += 1;
     const lake = join(scratch, `lake-${lakes}`);
     await cryptodlOk([...vision(lake), '--from', '2026-09-28', '--to', '2026-09-28']);

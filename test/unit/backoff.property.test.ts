@@ -10,7 +10,7 @@ function delays(strategy: Strategy, random: number, retries = 6): number[] {
   return Array.from({ length: retries }, next);
 }
 
-describe('Q4 the strategies of back-off', () => {
+describe('the strategies of back-off', () => {
   it.each<[Strategy, number, number[]]>([
     ['fixed', 0.5, [100, 100, 100, 100, 100, 100]],
     ['linear', 0.5, [100, 200, 300, 400, 500, 600]],
@@ -23,7 +23,7 @@ describe('Q4 the strategies of back-off', () => {
     expect(delays(strategy, random)).toEqual(expected);
   });
 
-  it('A1 no delay is negative or beyond the cap, whatever the numbers', () => {
+  it('no delay is negative or above the cap, for all numbers', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -46,7 +46,7 @@ describe('Q4 the strategies of back-off', () => {
     );
   });
 
-  it('A2 full jitter spreads over the whole step, equal jitter over its upper half', () => {
+  it('full jitter spreads over the whole step, equal jitter over its upper half', () => {
     expect([delays('full', 0)[2], delays('full', 0.999)[2]]).toEqual([0, 399.6]);
     expect([delays('equal', 0)[2], delays('equal', 0.999)[2]?.toFixed(1)]).toEqual([200, '399.8']);
   });

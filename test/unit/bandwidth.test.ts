@@ -79,12 +79,12 @@ describe('a limit of bandwidth', () => {
     expect(bandwidth.take(10 * KIB)).toBeInstanceOf(Promise);
   });
 
-  it('does not wait for what is too little to wait for', () => {
+  it('does not wait for a very short time', () => {
     const bandwidth = limitBandwidth(1024 * KIB, new VirtualClock(), never);
     expect(bandwidth.take(KIB)).toBeUndefined();
   });
 
-  it('B7 ends its waits with the run', async () => {
+  it('ends its waits with the run', async () => {
     const clock = new VirtualClock();
     const stop = new AbortController();
     const waiting = refusal(Promise.resolve(limitBandwidth(KIB, clock, stop.signal).take(100 * KIB)));
@@ -94,7 +94,7 @@ describe('a limit of bandwidth', () => {
   });
 });
 
-describe('K10 pauses of ours', () => {
+describe('pauses made by the program', () => {
   /** An attempt of a minute in all on which the test makes things happen. */
   function attempt() {
     const clock = new VirtualClock();
@@ -196,7 +196,7 @@ describe('a limited transport', () => {
     );
   });
 
-  it('A5 an attempt that was aborted in a pause says nothing any more when the pause is over', async () => {
+  it('an attempt that was aborted in a pause says nothing any more when the pause is over', async () => {
     const { url } = await wireServer((socket) =>
       socket.write(httpAnswer(200, 'half', ['Content-Length: 100'])),
     );
@@ -220,7 +220,7 @@ describe('a limited transport', () => {
     expect(signs).toEqual(['sent', 'headers', 'bytes', 'paused']);
   });
 
-  it('does not wait for a body that it refuses: the end of the run has nobody left to tell', async () => {
+  it('does not wait for a body that it refuses at the end of the run', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', onUnhandled);

@@ -8,7 +8,7 @@ import { VirtualClock } from '../helpers/virtual-clock.js';
 const scratch = scratchFolder();
 const PLACE = 'archive archive.test';
 
-describe('D18 bans of other runs of this machine', () => {
+describe('bans of other runs of this machine', () => {
   it('are seen within a second, for as long as they last', async () => {
     const clock = new VirtualClock();
     const run = () =>

@@ -59,7 +59,7 @@ function held(changes: Partial<BreakerOptions> = {}) {
 }
 
 describe('breaker', () => {
-  it('opens at five failures in a row and then asks the host nothing (Z9, Q7)', async () => {
+  it('opens at five failures in a row and then asks the host nothing', async () => {
     const { host, ask, outcome } = guarded();
     await ask('http-server-error', 4);
     expect(await outcome()).toBe('http-server-error');
@@ -97,7 +97,7 @@ describe('breaker', () => {
     expect((await refusal(fetch(REQUEST, context()))).retryAfterMs).toBe(40_000);
   });
 
-  it('begins to count anew after every answer, and a 404 is an answer (Z9)', async () => {
+  it('counts from zero after every answer, and a 404 is an answer', async () => {
     const { ask, outcome } = guarded();
     await ask('http-server-error', 4);
     await ask(404);
@@ -124,7 +124,7 @@ describe('breaker', () => {
     expect(String(await outcome())).not.toMatch(/breaker-open|unreachable/);
   });
 
-  it('opens when half of twenty results within ten seconds are failures (Q5)', async () => {
+  it('opens when half of twenty results within ten seconds are failures', async () => {
     const { clock, ask, outcome } = guarded();
     for (let pair = 0; pair < 9; pair += 1) {
       await ask(200);
@@ -137,7 +137,7 @@ describe('breaker', () => {
     expect(await outcome()).toBe('breaker-open');
   });
 
-  it('opens at twenty results of which exactly half are failures (Q5)', async () => {
+  it('opens at twenty results of which exactly half are failures', async () => {
     const { ask, outcome } = guarded();
     for (let pair = 0; pair < 10; pair += 1) {
       await ask(200);
@@ -149,7 +149,7 @@ describe('breaker', () => {
   it.each<[number, Answer]>([
     [9999, 'breaker-open'],
     [10_000, 200],
-  ])('counts results of the last ten seconds only: after %i ms it says %s (Q5)', async (agoMs, said) => {
+  ])('counts results of the last ten seconds only: after %i ms it says %s', async (agoMs, said) => {
     const { clock, host, ask, outcome } = guarded();
     for (let pair = 0; pair < 9; pair += 1) {
       await ask(200);
@@ -162,7 +162,7 @@ describe('breaker', () => {
     expect(await outcome()).toBe(said);
   });
 
-  it('does not count what is longer ago than ten seconds (Q5)', async () => {
+  it('does not count what is longer ago than ten seconds', async () => {
     const { clock, ask, outcome } = guarded();
     for (let pair = 0; pair < 40; pair += 1) {
       await ask(200);
@@ -173,7 +173,7 @@ describe('breaker', () => {
     expect(await outcome()).toBe(200);
   });
 
-  it('N36 stays closed while one request in ten fails and no five do so in a row', async () => {
+  it('stays closed while one request in ten fails and no five do so in a row', async () => {
     await fc.assert(
       fc.asyncProperty(fc.infiniteStream(fc.nat(9)), async (results) => {
         const { clock, ask, outcome } = guarded();
@@ -191,7 +191,7 @@ describe('breaker', () => {
     );
   });
 
-  it('does not begin anew after a refused content or an abort', async () => {
+  it('does not count from zero after refused content or an abort', async () => {
     const { ask, outcome } = guarded();
     await ask('http-server-error', 4);
     await ask('checksum-mismatch');
@@ -315,7 +315,7 @@ describe('breaker', () => {
     expect(flying).toHaveLength(5);
   });
 
-  it('lets three probes through when half-open, however they interleave and end (B8)', async () => {
+  it('lets three probes through when half-open, however they interleave and end', async () => {
     type Step = 'start' | 'failed' | 'aborted' | 'refused' | 'time';
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.constant<Step>('start') },
@@ -406,7 +406,7 @@ describe('breaker', () => {
   );
 });
 
-describe('B8 the states of a host', () => {
+describe('the states of a host', () => {
   type State = 'closed' | 'open' | 'half-open' | 'stopped';
   /** Besides, a host that is open closes when a request from before is served, unless it refuses this address. */
   const LEGAL: Readonly<Record<State, readonly State[]>> = {
@@ -455,7 +455,7 @@ describe('B8 the states of a host', () => {
     { what: 'time', amount: OPEN_MS },
   ];
 
-  it('change only as they may, with three probes at most, whatever ends when', async () => {
+  it('change only as allowed, with three probes at most, in every order of ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
         const clock = new VirtualClock();
@@ -526,7 +526,7 @@ describe('B8 the states of a host', () => {
   });
 });
 
-describe('D22 a host that refuses this address', () => {
+describe('a host that refuses this address', () => {
   it('is left alone for the least wait at the first refusal', async () => {
     const { clock, host, ask, outcome, fetch } = guarded();
     await ask(200);
@@ -683,7 +683,7 @@ describe('a host whose name does not exist', () => {
     expect(await outcome()).toBe('breaker-open');
   });
 
-  it('is not what a resolver that is down says', async () => {
+  it('is different from an error of the resolver', async () => {
     const { ask, outcome } = guarded();
     await ask(200, 1, OTHER_HOST);
     await ask('dns-failed', 5);

@@ -64,7 +64,7 @@ describe('leap years', () => {
   });
 });
 
-describe('what is no date is none', () => {
+describe('text that is no date gives no date', () => {
   it.each(
     [
       ['2023-02-29', '2024-02-30', '2024-13-01', '2024-00-10', '2024-01-00', '2024-01-32', '2024-04-31'],

@@ -341,7 +341,7 @@ describe('a line is damaged', () => {
     expect(() => createLineReader(FOLDER, ARCHIVE)(text)).toThrow(new TypeError(says));
   });
 
-  it('but not one of a later version, whatever else it says', () => {
+  it('but not a line of a later version, with any other fields', () => {
     expect(() => check({ v: 2 })).toThrow(new NewerVersion('2'));
   });
 });

@@ -9,7 +9,7 @@ function standStill(ms: number): void {
 }
 
 describe('a timer of the system clock', () => {
-  it('L9 lets what came while the process stood still be looked at before it fires', async () => {
+  it('lets the process read data that arrived during a suspension before it fires', async () => {
     const server = createServer((socket) => {
       socket.end('here');
     });

@@ -128,7 +128,7 @@ it('a journal that was not written to its end is removed, and nothing of it is a
   expect(filesBelow(paths.own)).toEqual(['tmp/x.partial']);
 });
 
-it('a commit that cannot be written down removes nothing but what it staged', async () => {
+it('a commit whose journal cannot be written removes only its staged files', async () => {
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
   mkdirSync(join(paths.root, SERIES), { recursive: true });
@@ -307,7 +307,7 @@ it('a journal that is refused is set aside also when nothing is staged any more'
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name]);
 });
 
-it('what is no journal stays where it is', async () => {
+it('a file that is no journal stays in its place', async () => {
   const paths = await interrupted();
   const others = ['lake.json', 'lock', 'commit-x.json.bak'];
   for (const name of others) writeFileSync(join(paths.own, name), '{}');
@@ -336,7 +336,7 @@ it('a journal that cannot be read now is left to a later run', async () => {
   expect(await finished(paths)).toBe(true);
 });
 
-it('a journal that may not survive a power failure is removed with what it names', async () => {
+it('a journal that may not survive a power failure is removed with the files that it names', async () => {
   const paths = lakePaths(join(await mkdtemp(join(scratch, 'redo-')), 'lake'));
   mkdirSync(paths.staging, { recursive: true });
   mkdirSync(join(paths.root, SERIES), { recursive: true });

@@ -119,7 +119,7 @@ describe('a run', () => {
     return { file: name, fileBytes: statSync(at(name)).size, fileSha256: sha256Of(at(name)) };
   }
 
-  it('that adds an object to the file of a month says all of it, and what the file is now', async () => {
+  it('that adds an object to the file of a month records the object and the new file', async () => {
     await run({ from: dayOf(1), to: dayOf(2) });
     expect(lines()).toMatchObject([1, 2].map(() => ({ ...factsOf('2026-11.parquet'), fileRows: 48 })));
     await run({ from: dayOf(1), to: dayOf(3), now: '2026-11-04T12:00:00Z' });
@@ -392,7 +392,7 @@ describe('a commit', () => {
     expect(readFileSync(join(folder, MONTH), 'utf8')).toBe('new');
   });
 
-  it('says of rows from REST that their day is open, and what they stand in for', async () => {
+  it('records for rows from REST that their day is open, and which object they replace', async () => {
     const short = { bytes: 7, sha256: 'c'.repeat(64), at: '2024-01-09T00:00:00.000Z', rows: 1, gaps: [] };
     const scene: Scene = {
       held: [heldFromRest('2024-01-02')],

@@ -40,7 +40,7 @@ it.each(['b', 'bb', 'bbb'])(
   },
 );
 
-it('an absent file has no lines, and what cannot be read is no absent file', async () => {
+it('an absent file has no lines; an unreadable file is not absent', async () => {
   const path = await fileOf('a\n');
   mkdirSync(`${path}.folder`);
   symlinkSync(path, `${path}.link`);
@@ -49,7 +49,7 @@ it('an absent file has no lines, and what cannot be read is no absent file', asy
   await expect(linesOf(`${path}.link`)).rejects.toThrow('is a symbolic link');
 });
 
-it('a file whose reading fails in the middle has not come to its end', async () => {
+it('a read error in the middle of a file is not its end', async () => {
   const path = await fileOf('a\n'.repeat(CHUNK));
   let reads = 0;
   await withCalls(

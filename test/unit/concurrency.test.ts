@@ -84,7 +84,7 @@ describe('Concurrency', () => {
     expect(changes).toEqual([]);
   });
 
-  it('Z11 starts at the level that it is told, or at the most that is allowed', () => {
+  it('starts at the level that it is told, or at the most that is allowed', () => {
     const startOf = (choice: ConcurrencyChoice, start: number) => new Concurrency({ choice, start }).limit;
     expect(startOf({ kind: 'auto', max: 200 }, 30)).toBe(30);
     expect(startOf({ kind: 'auto', max: 12 }, 30)).toBe(12);
@@ -181,7 +181,7 @@ describe('Concurrency', () => {
     expect(concurrency.limit).toBeGreaterThanOrEqual(60);
   });
 
-  it('R12 holds its growth, and retreats, while far more than a tenth of the last hundred results are bad', () => {
+  it('holds its growth, and retreats, while far more than a tenth of the last hundred results are bad', () => {
     const { changes, most, concurrency } = settle(1, { troubles: 0.3 }, 400);
     expect(changes[0]).toEqual({ from: 30, to: 21, why: 'troubled' });
     expect(most).toBe(START);
@@ -221,7 +221,7 @@ describe('Concurrency', () => {
     expect([tried(false), tried(true)]).toEqual([true, false]);
   });
 
-  it('D20 gives the places of those that only wait for a retry to others', () => {
+  it('gives the places of those that only wait for a retry to others', () => {
     const told: number[] = [];
     const concurrency = new Concurrency({ choice: { kind: 'auto', max: 40 }, start: START });
     concurrency.onChange = (places) => told.push(places);
@@ -279,19 +279,16 @@ function lognormal(_: number, random: () => number): number {
   return 600 * Math.exp((Math.log(2000 / 600) / 2.326) * normal);
 }
 
-describe.each([1, 2, 3, 4, 5, 6])('Z6 K5 the level that it finds, by the dice of seed %d,', (seed) => {
-  it.each([10, 20, 40, 60, 100])(
-    'is about the %d that a host bears, with few refusals on the way',
-    (bears) => {
-      const found = settle(seed, { bears }, 20_000);
-      expect(found.mean).toBeLessThan(bears * 1.06);
-      expect(found.mean).toBeGreaterThan(bears * 0.85);
-      expect(found.refused).toBeLessThan(0.05);
-    },
-  );
+describe.each([1, 2, 3, 4, 5, 6])('the level that it finds, by the dice of seed %d,', (seed) => {
+  it.each([10, 20, 40, 60, 100])('is about the limit of the host (%d), with few refusals before', (bears) => {
+    const found = settle(seed, { bears }, 20_000);
+    expect(found.mean).toBeLessThan(bears * 1.06);
+    expect(found.mean).toBeGreaterThan(bears * 0.85);
+    expect(found.refused).toBeLessThan(0.05);
+  });
 
   it.each([0.01, 0.03, 0.05])(
-    'is near the most, when a share of %d is refused whatever the load',
+    'is near the maximum when a share of %d is refused at every load',
     (refuses) => {
       expect(settle(seed, { refuses }, 10_000).mean).toBeGreaterThan(100);
     },
@@ -311,7 +308,7 @@ describe.each([1, 2, 3, 4, 5, 6])('Z6 K5 the level that it finds, by the dice of
     expect(settle(seed, { troubles: 0.05 }, 10_000).mean).toBeGreaterThan(100);
   });
 
-  it('is what the host bears also when it has bad days besides', () => {
+  it('is the limit of the host also when requests fail for other reasons', () => {
     const found = settle(seed, { bears: 40, refuses: 0.02 }, 20_000);
     expect(found.mean).toBeGreaterThan(20);
     expect(found.mean).toBeLessThan(44);
@@ -323,7 +320,7 @@ describe.each([1, 2, 3, 4, 5, 6])('Z6 K5 the level that it finds, by the dice of
     expect(Math.abs(found.mean - 40)).toBeLessThan(6);
   });
 
-  it('is near the most at a slow host whose answers differ much', () => {
+  it('is near the maximum at a slow host with very different answer times', () => {
     expect(settle(seed, { serviceMs: lognormal }, 10_000).mean).toBeGreaterThan(105);
   });
 

@@ -110,7 +110,7 @@ describe('the costs of waits', () => {
     expect([costs.waiting('socket'), costs.figures.waits]).toEqual([0, { socket: 500 }]);
   });
 
-  it('tell a limit of ours from one of the host, also where a pause begins or ends during the wait', async () => {
+  it('distinguish a limit of the program from one of the host, also if a pause begins or ends during the wait', async () => {
     const refused = new CryptodlError('rate-limited', '429', { retryAfterMs: 5000 });
     const slow = { permitsPerSecond: 0.1, burst: 2 };
     const { clock, costs, ask } = costly(

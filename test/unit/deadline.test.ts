@@ -45,7 +45,7 @@ describe('before the work', () => {
     });
   });
 
-  it('another error, and another end, stay what they are', async () => {
+  it('other errors and other ends do not change', async () => {
     const { clock, stop, deadline } = deadlineAfter(1000);
     const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
     stop.abort(interrupted);
@@ -70,7 +70,7 @@ describe('before the work', () => {
 });
 
 describe('during the work', () => {
-  it('begins no object, finishes those under way, commits what is there, and fails the rest', async () => {
+  it('begins no object, finishes those in flight, commits the received ones, and fails the rest', async () => {
     const { clock, stop, deadline } = deadlineAfter(1000);
     deadline.beginWork();
     const asked: string[] = [];
@@ -110,7 +110,7 @@ describe('during the work', () => {
     expect(deadline.refusal()).toMatchObject({ attempts: 0, retryable: true });
   });
 
-  it('what waits for a further round keeps the reason of its failure', async () => {
+  it('an object that waits for a further round keeps the reason of its failure', async () => {
     const { clock, deadline } = deadlineAfter(1000);
     deadline.beginWork();
     const asked: string[] = [];
@@ -176,7 +176,7 @@ describe('waits of requests', () => {
     expect(await take()).toBe(undefined);
   });
 
-  it('for a retry end, and say what they waited for; an answer that is under way still counts', async () => {
+  it('for a retry end, and name their reason; an answer that is arriving still counts', async () => {
     const { clock, stop, deadline } = deadlineAfter(1000);
     deadline.beginWork();
     const wire: Fetch = async ({ url }) => {

@@ -85,7 +85,7 @@ describe('the diagnosis of a run', () => {
     expect(lines(waits({ permit: 1000 }), [], 1000)).not.toEqual([]);
   });
 
-  it('says what it cost in numbers', () => {
+  it('gives its cost in numbers', () => {
     const told = lines({
       ...waits({ permit: 12_000, breaker: 11_000 }),
       ...retries(40, 38),

@@ -39,7 +39,7 @@ function cached() {
   return { clock, cache, questions, ask, answerAll };
 }
 
-describe('K3 names', () => {
+describe('names', () => {
   it('are asked for once, however many connections want to know at once, and not again', async () => {
     const { questions, ask, answerAll } = cached();
     const all = Array.from({ length: 50 }, () => ask());
@@ -51,14 +51,14 @@ describe('K3 names', () => {
     expect(questions).toEqual([]);
   });
 
-  it('give one address to whoever wants one', async () => {
+  it('give one address to a caller that asks for one', async () => {
     const { ask, answerAll } = cached();
     const one = ask(HOST, {});
     answerAll(FIRST);
     expect(await one).toEqual(['192.0.2.1', 4]);
   });
 
-  it('are asked for anew after 300 s, and not before', async () => {
+  it('are looked up again after 300 s, and not before', async () => {
     const { clock, questions, ask, answerAll } = cached();
     const first = ask();
     answerAll(FIRST);
@@ -73,7 +73,7 @@ describe('K3 names', () => {
     expect(await second).toEqual(SECOND);
   });
 
-  it('are asked for anew when a connection failed, and only the name of that connection', async () => {
+  it('are looked up again after a failed connection, and only the name of that connection', async () => {
     const { cache, questions, ask, answerAll } = cached();
     const known = [ask(), ask('other.test'), ask('x.archive.test')];
     answerAll(FIRST);
@@ -104,7 +104,7 @@ describe('K3 names', () => {
     expect(await fresh).toEqual(SECOND);
   });
 
-  it('that were never known fail with what the resolver says, and are asked for again', async () => {
+  it('that were never known fail with the error of the resolver, and are looked up again', async () => {
     const { questions, ask, answerAll } = cached();
     const all = [ask(), ask()];
     const ended = Promise.allSettled(all);
@@ -116,7 +116,7 @@ describe('K3 names', () => {
     expect(await again).toEqual(FIRST);
   });
 
-  it('are counted: from the cache or not, what the resolver could not answer, and how long it was asked', async () => {
+  it('are counted: hits, misses, failures of the resolver, and its time', async () => {
     const { clock, cache, ask, answerAll } = cached();
     const none = { lookups: 0, hits: 0, misses: 0, failures: 0, ms: 0 };
     expect(cache.figures).toEqual(none);
@@ -147,7 +147,7 @@ describe('K3 names', () => {
     await Promise.all(both);
   });
 
-  it('that fail after a failed connection fail with what the resolver says', async () => {
+  it('that fail after a failed connection fail with the error of the resolver', async () => {
     const { cache, ask, answerAll } = cached();
     const early = ask();
     cache.forget(HOST);
@@ -155,7 +155,7 @@ describe('K3 names', () => {
     await expect(early).rejects.toBe(FAILURE);
   });
 
-  it('asked for before a failed connection do not push out what was asked for after it', async () => {
+  it('looked up before a failed connection do not replace those looked up after it', async () => {
     const { cache, questions, ask } = cached();
     const early = ask();
     cache.forget(HOST);

@@ -50,7 +50,7 @@ function parse(argv: readonly string[]): { invocation: Invocation | undefined; s
   return { invocation, said: String(stdout.read() ?? '') };
 }
 
-describe('made documents (npm run docs makes them anew)', () => {
+describe('generated documents (npm run docs writes them)', () => {
   it('docs/datasets.md', async () => {
     expect(read('docs/datasets.md')).toBe(await formatted(datasetsDocument(descriptions)));
   });

@@ -7,7 +7,7 @@ describe('the engine', () => {
   const tempFolder = scratchFolder();
 
   it.each(['interrupt()', 'the signal'] as const)(
-    'B7 %s ends running queries and refuses new ones',
+    '%s ends running queries and refuses new ones',
     async (by) => {
       const stop = new AbortController();
       const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder, signal: stop.signal });

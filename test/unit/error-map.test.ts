@@ -16,7 +16,7 @@ const errorOf = (status: number, head = '', headers: Record<string, string> = {}
 const S3_403 = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>';
 const PAGE = '<html>\n<head><title>403 Forbidden</title></head>';
 
-describe('D19 D22 a 403', () => {
+describe('a 403', () => {
   it.each<[string, string, ErrorCode]>([
     ['the XML of S3', S3_403, 'http-forbidden'],
     ['nothing', '', 'http-forbidden'],
@@ -41,7 +41,7 @@ describe('D19 D22 a 403', () => {
 });
 
 describe('statuses', () => {
-  it('451 is about a place, whatever the body says, and final', () => {
+  it('451 is a permanent refusal of a place, with any body', () => {
     const error = errorOf(451, '{"code":0,"msg":"Service unavailable from a restricted location"}');
     expect(error).toMatchObject({ code: 'location-restricted', retryable: false, hostFault: false });
     expect(error?.message).toBe(
@@ -68,7 +68,7 @@ describe('statuses', () => {
     expect(errorOf(status, body)?.code).toBe(code);
   });
 
-  it('what REST says of a refusal is in the message', () => {
+  it('the text of REST for a refusal is in the message', () => {
     expect(errorOf(400, '{"code":-1121,"msg":"Invalid symbol."}')?.message).toBe(
       'archive.test answered 400: -1121 Invalid symbol.',
     );
@@ -101,7 +101,7 @@ describe('statuses', () => {
   });
 });
 
-describe('N24 N26 the wait that an answer asks for', () => {
+describe('the wait that an answer asks for', () => {
   const NOW = Date.UTC(2024, 0, 15, 12);
   const DATE = new Date(NOW).toUTCString();
   const HOUR = 3600_000;
@@ -188,7 +188,7 @@ describe('a proxy', () => {
     });
   });
 
-  it('that wants a password is told apart, with what to do', () => {
+  it('that asks for a password has an error of its own, with the next step', () => {
     expect(errorOf(407)).toMatchObject({ code: 'proxy-refused', fatal: true });
     expect(errorOf(407)?.hint).toContain('http://user:password@host:port');
     expect(tunnel(407)).toMatchObject({ hint: errorOf(407)?.hint });

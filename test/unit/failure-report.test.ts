@@ -39,7 +39,7 @@ const ERROR = new CryptodlError('checksum-mismatch', 'expected "a"\n got b');
 ERROR.attempts = 3;
 
 describe('a report', () => {
-  it('says of each failure what it was, and is read back', async () => {
+  it('has the details of each failure, and can be read back', async () => {
     const path = await newPath();
     const report = open(path);
     await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);

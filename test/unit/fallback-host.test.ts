@@ -31,7 +31,7 @@ function hosts(first: Says, other: Says) {
 const leftAlone = (code: ErrorCode, retryAfterMs?: number): CryptodlError =>
   new CryptodlError(code, `${code} for ${retryAfterMs}`, retryAfterMs === undefined ? {} : { retryAfterMs });
 
-describe('B10 the other host of the same objects', () => {
+describe('the other host of the same objects', () => {
   it.each<ErrorCode>(['breaker-open', 'wait-too-long'])(
     'is asked while the first is left alone: %s',
     async (code) => {
@@ -58,13 +58,13 @@ describe('B10 the other host of the same objects', () => {
     'http://listing.test/?prefix=x',
     'http://archive.test/data.visionary/a.zip',
     'http://archive.test/a',
-  ])('is not asked for what is not one of these objects: %s', async (url) => {
+  ])('gets no requests for other things than these objects: %s', async (url) => {
     const { fetch, urls } = hosts('breaker-open', 200);
     expect((await refusal(fetch(url))).code).toBe('breaker-open');
     expect(urls()).toEqual([url]);
   });
 
-  it('tells what is wrong there, so that it is retried like anything else', async () => {
+  it('reports its own errors, so that they are retried as usual', async () => {
     const { fetch } = hosts('breaker-open', 'connection-lost');
     expect((await refusal(fetch())).code).toBe('connection-lost');
   });
@@ -80,17 +80,20 @@ describe('B10 the other host of the same objects', () => {
     ['the first is stopped for good', leftAlone('wait-too-long'), leftAlone('breaker-open', 5000), 'other'],
     ['the other is stopped for good', leftAlone('breaker-open', 5000), leftAlone('wait-too-long'), 'first'],
     ['both are stopped', leftAlone('wait-too-long'), leftAlone('wait-too-long'), 'first'],
-  ])('whoever may be asked sooner says when: %s', async (_, first, other, expected) => {
-    const { fetch } = hosts(first, other);
-    expect(await refusal(fetch())).toBe(expected === 'first' ? first : other);
-  });
+  ])(
+    'the time of the next attempt is that of the host that is free first: %s',
+    async (_, first, other, expected) => {
+      const { fetch } = hosts(first, other);
+      expect(await refusal(fetch())).toBe(expected === 'first' ? first : other);
+    },
+  );
 
-  it('is nobody where there is none', () => {
+  it('does not exist where none is configured', () => {
     const host: Fetch = () => Promise.reject(new CryptodlError('breaker-open', 'said by the test'));
     expect(fallbackHost(undefined)(host)).toBe(host);
   });
 
-  it('Q7 each of the two has a breaker of its own, and the first is asked again when its time is over', async () => {
+  it('each of the two has its own breaker, and the first is used again after its open time', async () => {
     const clock = new VirtualClock();
     const asked: string[] = [];
     let isDown = true;

@@ -31,7 +31,7 @@ function attempt(ms: number, firstByteMs: number | undefined, error?: unknown) {
   return { sentAt: 1000, endedAt: 1000 + ms, firstByteMs, error };
 }
 
-describe('Z15 Z5 the figures of a run', () => {
+describe('the figures of a run', () => {
   it('are all nothing before anything was sent', () => {
     const none = { p50: 0, p95: 0, p99: 0 };
     expect(new Figures().figures).toEqual({
@@ -46,7 +46,7 @@ describe('Z15 Z5 the figures of a run', () => {
     });
   });
 
-  it('count who is in flight, and the most that ever were', () => {
+  it('count the requests in flight, and their maximum', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 100 }), (begins) => {
         const figures = new Figures();
@@ -120,7 +120,7 @@ describe('Z15 Z5 the figures of a run', () => {
     expect(firstByteMs.p99).toBeLessThan(3_610_000);
   });
 
-  it('K12 count failed attempts by what went wrong, and what is no failure of the wire not at all', () => {
+  it('count failed attempts by error code, and no errors from elsewhere', () => {
     const figures = new Figures();
     const codes: ErrorCode[] = ['connection-lost', 'http-server-error', 'connection-lost'];
     for (const error of [...codes.map((code) => new CryptodlError(code, 'x')), new Error('bug'), undefined]) {
@@ -131,7 +131,7 @@ describe('Z15 Z5 the figures of a run', () => {
     expect(figures.figures).toMatchObject({ requests: 5, inFlight: 0 });
   });
 
-  it('A9 tell how many of the retried requests came to a good end, and how many retries a request takes', () => {
+  it('tell how many of the retried requests came to a good end, and how many retries a request takes', () => {
     const requests = fc.array(fc.tuple(fc.nat(9), fc.boolean()), { minLength: 1, maxLength: 100 });
     fc.assert(
       fc.property(requests, (all) => {
@@ -157,7 +157,7 @@ describe('Z15 Z5 the figures of a run', () => {
     );
   });
 
-  it('count requests whose first attempt failed, whether a retry helped or not, and none that the host is not to blame for', () => {
+  it('count requests whose first attempt failed, whether a retry helped or not, but only for failures of the host', () => {
     const figures = new Figures();
     const error = (code: ErrorCode): CryptodlError => new CryptodlError(code, 'x');
     figures.onRequestEnd(0);
@@ -169,7 +169,7 @@ describe('Z15 Z5 the figures of a run', () => {
     expect(figures.figures.firstAttempts).toEqual({ requests: 4, failed: 3 });
   });
 
-  it('are a copy: what was read does not change any more', () => {
+  it('are a copy: read values do not change later', () => {
     const figures = new Figures();
     const before = figures.figures;
     figures.begun();

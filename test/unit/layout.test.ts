@@ -130,7 +130,7 @@ it('a key keeps its layout, and one that climbs stays below the root', () => {
   expect(readdirSync(root)).toEqual(['data']);
 });
 
-it('what is the lake’s own lies where no data folder can be', () => {
+it('files of the program lie where no data folder can be', () => {
   const paths = lakePaths('/lake');
   expect(paths.staging.startsWith(paths.own)).toBe(true);
   const places = Object.values(paths).filter((value) => typeof value === 'string');

@@ -22,7 +22,7 @@ const walk = tuple(end, end).filter(
   ([after, upTo]) => after === null || upTo === null || byKey(after, upTo) < 0,
 );
 
-it('a copy made of any walks knows, after any name, what the bucket has there without a gap', () => {
+it('a copy made from any walks has all names of the bucket behind any name without a gap', () => {
   assert(
     property(array(walk, { maxLength: 8 }), end, (walks, asked) => {
       const copy = walks.reduce<ListingCopy>(
@@ -53,7 +53,7 @@ it('a copy made of any walks knows, after any name, what the bucket has there wi
   );
 });
 
-it('a sidecar is kept as a field of its zip, and what is no copy is refused', () => {
+it('a sidecar is kept as a field of its zip, and a file that is no copy is refused', () => {
   const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
   const copy = withStretch(
     NO_COPY,

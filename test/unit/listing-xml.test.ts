@@ -127,7 +127,7 @@ const wrap = (inner: string): string => whole(`<IsTruncated>false</IsTruncated>$
 const whole = (inner: string): string => `<ListBucketResult>${inner}</ListBucketResult>`;
 const ONE = '<Contents><Key>a</Key><Size>1</Size></Contents>';
 
-describe('what is not a listing is refused', () => {
+describe('a document that is no listing is refused', () => {
   it.each([
     ['nothing', ''],
     ['a web page', '<!DOCTYPE html><html><body>Binance Data Collection</body></html>'],

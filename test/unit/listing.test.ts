@@ -110,7 +110,7 @@ describe('the next page', () => {
     expect(archive.asked).toHaveLength(1);
   });
 
-  it('is not asked for when nobody wants it', async () => {
+  it('is not requested without need', async () => {
     const archive = answering({ keys: ['d/a', 'd/b'], truncated: true });
     for await (const page of createListing(parsed(archive.get), S3_LISTING).objects('d/'))
       if (page.some((object) => object.key === 'd/b')) break;

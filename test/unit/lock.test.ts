@@ -138,7 +138,7 @@ async function leaveFile(changes: Record<string, unknown>): Promise<void> {
 }
 
 describe('within one process', () => {
-  it('creates the folder, says who holds the lake, and leaves nothing behind', async () => {
+  it('creates the folder, names the holder of the lake, and leaves nothing behind', async () => {
     const lock = await acquireLock(directory, ME);
     expect(readLock()).toMatchObject({
       pid: process.pid,
@@ -171,7 +171,7 @@ describe('within one process', () => {
     await other.release();
   });
 
-  it('can be released twice, and does not remove what is not its own', async () => {
+  it('can be released twice, and does not remove the lock of another run', async () => {
     const lock = await acquireLock(directory, ME);
     const theirs = JSON.stringify({ ...readLock(), nonce: 'somebody else' });
     writeFileSync(lockFile, theirs);
@@ -197,7 +197,7 @@ describe('a file that was left behind', () => {
     expect(await takeAndRelease()).toEqual([]);
   });
 
-  it('stands while its process runs, whatever the socket says', async () => {
+  it('is respected while its process runs, with and without the socket', async () => {
     await leaveFile({});
     expect(await refusal()).toMatch(/another run is writing to this lake: pid/);
   });
@@ -444,7 +444,7 @@ describe('a heartbeat', () => {
   });
 });
 
-describe('what other users put in the way', () => {
+describe('files and sockets of other users', () => {
   it.skipIf(!onLinux)(
     'a socket of the name of the lake is named, with the way to find its process',
     async () => {
@@ -522,7 +522,7 @@ describe('what other users put in the way', () => {
     expect(await takeAndRelease()).toEqual([]);
   });
 
-  it('a run whose own claim was removed while it waited is refused, and can be run again', async () => {
+  it('a run whose claim was removed during its wait is refused, and can be started again', async () => {
     await leaveFile({});
     renameSync(lockFile, forged());
     const refused = refusal();

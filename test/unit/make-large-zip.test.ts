@@ -93,7 +93,7 @@ describe('a large zip', () => {
     expect(execFileSync('unzip', ['-p', path], { maxBuffer: CAP }).equals(csv)).toBe(true);
   });
 
-  it('is the same for the same chunks, and replaces what lay there', async () => {
+  it('is the same for the same chunks, and replaces an existing file', async () => {
     const other = join(folder, 'other.zip');
     await makeLargeZip(other, { name: NAME, chunks: aggTradeChunks({ ...SIZE, rows: 50_000 }) });
     const again = await makeLargeZip(other, { name: NAME, chunks: aggTradeChunks(SIZE) });
@@ -118,7 +118,7 @@ describe('a large zip', () => {
     expect(await unpacked(other, 'a.csv')).toHaveLength(0);
   });
 
-  it('passes on what the chunks throw', async () => {
+  it('passes on errors of the chunks', async () => {
     function* failing(): Generator<Buffer> {
       yield Buffer.from('1\n');
       throw new Error('no more');

@@ -39,7 +39,7 @@ const LINES = ['2024-01-01', '2024-01-02', '2024-01-03'].map((label) =>
 );
 
 describe('after a crash', () => {
-  it('the torn tail is cut back, wherever it tore, and what was whole stays', async () => {
+  it('a torn last line is cut off at every length, and the complete lines stay', async () => {
     const folder = await newFolder();
     const file = join(folder, MANIFEST);
     await appendManifest(folder, LINES);
@@ -58,7 +58,7 @@ describe('after a crash', () => {
     );
   });
 
-  it('a tail longer than what is read at once is cut back as well', async () => {
+  it('a torn last line longer than one read is cut off as well', async () => {
     const folder = await newFolder();
     await appendManifest(folder, LINES);
     const file = join(folder, MANIFEST);
@@ -76,7 +76,7 @@ describe('damage', () => {
     ['no version', JSON.stringify({ ...objectLine('2024-01-02'), v: 'x' })],
     ['a period that is none', JSON.stringify({ ...objectLine('2024-01-02'), period: '2024-02-31' })],
     ['a line without settings', '{"v":1,"kind":"object"}'],
-  ])('in the middle (%s) is named with file and line, and what to do', async (_, line) => {
+  ])('in the middle (%s) is named with file, line and next step', async (_, line) => {
     const folder = await newFolder();
     const whole = LINES.map((text) => JSON.stringify(text));
     writeFileSync(join(folder, MANIFEST), [whole[0], line, whole[2], ''].join('\n'));
@@ -89,7 +89,7 @@ describe('damage', () => {
     });
   });
 
-  it('is not what a newer version is: nobody is told to delete its lines', async () => {
+  it('is different from a newer version, for which no message suggests to delete lines', async () => {
     const folder = await newFolder();
     writeFileSync(join(folder, MANIFEST), `${JSON.stringify({ ...objectLine('2024-01-02'), v: 2 })}\n`);
     await expect(readManifest(folder, ARCHIVE)).rejects.toMatchObject({
@@ -114,7 +114,7 @@ describe('damage', () => {
     expect(read.at(-1)).toMatchObject({ where: `${file} line 2005`, line: LINES[1] });
   });
 
-  it('is not what an absent manifest is: that holds nothing', async () => {
+  it('is different from an absent manifest, which holds nothing', async () => {
     const manifest = await readManifest(join(scratch, 'nowhere'), ARCHIVE);
     expect([manifest.parquet.size, manifest.csv.size, manifest.zip.size]).toEqual([0, 0, 0]);
   });
@@ -162,7 +162,7 @@ describe('later lines', () => {
   });
 });
 
-describe('what is held', () => {
+describe('held objects', () => {
   const heldOf = (...labels: readonly string[]): HeldObjects => {
     const held = new HeldObjects();
     for (const label of labels) held.add(objectLine(label));
@@ -179,7 +179,7 @@ describe('what is held', () => {
     expect([held.size, held.first(), held.end()]).toEqual([size, day(first), day(end)]);
   });
 
-  it('of a file and of a period is what all its lines say, after any commits', () => {
+  it('of a file and of a period agree with all lines, after any commits', () => {
     const labels = fc.constantFrom(
       '2024-01',
       '2024-02',

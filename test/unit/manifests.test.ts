@@ -23,7 +23,7 @@ const daysHeld = async (manifests: Manifests, folder: string): Promise<string[]>
   (await manifests.of(folder)).parquet.lines().map(({ period }) => period);
 
 describe('a manifest in memory', () => {
-  it('says what the file says after every append, also to a reader that had it before', async () => {
+  it('agrees with the file after every append, also for an earlier reader', async () => {
     const folder = await folderOf();
     write(folder, 1);
     const manifests = new Manifests(ARCHIVE);
@@ -42,7 +42,7 @@ describe('a manifest in memory', () => {
     expect(read.absences.days().size).toBe(1);
   });
 
-  it('says what the file says when lines are appended while it is read', async () => {
+  it('agrees with the file if lines are appended during a read', async () => {
     const folder = await folderOf();
     write(folder, 1);
     const manifests = new Manifests(ARCHIVE);
@@ -51,7 +51,7 @@ describe('a manifest in memory', () => {
     expect((await reading).parquet.size).toBe(2);
   });
 
-  it('is read anew after an append that failed: the lines may be in the file or not', async () => {
+  it('is read again after a failed append, because the lines may be in the file or not', async () => {
     const folder = await folderOf();
     write(folder, 1);
     const manifests = new Manifests(ARCHIVE);
@@ -65,7 +65,7 @@ describe('a manifest in memory', () => {
     expect(await daysHeld(manifests, folder)).toEqual(['2024-01-01', '2024-01-02']);
   });
 
-  it('is read anew after a read that failed', async () => {
+  it('is read again after a failed read', async () => {
     const folder = await folderOf();
     mkdirSync(join(folder, MANIFEST));
     const manifests = new Manifests(ARCHIVE);

@@ -55,7 +55,7 @@ function measured() {
   };
 }
 
-describe('Z15 K12 the measure of an attempt', () => {
+describe('the measure of an attempt', () => {
   it('begins when it is sent, not while it waits for a socket, and has the time to its first byte', async () => {
     const { clock, told, counts, response, happens, finish } = measured();
     const began = clock.monotonic();
@@ -78,7 +78,7 @@ describe('Z15 K12 the measure of an attempt', () => {
     ]);
   });
 
-  it('is told of a failure with its error, which goes on to whoever asked', async () => {
+  it('gets a failure with its error, which also reaches the caller', async () => {
     const { told, response, happens, fail } = measured();
     await happens('sent', 0);
     const error = new CryptodlError('connection-lost', 'said by the test');
@@ -87,7 +87,7 @@ describe('Z15 K12 the measure of an attempt', () => {
     expect(told).toMatchObject([{ error, firstByteMs: undefined }]);
   });
 
-  it('has a moment also for what was never sent', async () => {
+  it('has a time also for a request that was never sent', async () => {
     const { clock, told, response, fail } = measured();
     const began = clock.monotonic();
     await clock.advance(300);

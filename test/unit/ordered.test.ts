@@ -70,7 +70,7 @@ describe('a failure', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('that nobody waits for any more is not left unhandled', async () => {
+  it('without a waiting reader is not left unhandled', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', note);

@@ -38,7 +38,7 @@ describe('outcomes on their way out', () => {
     expect(keys).toEqual(Array.from({ length: 5000 }, (_, index) => String(index)));
   });
 
-  it('make the run wait when nobody takes them', async () => {
+  it('make the run wait while no reader takes them', async () => {
     const channel = new OutcomeChannel();
     const { pushed, done } = producer(channel, 5000);
     for (let turns = 0; turns < 20; turns += 1) await turn();
@@ -59,7 +59,7 @@ describe('outcomes on their way out', () => {
     expect((await reader.next()).done).toBe(true);
   });
 
-  it('are let go once nobody looks any more', async () => {
+  it('are dropped after the reader has left', async () => {
     const channel = new OutcomeChannel();
     channel.discard();
     const { done } = producer(channel, 3000);

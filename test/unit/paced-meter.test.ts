@@ -49,7 +49,7 @@ describe('PacedMeter', () => {
     expect([meter.take(1, 0), meter.take(1, 1)]).toEqual([0, 999]);
   });
 
-  it('passes on what is asked of its meter, and what the server tells', () => {
+  it('passes requests on to its meter, and counts of the server', () => {
     const told: number[][] = [];
     const inner = {
       most: 10,

@@ -55,7 +55,7 @@ describe('the lockfile', () => {
 });
 
 describe('npm pack', () => {
-  it('builds what it packs, which .npmrc must not keep it from', () => {
+  it('builds its content before it is packed; .npmrc must not prevent that', () => {
     expect(manifest.scripts['prepack']).toBe('npm run --silent build');
     expect(read('.npmrc')).not.toContain('ignore-scripts');
   });

@@ -62,7 +62,7 @@ function refusal(name: string, text: string): CryptodlError {
   throw new Error(`${name} took ${text}`);
 }
 
-describe('refused, with where and what', () => {
+describe('refused, with place and reason', () => {
   it.each([
     ...['', 'PARQUET', 'cvs', 'parquet,csv'].map((text) => ['choice', text]),
     ...['maybe', 'TRUE', '', '2'].map((text) => ['flag', text]),
@@ -98,7 +98,7 @@ describe('refused, with where and what', () => {
     ['url', 'x', 'CRYPTODL_X=http://127.0.0.1:8090'],
     ['concurrency', 'x', 'CRYPTODL_X=auto:64'],
     ['text', '', 'give CRYPTODL_X a value'],
-  ])('%s says what to type instead of %j', (name, text, hint) => {
+  ])('%s suggests a value in place of %j', (name, text, hint) => {
     expect(refusal(name, text).hint).toContain(hint);
   });
 

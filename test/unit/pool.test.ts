@@ -41,7 +41,7 @@ describe('the use of the sockets', () => {
   });
 });
 
-describe('K3 a connection', () => {
+describe('a connection', () => {
   it('that failed has the resolver asked again: the next one goes where the name points by then', async () => {
     const { url } = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));
     const { port } = new URL(url);

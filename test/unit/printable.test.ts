@@ -17,13 +17,13 @@ describe('a line of text', () => {
     expect(printable(shown)).toBe(shown);
   });
 
-  it('has one tab between two cells, whatever they hold', () => {
+  it('has one tab between two cells with any content', () => {
     expect(tabbed(['a\tb', 7, 'c\nd'])).toBe('a\\tb\t7\tc\\nd');
   });
 });
 
 describe('a record', () => {
-  it('is one line of ASCII controls only, and reads as what it was', () => {
+  it('is one line without control characters, and reads as the original', () => {
     const record = { name: 'a\n\u001b\u009b\u2028\u202e"\\', list: ['ü', 1, null] };
     expect(jsonText(record)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
     expect(JSON.parse(jsonText(record))).toEqual(record);

@@ -105,7 +105,7 @@ function machine(permits: number, folder = join(scratch, randomUUID())) {
 
 const windowOf = (at: number): number => Math.floor(at / WINDOW_MS);
 
-describe('Z7 runs of different priority on one budget', () => {
+describe('runs of different priority on one budget', () => {
   it('give the highest that has work at least 70 %, and each lower one something early in each window', async () => {
     const run = fc.record({
       priority: fc.constantFrom<Priority>('normal', 'low'),
@@ -176,8 +176,8 @@ async function sharesOf(
   return runs.map((run) => countOf(run, from, to));
 }
 
-describe('Z7 a lower priority', () => {
-  it('takes what a high one that asks for little leaves over', async () => {
+describe('a lower priority', () => {
+  it('uses the budget that a high one with few requests leaves', async () => {
     const scene = machine(200);
     scene.begin('high', { priority: 'high', requests: 1e6, atOnce: 1, answerMs: 500 });
     scene.begin('low', { priority: 'low', requests: 1e6 });
@@ -223,7 +223,7 @@ describe('Z7 a lower priority', () => {
     for (const count of lower) expect(count).toBeGreaterThanOrEqual(0.02 * all);
   });
 
-  it('gets its turn with requests heavier than what it earns in a window', async () => {
+  it('gets its turn with requests heavier than its share of a window', async () => {
     const scene = machine(60);
     scene.begin('high', { priority: 'high', requests: 1e6 });
     scene.begin('low', { priority: 'low', requests: 1e6, weight: 20 });
@@ -267,7 +267,7 @@ function wanting(files: string): string[] {
   return readdirSync(files).filter((name) => name.endsWith('.wanting'));
 }
 
-describe('Z7 the files by which runs tell what they want', () => {
+describe('the files that show the demand of each run', () => {
   const NAME = `high-${randomUUID()}.wanting`;
 
   it('are empty, one for each run, and gone when it ends', async () => {

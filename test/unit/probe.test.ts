@@ -25,7 +25,7 @@ function sidecars(labels: readonly string[]): { probe: (key: string) => Promise<
 const nobody = (): Promise<boolean> => Promise.reject(new Error('nobody'));
 
 describe('a series that is probed', () => {
-  it('has what answered, in order, and its holes are holes', async () => {
+  it('has the periods that answered, in order, with their holes', async () => {
     const { probe } = sidecars(['2024-03-02', '2024-03-04']);
     const want = { from: day('2024-03-01'), to: day('2024-03-06'), today: TODAY };
     const listing = await probeSeries(probe, venue, SERIES, 'daily', want);
@@ -56,7 +56,7 @@ describe('a series that is probed', () => {
     });
   });
 
-  it('says when nobody answers', async () => {
+  it('fails when no request is answered', async () => {
     const want = { from: TODAY - 100, to: TODAY, today: TODAY };
     await expect(probeSeries(nobody, venue, SERIES, 'daily', want)).rejects.toThrow('nobody');
   });
@@ -73,7 +73,7 @@ function planOf(actions: Readonly<Record<string, Task['action']>>): PartitionPla
 describe('behind a listing that lags', () => {
   const absent = { kind: 'absent', reason: 'not-published-yet' } as const;
 
-  it('what answers among the newest days is fetched, and nothing else is asked', async () => {
+  it('the newest days are requested once each, and those that answer are fetched', async () => {
     const { probe, asked } = sidecars(['2024-03-01', '2024-03-12', '2024-03-14', '2024-02']);
     const plan = planOf({
       '2024-03-01': absent,
@@ -94,7 +94,7 @@ describe('behind a listing that lags', () => {
     expect(LAG_DAYS).toBe(3);
   });
 
-  it('what does not answer stays absent for its reason', async () => {
+  it('a period that does not answer is absent, with its reason', async () => {
     const probed = await probeNewest(sidecars([]).probe, planOf({ '2024-03-14': absent }), TODAY);
     expect(probed.tasks[0]?.action).toEqual(absent);
   });

@@ -21,7 +21,7 @@ describe('the text', () => {
     );
   });
 
-  it('says what was retried and failed only when something was', () => {
+  it('has retries and failures only if there were some', () => {
     expect(progressText({ ...STATE, retried: 2, failed: 1 }, 60_000)).toMatch(/, 2 retried, 1 failed$/);
   });
 

@@ -23,7 +23,7 @@ describe('publishing', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('replaces what was there', async () => {
+  it('replaces an existing file', async () => {
     const target = join(folder, 'c', 'x');
     await publish(staged('old and longer'), target);
     await publish(staged('new'), target);
@@ -107,7 +107,7 @@ describe('to survive a power failure, publishing', () => {
   );
 });
 
-describe('the facts of a file', () => {
+describe('size, digest and times of a file', () => {
   it('are its size, digest and lines, also beyond one read', async () => {
     const content = 'line 币\n'.repeat(300_000);
     const path = staged(`${content}no end`);

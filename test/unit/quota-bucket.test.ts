@@ -35,7 +35,7 @@ async function drain(bucket: ReturnType<typeof bucketOf>, permits: number): Prom
 }
 
 describe('a bucket with a rate', () => {
-  it('gives at most rate × t + burst permits in any span, in order, and serves everybody (B4)', async () => {
+  it('gives at most rate × t + burst permits in any span, in order, and serves each waiter', async () => {
     const arrivals = fc.array(fc.oneof(fc.constant(0), fc.nat(50), fc.nat(2000)), {
       minLength: 1,
       maxLength: 40,
@@ -61,7 +61,7 @@ describe('a bucket with a rate', () => {
     );
   });
 
-  it('wakes up at the moment of the next permit, with one timer for each and none to poll (B4)', async () => {
+  it('wakes up at the moment of the next permit, with one timer for each and none to poll', async () => {
     const { clock, granted, take } = bucketOf(4, 2);
     for (let name = 0; name < 6; name += 1) void take(name);
     await clock.advance(60_000);
@@ -80,7 +80,7 @@ describe('a bucket with a rate', () => {
     expect(granted).toHaveLength(4);
   });
 
-  it('does not let a newcomer overtake who waits', async () => {
+  it('does not let a new request overtake waiting ones', async () => {
     const { clock, granted, take } = bucketOf(1, 1);
     // At the very moment of the next permit, but before the wake-up of who waits for it.
     clock.timer(1000, () => void take(2));
@@ -129,7 +129,7 @@ describe('a bucket with a rate', () => {
     expect(granted.map(({ name }) => name)).toEqual([1]);
   });
 
-  it('holds everybody while it is paused, those who wait already too', async () => {
+  it('gives no permits during a pause, not to earlier waiters either', async () => {
     const bucket = bucketOf(10, 2);
     await drain(bucket, 2);
     void bucket.take(0);
@@ -246,7 +246,7 @@ describe('a bucket with a rate', () => {
     },
   );
 
-  it('gives a light request of a higher priority at once what does not yet do for a heavy one', async () => {
+  it('gives a light request of higher priority a permit before a waiting heavy one', async () => {
     const { clock, quota } = bucketOf(1, 5);
     await quota.take({ weight: 5, priority: 'normal' }, never);
     void quota.take({ weight: 5, priority: 'low' }, never);
@@ -255,7 +255,7 @@ describe('a bucket with a rate', () => {
     expect(quota.waits).toBe(2);
   });
 
-  it('refuses a pause beyond --max-wait, and whoever asks or waits while it lasts, with what to do', async () => {
+  it('refuses a pause beyond --max-wait and all requests during it, with the next step', async () => {
     const { clock, bucket, take } = bucketOf(10, 1, 60_000);
     bucket.pause(30_000);
     const waiting = refusal(take(0));

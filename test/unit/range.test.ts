@@ -96,7 +96,7 @@ function text(options: Partial<RangeOptions>): string {
   return resolveRange({ ...NONE, ...options }, NOON, VENUE).text;
 }
 
-it('says what it is', () => {
+it('is printed in full', () => {
   expect(text({ days: 1 })).toBe('2024-03-14 … 2024-03-14 (1 day)');
   expect(text({ days: 2 })).toBe('2024-03-13 … 2024-03-14 (2 days)');
   expect(text({ toDay: day('2024-03-01') })).toBe('the start of each series … 2024-03-01');

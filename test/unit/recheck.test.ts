@@ -43,7 +43,7 @@ function lookedAt({
   );
 }
 
-describe('what is looked at again', () => {
+describe('days that are checked again', () => {
   it('is nothing for a series that holds nothing of the last days', () => {
     expect(lookedAt({})).toEqual(['2026-11-19 2026-11-19']);
     expect(lookedAt({ held: ['2026-11-01'] })).toEqual(['2026-11-19 2026-11-19']);
@@ -56,7 +56,7 @@ describe('what is looked at again', () => {
     );
   });
 
-  it('is what REST stands in for, however old', () => {
+  it('are days from REST in place of the archive, however old', () => {
     expect(lookedAt({ held: ['2026-09-03*', '2026-09-04'] })).toEqual([
       '2026-09-03 2026-09-03',
       '2026-11-19 2026-11-19',
@@ -67,7 +67,7 @@ describe('what is looked at again', () => {
     expect(lookedAt({ held: ['2026-10'], recheckDays: 25 })).toEqual(['2026-10-01 2026-11-19']);
   });
 
-  it('is what was late and is due, however old', () => {
+  it('are late days that are due, however old', () => {
     const absent = [
       { first: '2026-08-01', last: '2026-08-02' },
       { first: '2026-08-03', asked: 20 },
@@ -81,7 +81,7 @@ describe('what is looked at again', () => {
     expect(lookedAt({ absent, held: ['2026-08-01'] })).toContain('2026-08-02 2026-08-02');
   });
 
-  it('is nothing for who asks for old days, or wants nothing looked at again', () => {
+  it('are none if the range has only old days, or if checks are switched off', () => {
     const held = ['2026-11-15'];
     expect(lookedAt({ held, asked: ['2026-01-01', '2026-01-31'] })).toEqual(['2026-01-01 2026-01-31']);
     expect(lookedAt({ held, recheckDays: 0 })).toEqual(['2026-11-19 2026-11-19']);

@@ -71,7 +71,7 @@ describe('precedence', () => {
     expect([options.retries, options.strict]).toEqual([7, true]);
   });
 
-  it('lets a flag switch off what the environment switched on', () => {
+  it('lets a flag switch off an option of the environment', () => {
     const on = environment({ CRYPTODL_STRICT: '1' });
     expect(resolveOptions('vision', [on]).options.strict).toBe(true);
     expect(resolveOptions('vision', [flags({ strict: ['false'] }), on]).options.strict).toBe(false);

@@ -27,7 +27,7 @@ function copiesIn(folder: string, more: Partial<CopiesOptions> = {}): Copies & {
   return Object.assign(copies, { said });
 }
 
-it('what is kept is read at once and by others, the last of many writes', async () => {
+it('a copy can be read at once, also by other processes; the last of many writes counts', async () => {
   const folder = mkdtempSync(join(scratch, 'c-'));
   const copies = copiesIn(folder);
   for (let time = 0; time < 50; time += 1)
@@ -40,7 +40,7 @@ it('what is kept is read at once and by others, the last of many writes', async 
   expect([copies.said, other.said, copiesOn(folder).length]).toEqual([[], [], 2]);
 });
 
-it('what is too old is not used, and goes', async () => {
+it('a copy that is too old is not used, and is removed', async () => {
   const folder = mkdtempSync(join(scratch, 'c-'));
   const copies = copiesIn(folder);
   await copies.keep('old', 'x', NOW - 31 * DAY_MS);
@@ -83,7 +83,7 @@ it('all together are bounded: once a day the oldest go', async () => {
   expect(copiesOn(folder).length).toBeLessThan(10);
 });
 
-it('content of another name, or that nobody can read, is damaged', async () => {
+it('content of another name, or unreadable content, is damaged', async () => {
   const folder = mkdtempSync(join(scratch, 'c-'));
   const copies = copiesIn(folder);
   await copies.keep('a', 'x');

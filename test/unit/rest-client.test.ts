@@ -129,7 +129,7 @@ describe('an answer', () => {
     });
   });
 
-  it('is looked at on every attempt: what the reader throws is the error of the request', async () => {
+  it('is read on every attempt: an error of the reader is the error of the request', async () => {
     let attempts = 0;
     const bodies = ['<html>', '{"n":1}', '{"n":2}'];
     const { client } = clientOf(() => ({ status: 200, body: '' }), {
@@ -198,7 +198,7 @@ describe('exchangeInfo', () => {
     budgetFactor: 0.5,
   });
 
-  it('tells the symbols of each host, and what its limit is', async () => {
+  it('has the symbols of each host, and its limit', async () => {
     const { client } = clientOf(sayOf(venue));
     const spotLimit = { limit: 3000, windowMs: 60_000 };
     const futuresLimit = { limit: 1200, windowMs: 60_000 };
@@ -243,7 +243,7 @@ describe('exchangeInfo', () => {
     );
   });
 
-  it('may have statuses and limits that nobody knows yet', () => {
+  it('may have unknown statuses and limits', () => {
     const limits = (...rateLimits: object[]) => readExchangeInfo({ symbols: [], rateLimits }).weight;
     const weight = { rateLimitType: 'REQUEST_WEIGHT', interval: 'MINUTE', intervalNum: 1, limit: 2400 };
     expect(limits({}, { ...weight, rateLimitType: 'ORDERS' }, weight)).toEqual({

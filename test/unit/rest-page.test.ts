@@ -63,7 +63,7 @@ describe('a row', () => {
     expect(read(rows).map(({ at }) => at)).toEqual([AT, AT + 1]);
   });
 
-  it('may be a list, whose fields are found by their places', () => {
+  it('may be a list, whose fields are found by position', () => {
     const row = [AT, '1.0', '2.0', '0.5', '1.5', '10', AT + 59_999];
     const [found] = read([row], ALL, KLINES);
     expect(found?.at).toBe(AT);
@@ -135,7 +135,7 @@ describe('a page', () => {
     expect(read([])).toEqual([]);
   });
 
-  it('may have both ends of what was asked for, and nothing beyond them', () => {
+  it('may have both ends of the requested span, and nothing beyond them', () => {
     const query = { startTime: AT, endTime: AT + 10 };
     const times = (...rows: number[]): object[] => rows.map((timestamp) => ({ timestamp }));
     expect(read(times(AT, AT + 10), query)).toHaveLength(2);
@@ -182,7 +182,7 @@ describe('a page', () => {
   });
 });
 
-it('whatever is answered is read or refused with a typed error', () => {
+it('every answer is read, or refused with a typed error', () => {
   const cell = fc.oneof(fc.integer({ min: AT, max: AT + 50 }), fc.double(), fc.string(), fc.jsonValue());
   const row = fc.oneof(
     fc.record({ timestamp: cell, T: cell, a: cell }, { requiredKeys: [] }),

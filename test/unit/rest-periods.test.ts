@@ -65,7 +65,7 @@ function days(from: string, to: string): string[] {
   return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
 }
 
-describe('what REST alone is asked for', () => {
+describe('periods of datasets that only REST has', () => {
   it('is a month where a whole one is wanted, and days for the rest', () => {
     expect(chosen({}, range('2024-01-30', '2024-03-03'))).toEqual({
       '2024-01': ['2024-01-30', '2024-01-31'],
@@ -87,7 +87,7 @@ describe('what REST alone is asked for', () => {
     });
   });
 
-  it('is called what the archive would never call it', () => {
+  it('have a name that the archive never uses', () => {
     const [choice] = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-01')]).get('2024-02') ?? [];
     expect(choice?.listed).toEqual({
       key: 'rest/um/fundingRate/BTCUSDT/2024-02',
@@ -116,14 +116,14 @@ describe('what REST alone is asked for', () => {
     expect(of?.slice(-2)).toEqual(['2024-05-30', '2024-05-31 open']);
   });
 
-  it('starts with what there is where no start is given', () => {
+  it('start with the first available day if no start is given', () => {
     expect(chosen({ from: day('2024-04-29') }, range(undefined, '2024-06-01'))).toEqual({
       '2024-04': ['2024-04-29', '2024-04-30'],
       '2024-05': ['2024-05'],
     });
   });
 
-  it('is nothing from before what there is', () => {
+  it('do not begin before the first available day', () => {
     const given = { from: day('2024-04-29'), hasMonths: false };
     expect(chosen(given, range('2024-04-27', '2024-05-01'))).toEqual({
       '2024-04': ['2024-04-27 before-history', '2024-04-28 before-history', '2024-04-29', '2024-04-30'],
@@ -217,7 +217,7 @@ describe('what REST alone is asked for', () => {
   });
 });
 
-describe('what REST fills', () => {
+describe('periods that REST fills', () => {
   const choice = (text: string, absent: AbsenceReason, more: Partial<Choice> = {}): Choice => ({
     period: period(text),
     absent,
@@ -231,7 +231,7 @@ describe('what REST fills', () => {
     listed: { key: `${text}.zip`, period: period(text) },
   });
 
-  it('is what the archive has not got, and may still get', () => {
+  it('are those that the archive lacks, and may still publish', () => {
     const reasons: readonly AbsenceReason[] = [
       'hole',
       'not-published-yet',
@@ -278,13 +278,13 @@ describe('what REST fills', () => {
     expect(found?.[0]?.listed?.rest).toBeUndefined();
   });
 
-  it('is what it filled before, until then', () => {
+  it('are those that REST filled before, until the archive has them', () => {
     const line = lineOf('2024-02-07*');
     const given = { held: ['2024-02-07*'] };
     expect(filled(given, choice('2024-02-07', 'hole', { held: line }))).toEqual(['2024-02-07']);
   });
 
-  it('is only what it has', () => {
+  it('are only those that REST has', () => {
     const given = { from: day('2024-02-07'), today: day('2024-02-09') };
     const choices = days('2024-02-06', '2024-02-10').map((text) => choice(text, 'not-published-yet'));
     expect(filled(given, ...choices)).toEqual([
@@ -342,7 +342,7 @@ describe('periods that are asked for together', () => {
         rest === undefined ? undefined : `${dayText(rest.from)} ${dayText(rest.to)}`,
       );
 
-  it('come one after the other, also in several files, and whatever their lengths', () => {
+  it('come one after the other, also in several files, at all lengths', () => {
     const whole = '2024-01-30 2024-03-03';
     expect(
       spans(
@@ -416,7 +416,7 @@ describe('periods that are asked for together', () => {
   });
 });
 
-describe('what REST stands in for while the archive does not answer', () => {
+describe('periods from REST while the archive does not answer', () => {
   const LISTED = (label: string, held?: ObjectLine): Choice => ({
     period: period(label),
     absent: 'hole',
@@ -457,7 +457,7 @@ describe('what REST stands in for while the archive does not answer', () => {
     expect(fillFromRest(context, new Map([['2024-02', [listed]]])).get('2024-02')).toEqual([listed]);
   });
 
-  it('is what is held from REST already, also day by day, unless it is open', () => {
+  it('are not requested again if they are held from REST, also day by day, unless they are open', () => {
     expect(substituteOf('2024-02-07', {}, '2024-02-07*')).toBe('held');
     const all = days('2024-02-01', '2024-03-01').map((label) => `${label}*`);
     expect(substituteOf('2024-02', { held: all })).toBe('held');
@@ -468,7 +468,7 @@ describe('what REST stands in for while the archive does not answer', () => {
     expect(found.get('2024-02')?.[0]?.substitute).toMatchObject({ period: period('2024-02-07') });
   });
 
-  it('is marked with how the archive failed, joined with its neighbours, and knows what it stands for', () => {
+  it('have the failure of the archive and the replaced objects, and are joined with their neighbours', () => {
     const failure = { code: 'http-server-error', message: 'down', attempts: 3 } as const;
     const task = (label: string, substitute: Task['substitute']): Task => ({
       series: SERIES,
@@ -491,7 +491,7 @@ describe('what REST stands in for while the archive does not answer', () => {
     expect(held?.action).toEqual({ kind: 'skip', archiveFailed: 'http-server-error' });
   });
 
-  it('fills what was not found by probing, before the first that was', () => {
+  it('fill those that probing did not find, before the first one that it found', () => {
     const context = contextOf({ mode: 'fill', hasMonths: false });
     const unknown: Choice = { period: period('2024-02-07'), absent: 'not-listed-yet' };
     const fill = (choice: Choice): Record<string, string[]> =>

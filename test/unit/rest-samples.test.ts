@@ -435,7 +435,7 @@ describe.skipIf(restSamplesMissing(FUNDING_ZIP, KLINES_ZIP) !== undefined)('besi
     );
   });
 
-  it('klines in microseconds are what was published', () => {
+  it('klines in microseconds equal the published ones', () => {
     const { rows } = publishedOf(KLINES_ZIP);
     expect(rows).toHaveLength(24);
     const answered = rows.map((cells) =>

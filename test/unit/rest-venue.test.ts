@@ -92,7 +92,7 @@ describe('statistics', () => {
     expect(rows('fapi', INTEREST, { ...five, period: '1d', limit: 500 })).toHaveLength(30);
   });
 
-  it('refuse what they do not know', () => {
+  it('refuse unknown requests', () => {
     expect(refusal('fapi', INTEREST, { ...five, period: '1m' })).toMatchObject({ code: -1130 });
     expect(refusal('fapi', INTEREST, { ...five, limit: 501 })).toMatchObject({ code: -1130 });
     expect(refusal('fapi', INTEREST, { ...five, symbol: 'NOUSDT' })).toMatchObject({ code: -1121 });
@@ -126,7 +126,7 @@ describe('statistics', () => {
     expect(rows('dapi', INTEREST, { ...coins, contractType: 'NEXT_QUARTER' })).toEqual([]);
   });
 
-  it('of what was delisted end', () => {
+  it('of delisted symbols end', () => {
     expect(timesOf(rows('fapi', INTEREST, { ...five, symbol: 'LUNAUSDT' })).at(-1)).toBe(
       NOON - DAY - 5 * MINUTE,
     );
@@ -161,7 +161,7 @@ describe('fundings', () => {
     expect(around.map(({ markPrice }) => markPrice === '')).toEqual([true, false]);
   });
 
-  it('are the newest hundred when nothing is said, and none of what has a day of delivery', () => {
+  it('are the newest hundred by default, and none for a contract with a day of delivery', () => {
     const { rows } = scene();
     const page = rows('fapi', FUNDING, { symbol: 'BTCUSDT' });
     expect([page.length, Math.floor(Number(page.at(-1)?.['fundingTime']) / HOUR)]).toEqual([
@@ -291,7 +291,7 @@ describe('budgets', () => {
     expect(weights).toEqual([1, 1, 2, 2, 5, 5, 10, 10, 5, 10]);
   });
 
-  it('are one pool for both futures hosts, anew in each minute of the clock', () => {
+  it('are one pool for both futures hosts, which starts again in each minute of the clock', () => {
     const { clock, venue, ask } = scene();
     clock.now = NOON + 59_000;
     for (let times = 0; times < 60; times += 1) ask('fapi', '/fapi/v1/aggTrades', { symbol: 'BTCUSDT' });
@@ -353,7 +353,7 @@ describe('budgets', () => {
     expect(ask('spot', '/api/v3/ping')).toMatchObject({ status: 418, headers: { 'retry-after': '120' } });
   });
 
-  it('do not matter to who is banned by command', () => {
+  it('do not end a ban that a test has set', () => {
     const { clock, venue, ask } = scene();
     venue.ban(1000);
     expect(ask('dapi', '/dapi/v1/ping').status).toBe(418);

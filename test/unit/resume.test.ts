@@ -94,7 +94,7 @@ async function expectWhole(fetch: Fetch, asked: FetchRequest & { spoolPath: stri
 }
 
 describe('the rest of a body that was cut', () => {
-  it('N5 is asked for with the strong ETag of what is here, put behind it, and hashed with it as a whole', async () => {
+  it('is requested with the strong ETag of the received part, appended to it, and hashed with it', async () => {
     const { url, asked } = await rangeServer((socket, { from }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
       else socket.write(partOf(WHOLE, { from: from ?? -1 }));
@@ -109,7 +109,7 @@ describe('the rest of a body that was cut', () => {
     if (process.platform === 'linux') expect(openFiles(folder)).toEqual([]);
   });
 
-  it('N5 is asked for again and again, each time from where the last piece ended', async () => {
+  it('is requested repeatedly, each time from the end of the last part', async () => {
     const { url, asked } = await rangeServer((socket, { from = 0 }, time) => {
       const bytes = time === 1 ? wholeOf(WHOLE) : partOf(WHOLE, { from });
       if (time < 4) cut(socket, bytes, 1.2 * MIB);
@@ -121,7 +121,7 @@ describe('the rest of a body that was cut', () => {
     expect(new Set(starts).size).toBe(4);
   });
 
-  it('N5 starts over when the host sends the whole: it is another object by now', async () => {
+  it('starts from zero when the host sends the whole body, because the object has changed', async () => {
     const other = bytesOf(2, 3 * MIB);
     const { url, asked } = await rangeServer((socket, _, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 3.5 * MIB);
@@ -131,7 +131,7 @@ describe('the rest of a body that was cut', () => {
     expect(asked.map(({ from }) => from !== undefined)).toEqual([false, true]);
   });
 
-  it('N5 goes on from the other object when that is cut too', async () => {
+  it('goes on from the other object when that is cut too', async () => {
     const other = bytesOf(2, 3 * MIB);
     const { url, asked } = await rangeServer((socket, { from = 0 }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 3.5 * MIB);
@@ -163,7 +163,7 @@ describe('the rest of a body that was cut', () => {
     ['another ETag', (from) => partOf(WHOLE, { from, etag: '"two"' })],
     ['a weak ETag', (from) => partOf(WHOLE, { from, etag: `W/${ETAG}` })],
     ['no ETag', (from) => partOf(WHOLE, { from, etag: '' })],
-  ])('N5 is never spliced from a 206 of %s: the next attempt asks for the whole', async (_, lie) => {
+  ])('is never spliced from a 206 of %s: the next attempt asks for the whole', async (_, lie) => {
     const { url, asked } = await rangeServer((socket, { from }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
       else socket.write(from === undefined ? wholeOf(WHOLE) : lie(from));
@@ -172,7 +172,7 @@ describe('the rest of a body that was cut', () => {
     expect(asked.map(({ from }) => from !== undefined)).toEqual([false, true, false]);
   });
 
-  it('a 206 that nobody asked for is refused', async () => {
+  it('a 206 without a Range request is refused', async () => {
     const { url } = await rangeServer((socket) => void socket.write(partOf(WHOLE, { from: 0 })));
     const error = await refusal(wire()(request(url), context()));
     expect([error.code, error.partial]).toEqual(['http-protocol', undefined]);
@@ -183,7 +183,7 @@ describe('the rest of a body that was cut', () => {
     [`bytes 5-9/11`, ETAG, 'Content-Range "bytes 5-9/11" when asked for the rest from 5 on'],
     ['bytes 5-9/10', '"two"', 'for "two" when asked for "one"'],
     ['bytes 5-9/10', '', 'for no ETag when asked for "one"'],
-  ])('a refusal of a 206 says what is wrong with it: %s of %s', async (range, etag, said) => {
+  ])('a refusal of a 206 names its fault: %s of %s', async (range, etag, said) => {
     const { url } = await rangeServer((socket) => {
       socket.write(partOf(WHOLE.subarray(0, 10), { from: 5, etag, range }));
     });
@@ -192,7 +192,7 @@ describe('the rest of a body that was cut', () => {
     expect((await refusal(wire()(asked, context()))).message).toContain(said);
   });
 
-  it('N5 is given up after a 416: the object has become shorter', async () => {
+  it('ends after a 416, because the object has become shorter', async () => {
     const shorter = WHOLE.subarray(0, 1.5 * MIB);
     const { url, asked } = await rangeServer((socket, { from }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
@@ -208,7 +208,7 @@ describe('the rest of a body that was cut', () => {
     ['a page of a firewall', (socket) => void socket.write(httpAnswer(403, '<html>no</html>'))],
     ['a connection that ends before the headers', (socket) => void socket.end()],
     ['a reset', (socket) => void socket.resetAndDestroy()],
-  ])('N4 N20 what is here survives %s in between', async (_, act) => {
+  ])('the received part survives %s in between', async (_, act) => {
     const { url, asked } = await rangeServer((socket, { from }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
       else if (time < 4) act(socket);
@@ -249,7 +249,7 @@ describe('the rest of a body that was cut', () => {
   });
 });
 
-describe('a spool file that is not what it was', () => {
+describe('a spool file that has changed', () => {
   /** A file with the first bytes of the whole, as an earlier attempt left it. */
   function kept(url: string, bytes: number): FetchRequest & { spoolPath: string } {
     const asked = request(url, { partial: { bytes, etag: ETAG } });
@@ -292,7 +292,7 @@ describe('a spool file that is not what it was', () => {
     expect(asked).toEqual([{ from: undefined, etag: undefined }]);
   });
 
-  it('loses what is behind the bytes that were kept', async () => {
+  it('loses the bytes behind the kept ones', async () => {
     const { url, asked } = await rangeServer(honest);
     const longer = kept(url, 2 * MIB);
     writeFileSync(longer.spoolPath, Buffer.concat([WHOLE.subarray(0, 2 * MIB), Buffer.alloc(4 * MIB)]));
@@ -301,7 +301,7 @@ describe('a spool file that is not what it was', () => {
     expect(asked).toEqual([{ from: 2 * MIB, etag: ETAG }]);
   });
 
-  it('D13 is told by the digest when its bytes were changed, and fetched from the beginning', async () => {
+  it('is told by the digest when its bytes were changed, and fetched from the beginning', async () => {
     const { url, asked } = await rangeServer((socket, { from }, time) => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
       else socket.write(from === undefined ? wholeOf(WHOLE) : partOf(WHOLE, { from }));
@@ -335,7 +335,7 @@ const HAPPENINGS = [
   'replaced',
 ] as const;
 
-describe('A5 K16 however often and wherever it is cut', () => {
+describe('however often and wherever it is cut', () => {
   it('the file holds exactly the bytes of the object as it was when it came to its end', async () => {
     const happening = fc.record({
       what: fc.constantFrom(...HAPPENINGS),

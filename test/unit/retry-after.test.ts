@@ -7,7 +7,7 @@ const dateOf = (ms: number): string => new Date(ms).toUTCString();
 const asked = (value: string, date = dateOf(NOW)): number | undefined =>
   retryAfterMs({ 'retry-after': value, date });
 
-describe('retryAfterMs (N25)', () => {
+describe('retryAfterMs', () => {
   it('reads whole seconds, however many', () => {
     fc.assert(
       fc.property(fc.nat(), (seconds) => {
@@ -18,7 +18,7 @@ describe('retryAfterMs (N25)', () => {
     expect(asked('9'.repeat(400))).toBe(Infinity);
   });
 
-  it('takes zero for a second: at once is what was refused', () => {
+  it('takes zero as one second, because a request at once was refused', () => {
     expect(asked('0')).toBe(1000);
     expect(asked(' 00 ')).toBe(1000);
   });

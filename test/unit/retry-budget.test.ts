@@ -27,7 +27,7 @@ function budgetOf(mostAtOnce = 1000) {
   return { clock, bound, told, budget, granted, take };
 }
 
-describe('A3 the retry budget of a host', () => {
+describe('the retry budget of a host', () => {
   it('lets ten retries go at once, then waits instead of failing', async () => {
     const { clock, budget, granted, take } = budgetOf();
     for (let name = 0; name < 15; name += 1) void take(name);
@@ -118,7 +118,7 @@ describe('A3 the retry budget of a host', () => {
     expect([granted.length, free.length]).toEqual([10, 3]);
   });
 
-  it('is given back what an answered retry cost', async () => {
+  it('gets the cost of an answered retry back', async () => {
     const { clock, budget, granted, take } = budgetOf();
     for (let name = 0; name < 11; name += 1) void take(name);
     await clock.advance(0);
@@ -127,7 +127,7 @@ describe('A3 the retry budget of a host', () => {
     expect(granted).toHaveLength(11);
   });
 
-  it('refuses whoever would wait longer than --max-wait', async () => {
+  it('refuses requests that would wait longer than --max-wait', async () => {
     const { clock, budget, granted, take } = budgetOf(1);
     void take(0);
     const refused = take(1).catch((error: unknown) => error);
@@ -136,7 +136,7 @@ describe('A3 the retry budget of a host', () => {
     expect([granted.length, budget.waiting, clock.waiting]).toEqual([1, 0, 0]);
   });
 
-  it('A5 whoever is cancelled while waiting costs nothing', async () => {
+  it('a request that is cancelled during its wait costs nothing', async () => {
     const { clock, budget, granted, take } = budgetOf();
     for (let name = 0; name < 10; name += 1) void take(name);
     const stop = new AbortController();
@@ -182,7 +182,7 @@ describe('A3 the retry budget of a host', () => {
     expect(told.slice(4)).toEqual([1, -1]);
   });
 
-  it('Z14 costs no host more than a tenth of its successes, ten at the start, and the trickle', async () => {
+  it('costs no host more than a tenth of its successes, ten at the start, and the trickle', async () => {
     const events = fc.array(fc.oneof(fc.constant('success'), fc.constant('retry'), fc.nat(3000)), {
       minLength: 1,
       maxLength: 200,

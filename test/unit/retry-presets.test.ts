@@ -8,7 +8,7 @@ function backoffWith(values: RawValues) {
   return backoffOf(resolveOptions('vision', [layer]).options);
 }
 
-describe('Z3 Z4 Z12 the presets of retries', () => {
+describe('the presets of retries', () => {
   it.each([
     ['vision', 2, 100, 1.5, 2000],
     ['metrics', 3, 1000, 2, 60_000],

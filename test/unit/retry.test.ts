@@ -63,7 +63,7 @@ async function run(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>>
 }
 
 describe('retry', () => {
-  it('waits somewhere between nothing and the exponential step, which has a cap (A1, A2, K11)', async () => {
+  it('waits somewhere between nothing and the exponential step, which has a cap', async () => {
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     const numbers = fc.tuple(
       random,
@@ -86,7 +86,7 @@ describe('retry', () => {
     );
   });
 
-  it('asks as often as there are retries and one, at the announced times, and the error says how often (Q4)', async () => {
+  it('asks as often as there are retries and one, at the announced times, and the error says how often', async () => {
     const { response, asked, events } = await run(['connection-lost']);
     const error = await refusal(response);
     expect(error.code).toBe('connection-lost');
@@ -114,7 +114,7 @@ describe('retry', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('takes a 404 for an answer (N21)', async () => {
+  it('takes a 404 for an answer', async () => {
     const { response, asked } = await run([404]);
     expect((await response).status).toBe(404);
     expect(asked).toHaveLength(1);
@@ -135,7 +135,7 @@ describe('retry', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('does not ask again after an error that nobody knows: it is a bug', async () => {
+  it('does not retry after an unknown error, which is a bug', async () => {
     const { options } = retried([]);
     let calls = 0;
     const broken: Fetch = () => {
@@ -157,13 +157,13 @@ describe('retry', () => {
     },
   );
 
-  it('waits out an open breaker as long as it says (Q7)', async () => {
+  it('waits out an open breaker as long as it says', async () => {
     const { asked } = await run([{ code: 'breaker-open', retryAfterMs: 20_000 }, 200]);
     expect(asked[1]?.at).toBe(20_050);
   });
 
   it.each<ErrorCode>(['rate-limited', 'banned', 'address-blocked', 'breaker-open'])(
-    'gives up after --max-wait when it gets nothing but %s (K11)',
+    'gives up after --max-wait when it gets nothing but %s',
     async (code) => {
       const { response, asked } = await run([{ code, retryAfterMs: 7000 }]);
       const error = await refusal(response);
@@ -177,7 +177,7 @@ describe('retry', () => {
     },
   );
 
-  it('lets the bucket pace the requests after a 429, and retries each when the pause is over (N24)', async () => {
+  it('lets the bucket pace the requests after a 429, and retries each when the pause is over', async () => {
     const { clock, host, asked, options } = retried([
       { code: 'rate-limited', retryAfterMs: 5000 },
       { code: 'rate-limited', retryAfterMs: 5000 },
@@ -215,7 +215,7 @@ describe('retry', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('outlives an outage that opens the breaker, with one attempt of the wire for each probe (N35)', async () => {
+  it('outlives an outage that opens the breaker, with one attempt of the wire for each probe', async () => {
     const outageMs = 30_000;
     const { clock, host, asked, events, options } = retried([200], { retries: 10 });
     const started = clock.monotonic();
@@ -312,7 +312,7 @@ describe('retry', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('waits at least as long as the Retry-After of a 503 says, and spends a retry (N23)', async () => {
+  it('waits at least as long as the Retry-After of a 503 says, and spends a retry', async () => {
     const { asked } = await run([
       { code: 'http-server-error', retryAfterMs: 8000 },
       'http-server-error',
@@ -322,20 +322,20 @@ describe('retry', () => {
     expect(asked.at(-1)?.context.attemptId).toBe('trace/3');
   });
 
-  it('waits for a Retry-After that is just as long as --max-wait (N25)', async () => {
+  it('waits for a Retry-After that is just as long as --max-wait', async () => {
     const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_000 }, 200]);
     expect((await response).status).toBe(200);
     expect(asked.map(({ at }) => at)).toEqual([0, 60_000]);
   });
 
-  it('does not wait for a Retry-After beyond --max-wait (N25)', async () => {
+  it('does not wait for a Retry-After beyond --max-wait', async () => {
     const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_001 }]);
     expect((await refusal(response)).code).toBe('wait-too-long');
     expect(asked).toHaveLength(1);
   });
 });
 
-describe('A3 Z14 retries of many requests at once', () => {
+describe('retries of many requests at once', () => {
   const budget = (clock: VirtualClock, most = 1000) =>
     retryBudget({ clock, maxWaitMs: DAY_MS, mostAtOnce: () => most });
 
@@ -373,7 +373,7 @@ describe('A3 Z14 retries of many requests at once', () => {
     expect(most).toBe(3);
   });
 
-  it('Z13 do not wait for each other where a zip waits for its sidecar', async () => {
+  it('do not wait for each other where a zip waits for its sidecar', async () => {
     const clock = new VirtualClock();
     const failed = new Set<string>();
     const flaky: Fetch = async ({ url }) => {
@@ -397,7 +397,7 @@ describe('A3 Z14 retries of many requests at once', () => {
   });
 });
 
-describe('A6 the id of an attempt', () => {
+describe('the id of an attempt', () => {
   it('is the number of its request among all that left, and the failed one is told with its own', async () => {
     const { response, asked, events } = await run(['rate-limited', 'connection-lost', 'breaker-open', 200]);
     await response;
@@ -410,7 +410,7 @@ describe('A6 the id of an attempt', () => {
   });
 });
 
-describe('A9 Z15 the end of a request', () => {
+describe('the end of a request', () => {
   it.each<[string, Script, number, boolean]>([
     ['an answer', [200], 0, true],
     ['a 404', [404], 0, true],
@@ -451,7 +451,7 @@ describe('a large body that comes in pieces', () => {
     partial: { bytes: mib * MIB, etag },
   });
 
-  it('is asked for on from where it was cut, through waits and refusals that keep what is here', async () => {
+  it('continues at the cut, through waits and refusals, with the received part', async () => {
     const kept = cutAt(3);
     const { response, asked } = await run([
       kept,
@@ -474,7 +474,7 @@ describe('a large body that comes in pieces', () => {
     expect(asked.map(({ request }) => request.partial)).toEqual([undefined, cutAt(3).partial, undefined]);
   });
 
-  it('A4 is never given up while every attempt brings eight megabytes, however few retries there are', async () => {
+  it('is never given up while every attempt brings eight megabytes, however few retries there are', async () => {
     const cuts = Array.from({ length: 30 }, (_, index) => cutAt((index + 1) * 8));
     const { response, asked } = await run([...cuts, 200], { retries: 1 });
     expect((await response).status).toBe(200);
@@ -485,7 +485,7 @@ describe('a large body that comes in pieces', () => {
     ['it gets no further', [cutAt(100), cutAt(100), cutAt(100), cutAt(100)]],
     ['it gets hardly further', [cutAt(100), cutAt(101), cutAt(102), cutAt(103)]],
     ['it begins anew each time', [cutAt(100, '"a"'), cutAt(90, '"b"'), cutAt(99, '"c"'), cutAt(80, '"d"')]],
-  ])('A4 is given up like any other when %s', async (_, script) => {
+  ])('is given up like any other when %s', async (_, script) => {
     const { response, asked } = await run(script, { retries: 2 });
     expect((await refusal(response)).code).toBe('connection-lost');
     // The first piece is progress: two retries are left after it.
@@ -493,7 +493,7 @@ describe('a large body that comes in pieces', () => {
   });
 });
 
-describe('D22 an address that is refused', () => {
+describe('an address that is refused', () => {
   const BLOCKED_MS = 90_000;
 
   /** The retry layer over the breaker, in front of a host that refuses so often. */

@@ -42,12 +42,12 @@ describe('rows of REST as CSV', () => {
     ]);
   });
 
-  it('are found by name, and what the dataset does not declare is left out', () => {
+  it('are found by name, and undeclared fields are left out', () => {
     const trade = { nq: '0.1', m: true, T: AT, l: 12, f: 11, q: '0.2', p: '3.0', a: 5, new: 'field' };
     expect(linesOf(['um', 'aggTrades'], [trade])[1]).toBe(`5,3.0,0.2,11,12,${AT},true`);
   });
 
-  it('have blanks for what is missing, null or empty', () => {
+  it('have empty cells for missing, null and empty values', () => {
     const funding = { fundingTime: AT, fundingRate: '-0.00000743', intervalHours: 8 };
     const lines = linesOf(
       ['um', 'fundingRate'],
@@ -101,7 +101,7 @@ describe('times', () => {
     );
   });
 
-  it('that are microseconds stay what they are', () => {
+  it('that are microseconds do not change', () => {
     const [, line] = linesOf(['spot', 'klines'], [asCells([`${AT}000`])], { microseconds: true });
     expect(line).toBe(`${AT}000,,,,,,,,,,,`);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { PartitionPlan } from '../../src/model/task.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
 
-describe('RunQueue, as a bound on what is alive', () => {
+describe('RunQueue bounds the number of living tasks', () => {
   it('keeps a few times the concurrency alive, were the plan ten million objects long', async () => {
     const concurrency = 8;
     const keys: string[] = [];

@@ -25,7 +25,7 @@ describe('RunQueue', () => {
     ]);
   });
 
-  it('asks the writer what is held of objects that nobody has, and writes nothing where nothing was asked for', async () => {
+  it('asks the writer for the held objects of those that no source has, and writes nothing without tasks', async () => {
     const withdrawn: string[] = [];
     const settled: [string, string][] = [];
     const { run, failed } = queueOf({
@@ -52,7 +52,7 @@ describe('RunQueue', () => {
     expect(failed).toEqual([['lost', 'object-withdrawn']]);
   });
 
-  it('settles as skipped what is held and is no worse than what could be had', async () => {
+  it('skips held objects that are no worse than the available ones', async () => {
     const { run, writes, failed, settled } = queueOf({
       download: (_, { object: { key } }) => Promise.resolve(key === 'held' ? { isHeld: true } : key),
     });
@@ -98,7 +98,7 @@ describe('RunQueue', () => {
     expect(made.queue.inFlight).toBe(0);
   });
 
-  it('does what the writer prepared, and prepares only what needs fetching', async () => {
+  it('runs the work that the writer prepared, which is only that with objects to fetch', async () => {
     const prepared: string[] = [];
     const { run, writes } = queueOf({
       prepare: (wanted) => {
@@ -137,7 +137,7 @@ describe('RunQueue', () => {
     expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it('adds in a further round what came late, instead of making the file anew from it alone', async () => {
+  it('adds late objects in a further round, and does not rebuild the file from them alone', async () => {
     let calls = 0;
     const { run, writes, failed } = queueOf({
       download: (_, { object: { key } }) => {
@@ -167,7 +167,7 @@ describe('RunQueue', () => {
     ['no other object may still come', 'zip-broken', [], 1],
     ['another object may still come', 'http-server-error', [1], 2],
   ] as const)(
-    'tries what the write refused as incomplete again only if %s',
+    'repeats a write that was refused as incomplete only if %s',
     async (_, code, further, times) => {
       let writes = 0;
       const { run, failed, rounds } = queueOf({
@@ -213,7 +213,7 @@ describe('RunQueue', () => {
     ['a preparation', { prepare: () => Promise.reject(new TypeError('oops')) }],
     ['a download', { download: () => Promise.reject(new TypeError('oops')) }],
     ['a plan', undefined],
-  ])('ends the run with a bug when %s throws what nobody knows', async (_, changes) => {
+  ])('ends the run with a bug when %s throws an unknown error', async (_, changes) => {
     const { queue } = queueOf(changes);
     async function* plans(): AsyncGenerator<PartitionPlan> {
       yield plan('2024-01', [task('a')]);
@@ -256,7 +256,7 @@ describe('RunQueue', () => {
     expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it('does not make a file anew from the half that came before an abort', async () => {
+  it('does not rebuild a file from the objects that came before an abort', async () => {
     const days = Array.from({ length: 31 }, (_, day) => task(`day ${day}`));
     const made = queueOf({
       download: async (_, { object: { key } }) => {
@@ -269,7 +269,7 @@ describe('RunQueue', () => {
     expect(made.writes).toEqual([]);
   });
 
-  it('writes what arrived before an abort, where it is added to a file', async () => {
+  it('writes objects that arrived before an abort if they are added to a file', async () => {
     const made = queueOf({
       download: (_, { object: { key } }) => {
         if (key === 'b') made.stop.abort(fails('interrupted'));
@@ -281,7 +281,7 @@ describe('RunQueue', () => {
     expect(made.writes.map(({ received }) => received)).toEqual([['a', 'b']]);
   });
 
-  it('begins nothing of a plan that comes too late, and settles what is held of it', async () => {
+  it('begins no task of a plan that comes too late, and skips its held objects', async () => {
     const asked: string[] = [];
     const { run, failed, settled } = queueOf(
       {
@@ -324,7 +324,7 @@ describe('RunQueue', () => {
     expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it('removes what waited for a further round as soon as that is over', async () => {
+  it('removes files kept for a further round as soon as that is over', async () => {
     const closed: number[] = [];
     const made = queueOf({
       download: () => {
@@ -336,7 +336,7 @@ describe('RunQueue', () => {
     expect(closed).toEqual([0, 0, 1, 2]);
   });
 
-  it('calls failed what waits for a round that an abort prevents, with why it waits', async () => {
+  it('fails tasks that wait for a round that an abort prevents, with the reason of the wait', async () => {
     const made = queueOf({
       download: (_, { object: { key } }) => {
         if (key === 'last') made.stop.abort(fails('interrupted'));
@@ -424,7 +424,7 @@ describe('a queue whose tasks have substitutes', () => {
   });
 
   it.each(['symbol-unknown', 'http-server-error', undefined] as const)(
-    'asks the host again for what they do not give (%s), which fails for its reason and by its name',
+    'asks the host again for objects that the substitutes lack (%s), which fail with the error and name of the host',
     async (why) => {
       const { asked, download } = down('http-server-error', why ?? 'bug');
       const { run, failed } = queueOf({
@@ -438,7 +438,7 @@ describe('a queue whose tasks have substitutes', () => {
     },
   );
 
-  it('fails what cannot be written of them for the reason of the host', async () => {
+  it('fails substitutes that cannot be written with the error of the host', async () => {
     const { download } = down();
     const { run, failed } = queueOf({
       download,
@@ -449,7 +449,7 @@ describe('a queue whose tasks have substitutes', () => {
     expect(failed).toEqual([['a', 'http-server-error']]);
   });
 
-  it('does not make a file anew from them', async () => {
+  it('does not rebuild a file from them', async () => {
     const { asked, download } = down();
     const { run, failed } = queueOf({
       prepare: (of) => Promise.resolve({ ...of, rebuild: 'damaged' }),

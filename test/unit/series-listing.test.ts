@@ -169,7 +169,7 @@ describe('a day that is not there is', () => {
     expect(absenceReason(listing, period('2023-05-18'), BOOK)).toBe('not-listed-yet');
   });
 
-  it('what the listing has counts more than what is known', async () => {
+  it('the listing counts more than earlier knowledge', async () => {
     const listing = await walk(bucketOf('daily', ['2024-03-30', '2024-04-03']), 'daily', '2024-04-02', TODAY);
     expect(absenceReason(listing, period('2024-04-02'), BOOK)).toBe('hole');
   });

@@ -65,12 +65,12 @@ describe('funding intervals', () => {
     expect(hoursOf(await rowsOf(settlements(...hours), day))).toEqual(intervals);
   });
 
-  it('do not change the times, and leave out what was asked for beside the span', async () => {
+  it('do not change the times, and leave out rows outside the span', async () => {
     const times = settlements(-8, 0, 8, 16, 24);
     expect((await rowsOf(times, day)).map(([at]) => at)).toEqual(times.slice(1, 4));
   });
 
-  it('stand beside what the host said', async () => {
+  it('keep the rows of the host', async () => {
     const row = { fundingRate: '-0.5', fundingTime: `${BASE}`, symbol: 'BTCUSDT' };
     let answers = 0;
     const { client } = clientOf(() => ({
@@ -109,7 +109,7 @@ describe('funding intervals', () => {
     );
   });
 
-  it('do not cost a request of their own, unless the span ends with what there is', async () => {
+  it('cost no extra request, unless the span ends with the last available row', async () => {
     const times = settlements(...Array.from({ length: 40 }, (_, index) => index * 8 - 80));
     const requestsFor = async (span: Span): Promise<number> => {
       const { client, asked } = hostOf(times);
@@ -149,7 +149,7 @@ describe('a series', () => {
     );
   });
 
-  it('of three years of fundings comes whole, though its pages hold half of what they should', async () => {
+  it('of three years of fundings is complete, though its pages have half of their limit', async () => {
     const { rows, asked } = await found(
       routeOf('cm', 'fundingRate'),
       { market: 'cm', dataset: 'fundingRate', symbol: 'BTCUSD_PERP' },
@@ -160,7 +160,7 @@ describe('a series', () => {
     expect(asked).toHaveLength(8);
   });
 
-  it('of a statistic is asked for by what its host takes, in windows of a page', async () => {
+  it('of a statistic is requested in windows of a page', async () => {
     const series: Series = {
       market: 'cm',
       dataset: 'openInterestHist',

@@ -30,7 +30,7 @@ const exchange: fc.Arbitrary<Exchange> = fc.record({
 const offset = fc.oneof(fc.integer({ min: -90_000, max: 90_000 }), fc.integer({ min: -1e12, max: 1e12 }));
 
 describe('the time of the server', () => {
-  it('Z1 is always within the bounds, whatever the latencies and the difference of the clocks', () => {
+  it('is always within the bounds, at all latencies and differences of the clocks', () => {
     fc.assert(
       fc.property(
         offset,
@@ -106,7 +106,7 @@ describe('the time of the server', () => {
 });
 
 describe('a budget in windows of a clock that is only known by its dates', () => {
-  it('Z1 D18 is never overdrawn in any window of the server, nor together with what others used', async () => {
+  it('is never exceeded in any window of the server, also together with the use of others', async () => {
     const PERMITS = 60;
     const WINDOW_MS = 60_000;
     const request = fc.record({

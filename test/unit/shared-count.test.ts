@@ -70,7 +70,7 @@ async function greedy(folder: string, weight: number, permits: number, rounds: n
   return JSON.parse(out) as number[];
 }
 
-describe('Z8 a shared budget', () => {
+describe('a shared budget', () => {
   it('is never overdrawn by several processes that take all they can get at the same time', async () => {
     const { folder } = runs(0);
     const PERMITS = 500;
@@ -114,7 +114,7 @@ describe('Z8 a shared budget', () => {
     expect(later.take(WINDOW, 40, 100)).toBe(true);
   });
 
-  it('is one for each bucket, and begins anew in each window', () => {
+  it('is one for each bucket, and starts again in each window', () => {
     const { folder, first } = runs(1);
     first.take(WINDOW, 60, 100);
     expect(runs(1, folder, 'futures').first.used(WINDOW)).toBe(0);
@@ -122,7 +122,7 @@ describe('Z8 a shared budget', () => {
     expect(first.take(WINDOW + 1, 100, 100)).toBe(true);
   });
 
-  it('learns from the server what others used, and tells the other runs', () => {
+  it('takes the use of others from the server, and shares it with the other runs', () => {
     const { counts, first, warnings } = runs(2);
     first.take(WINDOW, 5, 100);
     first.raise(WINDOW, 95);
@@ -179,7 +179,7 @@ describe('Z8 a shared budget', () => {
     expect(runs(1, folder).first.used(WINDOW)).toBe(60);
   });
 
-  it('is not written larger than the budget, whatever the server says', () => {
+  it('is not written larger than the budget, at any count of the server', () => {
     const { files, first } = runs(1);
     const meter = new WindowMeter(
       { permits: 100, windowMs: 60_000 },
@@ -191,20 +191,17 @@ describe('Z8 a shared budget', () => {
     expect(meter.take(1, WINDOW * 60_000)).toBeGreaterThan(0);
   });
 
-  it.each(['../../evil', 'a/b', 'spot data.test'])(
-    'has a name of its own, whatever it is called: %s',
-    (name) => {
-      const { folder } = runs(0);
-      const { first, warnings } = runs(1, folder, name);
-      expect(first.take(WINDOW, 1, 100)).toBe(true);
-      expect(readdirSync(join(folder, 'budgets'))).toEqual([encodeURIComponent(name)]);
-      expect(existsSync(join(scratch, 'evil'))).toBe(false);
-      expect(warnings).toEqual([]);
-    },
-  );
+  it.each(['../../evil', 'a/b', 'spot data.test'])('has a file name of its own for each name: %s', (name) => {
+    const { folder } = runs(0);
+    const { first, warnings } = runs(1, folder, name);
+    expect(first.take(WINDOW, 1, 100)).toBe(true);
+    expect(readdirSync(join(folder, 'budgets'))).toEqual([encodeURIComponent(name)]);
+    expect(existsSync(join(scratch, 'evil'))).toBe(false);
+    expect(warnings).toEqual([]);
+  });
 });
 
-describe('Z8 a symbolic link in the state folder', () => {
+describe('a symbolic link in the state folder', () => {
   it.each(['budgets', 'budgets/spot'])('is not followed in the place of a folder: %s', (link) => {
     const { folder, files, first, warnings } = runs(1);
     const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
@@ -266,7 +263,7 @@ describe('Z8 a symbolic link in the state folder', () => {
   });
 });
 
-describe('Z8 a state folder that cannot be used', () => {
+describe('a state folder that cannot be used', () => {
   const canWrite = process.getuid?.() === 0;
 
   it.each<[string, (folder: string) => void]>([
@@ -342,7 +339,7 @@ console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
     closeSync(reader);
   });
 
-  it('takes back what was never sent, when it counts alone', () => {
+  it('takes back permits of requests that were never sent, when it counts alone', () => {
     const folder = join(scratch, randomUUID());
     writeFileSync(folder, 'x');
     const { first } = runs(1, folder);
@@ -351,7 +348,7 @@ console.log(count.take(${WINDOW}, 60, 100), count.take(${WINDOW}, 60, 100));`;
     expect([first.take(WINDOW, 5, 100), first.take(WINDOW, 1, 100)]).toEqual([true, false]);
   });
 
-  it('goes on alone when it breaks in the middle, with what it took itself', () => {
+  it('counts alone after a failure, beginning with its own permits', () => {
     const { files, first, warnings } = runs(1);
     expect(first.take(WINDOW, 60, 100)).toBe(true);
     expect(statSync(join(files, `${WINDOW}.permits`)).size).toBe(60);

@@ -76,7 +76,7 @@ describe('periods of a span', () => {
     expect((await new SpanRows(pages, 0).take({ from: 0, to: 300_000 })).rows).toHaveLength(300_000);
   });
 
-  it('get each row once and in order, in whatever order and however many at a time they are taken', async () => {
+  it('get each row once and in order, in all orders and sizes of the parts', async () => {
     const scene = fc.record({
       delays: fc.array(fc.nat(5), { maxLength: 40 }),
       cuts: fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 12 }),
@@ -152,7 +152,7 @@ describe('an error', () => {
     expect(state.asked).toBe(2);
   });
 
-  it('does not take back what was there before it', async () => {
+  it('does not remove earlier rows', async () => {
     const { pages } = pager([page(4, 1), lost]);
     const rows = new SpanRows(pages, 0);
     const first = rows.take({ from: 0, to: 4 });
@@ -166,7 +166,7 @@ describe('joined routes', () => {
   const of = (known: number, rows: Readonly<Record<number, Row['cells']>>): AsyncGenerator<Page> =>
     pager([{ known, rows: Object.entries(rows).map(([at, cells]) => rowAt(Number(at), cells)) }]).pages;
 
-  it('have one row per time, with blanks for what one of them lacks', async () => {
+  it('have one row per time, with empty cells for missing values', async () => {
     const joined = new JoinedRows(
       [
         ['interest', of(40, { 10: { timestamp: 10, sum: 'a' }, 30: { timestamp: 30, sum: 'c' } })],

@@ -57,7 +57,7 @@ describe('the phases of a run', () => {
 });
 
 describe('the stages of objects', () => {
-  it('are what a request waits, what it is on the wire, and what is measured by name; parallel ones are added', async () => {
+  it('are the waits and transfers of requests, and stages measured by name; parallel ones are added', async () => {
     const clock = new VirtualClock();
     const times = new StageTimes(clock);
     times.beginWork();
@@ -74,7 +74,7 @@ describe('the stages of objects', () => {
     expect(times.figures.stagesMs).toEqual({ wait: 35, transfer: 80, check: 3, convert: 40, commit: 0 });
   });
 
-  it('do not count sidecars, the listing, and what was asked for while the plan was made', async () => {
+  it('do not count sidecars, the listing, and requests of the plan', async () => {
     const clock = new VirtualClock();
     const times = new StageTimes(clock);
     await ask(times, clock, { waitMs: 30, wireMs: 70 });

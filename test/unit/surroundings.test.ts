@@ -72,7 +72,7 @@ describe('--proxy', () => {
     expect(proxiesOf(SECRET, around)).toEqual({ http: SECRET, https: SECRET, except: 'a.test' });
   });
 
-  it('none is none, whatever the environment says', () => {
+  it('no value means none, with any environment', () => {
     expect(proxiesOf('none', around)).toEqual(NO_PROXIES);
   });
 
@@ -89,7 +89,7 @@ describe('--proxy', () => {
   );
 });
 
-describe('what is shown', () => {
+describe('printed values', () => {
   it.each([
     ['http://user:s3cr3t@proxy.test:3128', 'http://user:***@proxy.test:3128'],
     ['https://:s3cr3t@proxy.test', 'https://:***@proxy.test'],

@@ -71,7 +71,7 @@ describe('--symbols', () => {
     expect(await symbols(['USDT', 'ETH*'])).toEqual(['ETHBTC', 'ETHUSDT', 'USDT']);
   });
 
-  it('an exclusion takes away, wherever it stands, and what it took is told', async () => {
+  it('an exclusion removes symbols at any position, and those are reported', async () => {
     const { symbols: chosen, excluded } = await select(['!BUSD*', 'B*USDT', '!BNBUSDT']);
     expect(chosen).toEqual(['BTCUSDT']);
     expect(excluded).toEqual(['BNBUSDT', 'BUSDUSDT']);

@@ -80,7 +80,7 @@ describe('a synthetic archive', () => {
     expect(existsSync(join(folder, `${keys[0]}.CHECKSUM`))).toBe(false);
   });
 
-  it('is the same for the same seed, whatever else is made with it, and another for another', () => {
+  it('is the same for the same seed with any other content, and differs for another seed', () => {
     const [first, second, other] = [newFolder(), newFolder(), newFolder()];
     const { keys } = makeArchive(first, spec);
     makeArchive(second, { ...spec, from: '2024-02-20', symbols: spec.symbols.toReversed() });
@@ -582,7 +582,7 @@ describe('a market', () => {
     ['spot', 'premiumIndexKlines'],
     ['um', 'BVOLIndex'],
     ['option', 'klines'],
-  ] as const)('has only what the real one has: %s no %s', (market, dataset) => {
+  ] as const)('has only datasets of the real archive: %s no %s', (market, dataset) => {
     expect(() => makeCsv(specOf(market, dataset, '2025-01-01'))).toThrow(`no ${dataset} in ${market}`);
   });
 });

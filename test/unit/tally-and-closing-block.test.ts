@@ -89,7 +89,7 @@ it('the closing block of a run of more than ten seconds says where the time went
   expect(block(tallyOf({ a: ok })).join()).not.toContain('  time');
 });
 
-describe('Z2 R13 failures in memory', () => {
+describe('failures in memory', () => {
   const error = new CryptodlError('connection-lost', 'reset');
 
   it('are ten of a symbol and a thousand in all, the last ones, and say how many were let go', () => {
@@ -112,7 +112,7 @@ describe('Z2 R13 failures in memory', () => {
 });
 
 describe('the tally', () => {
-  it('adds up what was written', () => {
+  it('adds up the written rows and bytes', () => {
     const tally = tallyOf({
       a: ok,
       b: { ...ok, kind: 'partial', rows: 7, expectedRows: 1440, unverified: true },
@@ -151,7 +151,7 @@ describe('the closing block', () => {
     expect(block(new Tally())).toEqual(['nothing to do in 2.5s', '  data       /lake/binance']);
   });
 
-  it('says first what came of everything, in a fixed order', () => {
+  it('begins with the counts of all outcomes, in a fixed order', () => {
     const tally = tallyOf({
       a: { kind: 'failed', error: new CryptodlError('zip-broken', 'x') },
       b: { kind: 'absent', reason: 'delisted' },
@@ -165,7 +165,7 @@ describe('the closing block', () => {
     );
   });
 
-  it('says how much was fetched and written, and what became of duplicates', () => {
+  it('has the fetched and written amounts, and the duplicates', () => {
     const tally = tallyOf({ a: { ...ok, bytes: 3_000_000 } });
     Object.assign(tally, { files: 1, fileBytes: 5_000_000, duplicatesAcross: 4 });
     expect(block(tally).slice(1, 5)).toEqual([
@@ -176,7 +176,7 @@ describe('the closing block', () => {
     ]);
   });
 
-  it('names holes and partial objects, and counts what is routine', () => {
+  it('names holes and partial objects, and only counts routine outcomes', () => {
     const tally = new Tally();
     for (let index = 0; index < 7; index += 1)
       tally.count({ symbol: 'BTCUSDT', key: `hole-${index}` }, { kind: 'absent', reason: 'hole' });
@@ -194,7 +194,7 @@ describe('the closing block', () => {
     expect(lines.slice(gone + 1, gone + 3)).toEqual(['      gone-0', '      … and 6 more']);
   });
 
-  it('says which failures are worth a retry, where things are and what to type next', () => {
+  it('has the failures worth a retry, the folders and the next command', () => {
     const tally = tallyOf({
       a: { kind: 'failed', error: new CryptodlError('idle-timeout', 'silence') },
       b: { kind: 'failed', error: new CryptodlError('zip-broken', 'no') },
@@ -217,7 +217,7 @@ describe('the closing block', () => {
   });
 });
 
-it('the closing block of several jobs says what each left undone', () => {
+it('the closing block of several jobs has the open objects of each job', () => {
   const none = new Tally().outcomes;
   const job = { exitCode: 0, outcomes: none, undone: 0 };
   const jobs = [

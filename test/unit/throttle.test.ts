@@ -35,7 +35,7 @@ const slowDown = (retryAfterMs?: number): CryptodlError =>
   new CryptodlError('rate-limited', 'host answered 429', retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe('throttle', () => {
-  it('pauses the whole bucket for the Retry-After of a 429, and no other bucket (N24)', async () => {
+  it('pauses the whole bucket for the Retry-After of a 429, and no other bucket', async () => {
     const { clock, sent, fetch } = throttled([slowDown(7000)]);
     expect((await refusal(fetch(REQUEST, context()))).code).toBe('rate-limited');
     void fetch(REQUEST, context());
@@ -47,7 +47,7 @@ describe('throttle', () => {
     expect(sent).toEqual(['listing', 'archive', 'archive']);
   });
 
-  it('D16 pauses a second after a 429 that names no time, and twice as long while it goes on', async () => {
+  it('pauses a second after a 429 that names no time, and twice as long while it goes on', async () => {
     const { clock, sent, fetch } = throttled([slowDown(), slowDown(), slowDown()]);
     for (const pauseMs of [0, 1000, 2000]) {
       const refused = refusal(fetch(REQUEST, context()));
@@ -61,7 +61,7 @@ describe('throttle', () => {
     expect(sent).toEqual(['archive']);
   });
 
-  it('D16 begins with a second again once something was taken', async () => {
+  it('begins with a second again once something was taken', async () => {
     const refusals = [slowDown(), slowDown()];
     const { clock, sent, fetch } = throttled(refusals);
     for (const pauseMs of [0, 1000]) {
@@ -126,7 +126,7 @@ describe('throttle', () => {
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
   });
 
-  it('D17 takes a burst of 429 for one refusal', async () => {
+  it('takes a burst of 429 for one refusal', async () => {
     const { clock, sent, throttle, fetch } = throttled(Array.from({ length: 50 }, () => slowDown()));
     await Promise.all(Array.from({ length: 50 }, () => refusal(fetch(REQUEST, context()))));
     expect(throttle.figures.refusals).toBe(1);
@@ -135,7 +135,7 @@ describe('throttle', () => {
     expect(sent).toEqual(['archive']);
   });
 
-  it('is not paused by any other failure, whatever time it names', async () => {
+  it('is not paused by any other failure, with any time in it', async () => {
     const { clock, sent, fetch } = throttled([
       new CryptodlError('http-server-error', 'host answered 503', { retryAfterMs: 9000 }),
     ]);
@@ -145,14 +145,14 @@ describe('throttle', () => {
     expect(sent).toEqual(['archive']);
   });
 
-  it('ends requests with wait-too-long when the 429 asks for more than --max-wait (N25)', async () => {
+  it('ends requests with wait-too-long when the 429 asks for more than --max-wait', async () => {
     const { sent, fetch } = throttled([slowDown(1e12)], 60_000);
     expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
     expect((await refusal(fetch(REQUEST, context()))).code).toBe('wait-too-long');
     expect(sent).toEqual([]);
   });
 
-  it('calls a bucket that nobody configured a bug, and sends nothing', async () => {
+  it('treats a bucket without a limit as a bug, and sends nothing', async () => {
     const { sent, fetch } = throttled([]);
     const error = await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()));
     expect(error.code).toBe('bug');
@@ -277,7 +277,7 @@ function counted(used: number | string, nowMs?: number, name = 'x-mbx-used-weigh
   return { ...answer(), headers: { [name]: String(used), ...date } };
 }
 
-describe('D18 a ban (418)', () => {
+describe('a ban (418)', () => {
   it('pauses all buckets of its family, and no other', async () => {
     const { clock, ask, sentTo } = windowed(({ weight }) =>
       weight === 2 ? said('banned', 10_000) : answer(),
@@ -344,7 +344,7 @@ describe('D18 a ban (418)', () => {
     expect(['futures', 'funding'].map(sentTo)).toEqual([1, 1]);
   });
 
-  it('N26 of another run of this machine is waited for before anything is sent', async () => {
+  it('of another run of this machine is waited for before anything is sent', async () => {
     let leftMs = 20_000;
     const { clock, ask, sentTo } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(leftMs) });
     ask('spot');
@@ -357,15 +357,15 @@ describe('D18 a ban (418)', () => {
     expect(sentTo('spot')).toBe(2);
   });
 
-  it('N26 of another run that is longer than --max-wait ends the request, and nothing is sent', async () => {
+  it('of another run that is longer than --max-wait ends the request, and nothing is sent', async () => {
     const { fetch, sent } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(1e9) });
     expect((await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()))).code).toBe('wait-too-long');
     expect(sent).toEqual([]);
   });
 });
 
-describe('D18 what the server counts', () => {
-  it('corrects the budget of the running window upwards, whoever used it', async () => {
+describe('the count of the server', () => {
+  it('raises the count of the running window, also for use by others', async () => {
     const { clock, ask, sentTo, toWindow } = windowed(() => counted(95, clock.now()));
     await toWindow();
     ask('futures');
@@ -386,7 +386,7 @@ describe('D18 what the server counts', () => {
     counted(95, undefined, 'x-x-mbx-used-weight-1m'),
     counted(95, undefined, 'x-mbx-used-weight-1m-raw'),
     counted(95, undefined, 'x-mbx-used-weight-5m'),
-  ])('is not read from what is no count of a window: %o', async ({ headers }) => {
+  ])('is not read from other headers: %o', async ({ headers }) => {
     const { clock, ask, sentTo, toWindow } = windowed(() => ({ ...answer(), headers }));
     await toWindow();
     ask('futures');
@@ -440,7 +440,7 @@ describe('D18 what the server counts', () => {
     expect(sentTo('futures')).toBe(2);
   });
 
-  it('an answer that took a minute does not stop the bucket: it tells hardly what time it is', async () => {
+  it("an answer that took a minute does not stop the bucket, because it is no measure of the server's time", async () => {
     const { clock, ask, sentTo } = windowed(async () => {
       const response = counted(1, clock.now());
       await clock.sleep(59_500);
@@ -470,7 +470,7 @@ describe('D18 what the server counts', () => {
   });
 });
 
-describe('B4 A5 permits of requests that were aborted', () => {
+describe('permits of requests that were aborted', () => {
   it('are given back when the abort comes between the grant and the sending', async () => {
     const clock = new VirtualClock();
     let sent = 0;
@@ -502,7 +502,7 @@ describe('B4 A5 permits of requests that were aborted', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('never leak: whatever was asked for and aborted, the bucket has exactly its budget again', async () => {
+  it('never leak: after any requests and aborts the bucket has exactly its budget again', async () => {
     const step = fc.record({
       weight: fc.integer({ min: 1, max: 5 }),
       priority: fc.constantFrom('high', 'normal', 'low'),

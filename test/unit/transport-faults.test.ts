@@ -83,7 +83,7 @@ describe('transport, when the host misbehaves', () => {
     expect(error.message).toContain(new URL(url).host);
   });
 
-  it('calls a port where nobody listens connect-failed (N1)', async () => {
+  it('calls a closed port connect-failed', async () => {
     const port = await closedPort();
     for (const host of ['127.0.0.1', 'localhost']) {
       const error = await refusal(transport()(`http://${host}:${port}/a.zip`));
@@ -92,7 +92,7 @@ describe('transport, when the host misbehaves', () => {
     }
   });
 
-  it('calls plain HTTP behind an https URL tls-failed, which no retry mends (N32)', async () => {
+  it('calls plain HTTP behind an https URL tls-failed, which no retry mends', async () => {
     const { url, sockets } = await wireServer(() => undefined);
     const pending = refusal(transport()(url.replace('http:', 'https:')));
     while (sockets.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -102,7 +102,7 @@ describe('transport, when the host misbehaves', () => {
     expect(error.retryable).toBe(false);
   });
 
-  it('does not take the surplus of a body for the next answer (N8)', async () => {
+  it('does not take the surplus of a body for the next answer', async () => {
     let requests = 0;
     const { url } = await wireServer((socket) => {
       requests += 1;
@@ -117,7 +117,7 @@ describe('transport, when the host misbehaves', () => {
     expect((await fetch(url)).sha256).toBe(answer('the second').sha256);
   });
 
-  it('goes on after a connection that the host closed while it was idle (N34)', async () => {
+  it('goes on after a connection that the host closed while it was idle', async () => {
     const { url, sockets } = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));
     const fetch = transport();
     await fetch(url);
@@ -149,7 +149,7 @@ describe('transport, when the host misbehaves', () => {
     [502, 'http-server-error'],
     [503, 'http-server-error'],
     [504, 'http-server-error'],
-  ])('calls the status %i %s (N19, N20, N23, N24)', async (status, code) => {
+  ])('calls the status %i %s', async (status, code) => {
     const isEmpty = status === 204 || status === 304;
     const location = ['Location: https://elsewhere.test/'];
     const { url, heads } = await wireServer((socket) =>
@@ -161,7 +161,7 @@ describe('transport, when the host misbehaves', () => {
     expect(heads).toHaveLength(1);
   });
 
-  it('says in one line what the document of an error says', async () => {
+  it('has the text of an error document in one line', async () => {
     const slowDown = '<?xml version="1.0"?>\n<Error><Code>SlowDown</Code><Message>Please</Message></Error>';
     const first = await wireServer((socket) => socket.write(httpAnswer(503, slowDown)));
     expect((await refusal(transport()(first.url))).message).toMatch(/answered 503: SlowDown$/);
@@ -174,12 +174,12 @@ describe('transport, when the host misbehaves', () => {
     expect((await refusal(transport()(third.url))).message).toMatch(/answered 500: oh no !{70,80}$/);
   });
 
-  it('carries the Retry-After of a refusal (N24)', async () => {
+  it('carries the Retry-After of a refusal', async () => {
     const { url } = await wireServer((socket) => socket.write(httpAnswer(429, '', ['Retry-After: 7'])));
     expect((await refusal(transport()(url))).retryAfterMs).toBe(7000);
   });
 
-  it('refuses an encoded body, which would never match its digest (N18)', async () => {
+  it('refuses an encoded body, which would never match its digest', async () => {
     const { url } = await wireServer((socket) =>
       socket.write(httpAnswer(200, 'x', ['Content-Encoding: gzip'])),
     );
@@ -237,7 +237,7 @@ describe('mapWireError', () => {
     new Error('no code'),
     failure('UND_ERR_INVALID_ARG', ''),
     new CryptodlError('body-encoded', 'ours'),
-  ])('leaves alone what did not happen on the wire: %s', (error) => {
+  ])('does not change errors from elsewhere: %s', (error) => {
     expect(mapped(error)).toBe(error);
   });
 });

@@ -58,7 +58,7 @@ describe('transport, when the host answers', () => {
     expect(heads[1]).toContain('cache-control: no-cache');
   });
 
-  it('asks whether what is held is still so, and takes a 304 only then', async () => {
+  it('sends the ETag of a held object, and accepts a 304 only then', async () => {
     const { url, heads } = await wireServer((socket) => {
       const isAsked = /^if-none-match: "held"$/im.test(heads.at(-1) ?? '');
       socket.write(isAsked ? 'HTTP/1.1 304 Not Modified\r\nETag: "held"\r\n\r\n' : httpAnswer(200, 'new'));
@@ -85,7 +85,7 @@ describe('transport, when the host answers', () => {
     expect(decodeURIComponent(path)).toBe('/data/spot/币安人生USDT/a b+c.zip');
   });
 
-  it('takes a 404 for an answer (N21)', async () => {
+  it('takes a 404 for an answer', async () => {
     const { url } = await wireServer(answering(404, '<Error><Code>NoSuchKey</Code></Error>'));
     expect((await transport()(url)).status).toBe(404);
   });
@@ -128,7 +128,7 @@ describe('transport, with a large body', () => {
     expect(readFileSync(spoolPath).equals(LARGE)).toBe(true);
   });
 
-  it('begins the file anew when a cut attempt left one', async () => {
+  it('overwrites the file that a cut attempt left', async () => {
     let requests = 0;
     const { url } = await wireServer((socket) => {
       requests += 1;
@@ -166,7 +166,7 @@ describe('transport, with a large body', () => {
     await gone(sockets[0]);
   });
 
-  it('refuses more bytes than allowed, before all of them have come (B4)', async () => {
+  it('refuses more bytes than allowed, before all of them have come', async () => {
     const { url, sockets } = await wireServer((socket) => {
       socket.write(httpAnswer(200, 'x'.repeat(2000), ['Content-Length: 1000000000']));
     });
@@ -176,7 +176,7 @@ describe('transport, with a large body', () => {
     await gone(sockets[0]);
   });
 
-  it('ends a body without a length that grows beyond what is allowed, and keeps nothing for the next attempt', async () => {
+  it('ends a body without a length that grows beyond the limit, and keeps nothing for the next attempt', async () => {
     let sent = 0;
     const { url, sockets } = await wireServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nETag: "e"\r\n\r\n');
@@ -255,7 +255,7 @@ describe('transport, with a large body', () => {
   });
 });
 
-describe('transport, when it is aborted (A5)', () => {
+describe('transport, when it is aborted', () => {
   const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
 
   it.each([
@@ -298,7 +298,7 @@ describe('transport, when it is aborted (A5)', () => {
     expect(heads.map((head) => head.split(' ')[1])).toEqual(['/first', '/last']);
   });
 
-  it('sends nothing when it is aborted while it reads what an earlier attempt left', async () => {
+  it('sends nothing when it is aborted while it reads the file of an earlier attempt', async () => {
     const stop = new AbortController();
     const { url, heads } = await wireServer(answering(200, 'x'));
     const fetch = transport(1);

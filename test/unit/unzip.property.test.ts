@@ -150,7 +150,7 @@ describe('a damaged zip', () => {
 });
 
 describe('a good zip', () => {
-  it('gives any content back, whatever lies beside it', async () => {
+  it('gives any content back, with any other members', async () => {
     const content = fc.oneof(
       fc.uint8Array({ maxLength: 3000 }),
       fc

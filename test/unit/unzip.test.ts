@@ -130,7 +130,7 @@ describe('a zip that is fine', () => {
     expect(body).toEqual({ kind: 'memory', bytes: Buffer.alloc(0) });
   });
 
-  it('goes to disk above memoryBytes only, and replaces what lay there', async () => {
+  it('goes to disk above memoryBytes only, and replaces an existing file', async () => {
     writeFileSync(spoolPath, 'x'.repeat(DATA.length * 2));
     const zip = inMemory(makeZip([ONE]));
     expect((await unzip(zip, NAME, options({ memoryBytes: DATA.length }))).kind).toBe('memory');
@@ -277,7 +277,7 @@ describe('a large member', () => {
   });
 });
 
-describe('what is not the fault of the zip', () => {
+describe('errors that the zip does not cause', () => {
   it('passes a full disk through as the error of Node, and leaves no file', async () => {
     // Never /dev/full itself: a failed spool file is removed.
     const path = join(folder, 'full.csv');

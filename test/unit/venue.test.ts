@@ -101,7 +101,7 @@ describe('the number of rows of a period', () => {
   });
 });
 
-it('what is no dataset of a market is not found', () => {
+it('a name that is no dataset of a market is not found', () => {
   expect(findDataset(venue, 'spot', 'metrics')).toBeUndefined();
   expect(findDataset(venue, 'um', 'toString')).toBeUndefined();
   expect(findDataset(venue, 'um', '__proto__')).toBeUndefined();

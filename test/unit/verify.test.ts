@@ -35,17 +35,17 @@ const published = (digest: string | undefined) => (): Promise<string | undefined
 describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) => {
   const good = responseOf(ZIP, kind);
 
-  it('passes what its sidecar promises, whatever size the listing said', async () => {
+  it('passes a body with the digest of its sidecar, at any size in the listing', async () => {
     expect(
       await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, bytes: 1, sha256: published(SHA256) }),
     ).toEqual(good);
   });
 
-  it('passes what its ETag promises, and asks for no sidecar', async () => {
+  it('passes a body with the digest of its ETag, without a request for the sidecar', async () => {
     expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: String(MD5) })).toEqual(good);
   });
 
-  it('refuses what its sidecar contradicts, with both digests and the bytes as evidence', async () => {
+  it('refuses a body that its sidecar contradicts, with both digests and the bytes as evidence', async () => {
     const error = await refusal(
       check(responseOf(ZIP, kind), { format: ZIP_FORMAT, sha256: published(OTHER) }),
     );
@@ -58,7 +58,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
   const NONE = '0'.repeat(32);
   const withEtag = (etag: string): FetchResponse => ({ ...responseOf(ZIP, kind), headers: { etag } });
 
-  it('refuses what its ETag contradicts: the transfer was bad', async () => {
+  it('refuses a body that its ETag contradicts, as a bad transfer', async () => {
     const error = await refusal(check(responseOf(ZIP, kind), { format: ZIP_FORMAT, md5: NONE }));
     expect(error.code).toBe('body-damaged');
     expect(error.message).toContain(String(MD5));
@@ -113,7 +113,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     expect((await refusal(check(bare, stale))).code).toBe('sidecar-stale');
   });
 
-  it('says what a damaged body is not: what is listed, or what its own ETag says', async () => {
+  it('names the contradicted source of a damaged body: the listing, or its own ETag', async () => {
     const listed = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(OTHER) };
     const differs = `SHA-256 is ${SHA256}, the sidecar says ${OTHER}`;
     for (const response of [responseOf(ZIP, kind), withEtag(`"${NONE}"`)])
@@ -124,7 +124,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     );
   });
 
-  it('falls back on the size from the listing when no digest is published (N7)', async () => {
+  it('falls back on the size from the listing when no digest is published', async () => {
     const none = { format: ZIP_FORMAT, sha256: published(undefined) };
     const { length } = ZIP;
     expect(await check(responseOf(ZIP, kind), { ...none, bytes: length })).toEqual(good);
@@ -138,7 +138,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     expect(await check(responseOf(ZIP, kind), { format: ZIP_FORMAT })).toEqual(good);
   });
 
-  it('refuses a page with status 200, before it minds digests, and shows how it begins (N16)', async () => {
+  it('refuses a page with status 200, before it minds digests, and shows how it begins', async () => {
     const error = await refusal(
       check(responseOf(HTML, kind), { format: ZIP_FORMAT, sha256: published(SHA256) }),
     );
@@ -154,7 +154,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     expect(error.code).toBe('not-a-zip');
   });
 
-  it('tells a zip that was cut from one that was replaced (N8)', async () => {
+  it('tells a zip that was cut from one that was replaced', async () => {
     for (const known of [{ sha256: published(SHA256) }, { bytes: ZIP.length }]) {
       const error = await refusal(check(responseOf(CUT, kind), { format: ZIP_FORMAT, ...known }));
       expect(error.code).toBe('zip-truncated');
@@ -218,12 +218,12 @@ describe('md5OfEtag', () => {
 });
 
 describe('verify', () => {
-  it('accepts an empty zip: it is for the unpacking to say what is in it', async () => {
+  it('accepts an empty zip, which only the unpacking can judge', async () => {
     const empty = makeZip([]);
     expect((await check(answer(empty), { format: ZIP_FORMAT, bytes: empty.length })).status).toBe(200);
   });
 
-  it('does not mind what a 404 looks like', async () => {
+  it('accepts any body of a 404', async () => {
     const missing = answer(HTML, 404);
     expect(await check(missing, { format: ZIP_FORMAT, bytes: 5, sha256: published(SHA256) })).toEqual(
       missing,
@@ -277,7 +277,7 @@ describe('verify', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('does not pass an object whose digest could not be had', async () => {
+  it('does not pass an object whose digest is not available', async () => {
     const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
     expect((await refusal(check(answer(ZIP), { format: ZIP_FORMAT, sha256 }))).code).toBe('headers-timeout');
   });

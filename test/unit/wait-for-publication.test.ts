@@ -114,7 +114,7 @@ describe('--wait-for-publication', () => {
     ['07:20', 20],
     ['20m', 20],
     ['2026-11-21T07:20:00Z', 20],
-  ])('until %s: asks at that moment for the last time, and says what is missing', async (text, last) => {
+  ])('until %s: asks at that moment for the last time, and names the missing days', async (text, last) => {
     const { asked, said } = await wait(text, { published: { BTCUSDT: undefined, ETHUSDT: undefined } });
     expect(asked['BTCUSDT']?.at(-1)).toBe(last);
     expect(said.at(-1)).toBe(
@@ -127,7 +127,7 @@ describe('--wait-for-publication', () => {
     expect(asked['BTCUSDT']).toEqual([0]);
   });
 
-  it('a series that had stopped before the others is not waited for; a day that nobody has is', async () => {
+  it('does not wait for a series that ended before the others, and waits for a day that no series has', async () => {
     const stopped = await wait('10h', {
       published: { BTCUSDT: 0, LUNAUSDT: undefined },
       before: { LUNAUSDT: TODAY - 5 },
@@ -151,7 +151,7 @@ describe('--wait-for-publication', () => {
     expect(old.said).toEqual([]);
   });
 
-  it('what only REST has, and bars of more than a day, are not asked for', async () => {
+  it('does not ask for datasets of REST alone and bars of more than a day', async () => {
     const rest = {
       mode: 'only',
       from: 0,

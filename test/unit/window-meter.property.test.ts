@@ -38,7 +38,7 @@ function usedPerWindow(granted: readonly { weight: number; at: number }[]): numb
 }
 
 describe('a bucket with a budget per window', () => {
-  it('Z1 Q6 gives no more than the budget in any window of the server, and serves everybody in order', async () => {
+  it('gives no more than the budget in any window of the server, and serves all requests in order', async () => {
     const requests = fc.array(fc.tuple(fc.nat(20_000), fc.integer({ min: 1, max: 10 })), {
       minLength: 1,
       maxLength: 60,
@@ -63,7 +63,7 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('Z1 spreads the last fifth of the budget over the rest of the window', async () => {
+  it('spreads the last fifth of the budget over the rest of the window', async () => {
     const { clock, granted, take, toWindow } = bucketOf(100);
     await toWindow();
     for (let name = 0; name < 100; name += 1) void take(name);
@@ -76,7 +76,7 @@ describe('a bucket with a budget per window', () => {
     expect(granted).toHaveLength(100);
   });
 
-  it('D18 N27 takes what the server says was used for true, and never less (N28)', async () => {
+  it('takes the count of the server, and never a smaller one', async () => {
     const { clock, meter, granted, take, toWindow } = bucketOf(100);
     await toWindow();
     meter.onUsed(78, Number.NaN, clock.monotonic());
@@ -86,7 +86,7 @@ describe('a bucket with a budget per window', () => {
     expect(granted).toHaveLength(2);
   });
 
-  it('Z1 D18 gives nothing while it may be either of two windows there, so that neither is overdrawn', async () => {
+  it('gives nothing while it may be either of two windows there, so that neither is overdrawn', async () => {
     const burst = fc.record({
       /** Where in the uncertain time before the end of a window it comes; or anywhere. */
       share: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
@@ -125,7 +125,7 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('Z1 is asked again when the next window has begun there for sure', () => {
+  it('is asked again when the next window has begun there for sure', () => {
     const meterOf = (widthMs: number): WindowMeter => {
       const time = (nowMs: number) => ({ from: nowMs, to: nowMs + widthMs });
       return new WindowMeter({ permits: 50, windowMs: MINUTE_MS }, time, new OwnCount());
@@ -168,7 +168,7 @@ describe('a bucket with a budget per window', () => {
         [10_000, 11, 50_000],
       ],
     ],
-  ])('Z1 spreads the last fifth, which %s', (_, takes) => {
+  ])('spreads the last fifth, which %s', (_, takes) => {
     const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
     const meter = new WindowMeter({ permits: 100, windowMs: MINUTE_MS }, time, new OwnCount());
     expect(takes.map(([atMs, weight]) => meter.take(weight, atMs))).toEqual(
@@ -176,7 +176,7 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('Z1 gives nothing of a window back to the one after', () => {
+  it('gives nothing of a window back to the one after', () => {
     const count = new OwnCount();
     count.take(1, 5, 10);
     count.take(2, 5, 10);
@@ -184,12 +184,12 @@ describe('a bucket with a budget per window', () => {
     expect(count.used(2)).toBe(5);
   });
 
-  it('B4 refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {
+  it('refuses a request that is heavier than the whole budget instead of waiting for ever', async () => {
     const { bucket } = bucketOf(50);
     await expect(bucket.take({ weight: 51, priority: 'high' }, never)).rejects.toThrow('never fits');
   });
 
-  it('begins anew with the window of the server, not with ours', async () => {
+  it('starts again with the window of the server, not with that of the program', async () => {
     const { clock, granted, take, toWindow } = bucketOf(10, 45_000);
     await toWindow();
     for (let name = 0; name < 12; name += 1) void take(name);
@@ -200,7 +200,7 @@ describe('a bucket with a budget per window', () => {
   });
 });
 
-describe('Z7 priorities', () => {
+describe('priorities', () => {
   it('high comes before normal, normal before low, first come first served within each', async () => {
     const { clock, granted, take, toWindow } = bucketOf(5);
     await toWindow();
