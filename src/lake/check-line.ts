@@ -103,7 +103,7 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   if (revision !== undefined) return revision;
   const { file } = fields;
   const { format } = settings as Settings;
-  if (!isManifestFile(format, file) || (format === 'zip' && topFolder(file) !== topFolder(key)))
+  if (!isManifestFile(format, file) || (format === 'zip' && !file.startsWith(`${keys.topFolder}/`)))
     return '"file" is no name of a file of the lake';
   return keys.isOfPeriod(key, cadence as Cadence, period) ? undefined : '"key" is no object of this series';
 }
@@ -150,11 +150,6 @@ function areGaps(value: unknown): boolean {
   );
 }
 
-/** The first name of a path: zips lie below the folder of the lake that their keys begin with. */
-function topFolder(path: string): string {
-  return path.slice(0, path.indexOf('/'));
-}
-
 function droppedProblem({ key, format, settings }: Fields, keys: KeyCheck): string | undefined {
   if (typeof key !== 'string') return '"key" is no text';
   if (!KNOWN_FORMATS.has(format)) return '"format" is unknown';
@@ -186,11 +181,13 @@ function isObject(value: unknown): value is Fields {
 
 /** How an archive names the objects of a series. */
 export interface ObjectKeys {
+  /** The first folder of all keys; `--format zip` writes below it. */
+  readonly topFolder: string;
   /** Returns a function that reads the period of a key; it returns undefined for every other name. */
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
 }
 
-interface KeyCheck {
+interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
   /** Whether a key belongs to the object of this period. */
   isOfPeriod(key: string, cadence: Cadence, period: string): boolean;
   /** Whether a key belongs to any object. */
@@ -199,9 +196,10 @@ interface KeyCheck {
 
 /** Checks that a key belongs to an object of the series in this folder, or to rows of it from REST. */
 function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
+  const { topFolder } = archive;
   const series = seriesOfFolder(seriesFolder);
   // The folder is not in a lake, so there is no series to compare with.
-  if (series === undefined) return { isOfPeriod: () => true, isOfSeries: () => true };
+  if (series === undefined) return { topFolder, isOfPeriod: () => true, isOfSeries: () => true };
   const { market, dataset, interval, symbol } = series;
   const rest = ['rest', market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
   const periodOf = {
@@ -218,5 +216,5 @@ function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
       const ofRest = key.startsWith(rest) ? parsePeriod(cadence, key.slice(rest.length)) : undefined;
       return ofRest !== undefined || periodOf[cadence](key) !== undefined;
     });
-  return { isOfPeriod, isOfSeries };
+  return { topFolder, isOfPeriod, isOfSeries };
 }

@@ -42,7 +42,7 @@ export async function commitWithJournal(
 }
 
 /** What the paths and lines of a journal are checked with. */
-interface JournalVenue extends VenueFolders {
+interface JournalVenue extends Pick<VenueFolders, 'name' | 'markets'> {
   readonly archive: ObjectKeys;
 }
 

@@ -48,10 +48,11 @@ export function seriesFolder(venue: string, series: Series): string {
 export interface VenueFolders {
   readonly name: string;
   readonly markets: Readonly<Record<Market, unknown>>;
+  readonly archive: { readonly topFolder: string };
 }
 
 /** The series that has this folder, relative to the root of the lake; undefined for any other path. */
-export function seriesAt(venue: VenueFolders, place: string): Series | undefined {
+export function seriesAt(venue: Pick<VenueFolders, 'name' | 'markets'>, place: string): Series | undefined {
   const series = seriesOfFolder(place);
   if (series === undefined || !Object.hasOwn(venue.markets, series.market)) return undefined;
   // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but cryptodl never writes it.

@@ -26,14 +26,14 @@ export interface LoosePath {
 
 type Found = SeriesFolder | LoosePath;
 
-/** Names of cryptodl in the root of a lake, besides the folder of the venue. */
-const OWN_FOLDERS = ['.cryptodl', 'data', 'failures', 'quarantine'];
+/** Names of cryptodl in the root of a lake, besides the folders of the venue. */
+const OWN_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
 
 /** In path order. Yields nothing for a missing lake. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   const { folders, links } = await listEntries(root);
   for (const path of links)
-    if (path === venue.name || OWN_FOLDERS.includes(path)) yield { kind: 'link', path };
+    if ([venue.name, venue.archive.topFolder, ...OWN_FOLDERS].includes(path)) yield { kind: 'link', path };
   if (!folders.includes(venue.name)) return;
   yield* walkVenue(root, venue, venue.name);
 }

@@ -68,7 +68,10 @@ export async function continueLake(
       : `from the first day that each lacks … ${dayText(range.to - 1)}`,
     notes: [...over].map((text) => `ended      ${text}: complete`),
     ended: [],
-    dataPath: join(paths.root, formats.length === 1 && formats[0] === 'zip' ? 'data' : venue.name),
+    dataPath: join(
+      paths.root,
+      formats.length === 1 && formats[0] === 'zip' ? venue.archive.topFolder : venue.name,
+    ),
     query: undefined,
   };
 }

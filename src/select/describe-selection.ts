@@ -25,7 +25,11 @@ export function describeWanted(
     .filter((part) => part !== '')
     .join(' ');
   if (options.format === 'zip')
-    return { what, dataPath: join(paths.root, 'data'), query: `cryptodl serve ${shownPath(paths.root)}` };
+    return {
+      what,
+      dataPath: join(paths.root, venue.archive.topFolder),
+      query: `cryptodl serve ${shownPath(paths.root)}`,
+    };
   const market = join(paths.root, venue.name, markets[0] ?? '');
   const dataPath =
     markets.length > 1

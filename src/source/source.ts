@@ -31,6 +31,8 @@ export interface Archive {
   markerBefore(series: Series, period: Period): string;
   /** Symbols with an object for every day. */
   steadySymbols(market: Market): readonly string[];
+  /** The first folder of all keys, for example `data`. With `--format zip` it is also a folder of the lake. */
+  readonly topFolder: string;
   /** The file ending of objects, for example `.zip`. */
   readonly ending: string;
   readonly listing: ListingFormat;

@@ -1,5 +1,5 @@
 /** An exchange that is not Binance (test/helpers/second-exchange.ts) through the pipeline of the built program. */
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
@@ -67,7 +67,8 @@ describe('a download from another exchange', () => {
   });
 
   it('keeps the objects as they are published with --format zip', async () => {
-    expect(await vision(`${days(1, 2)} --format zip --recheck-days 0`)).toMatchObject({ code: 0 });
+    const { code, stderr } = await vision(`${days(1, 2)} --format zip --recheck-days 0`);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^ +data +\S+\/history$/m)]);
     const keys = [1, 2].map((day) => candlesKey(BTC, dayOf(day)));
     expect(filesBelow(out, '.csv.gz')).toEqual(keys);
     expect(readFileSync(join(out, keys[0] ?? ''))).toEqual(archive.objects.get(keys[0] ?? ''));
@@ -174,6 +175,13 @@ describe('other verbs with another exchange', () => {
   it('verify finds the lake sound, also row by row and against the listing', async () => {
     await vision(days(1, 3));
     expect(await run('verify --deep --upstream')).toMatchObject({ code: 0 });
+  });
+
+  it('verify finds a link in place of the folder of the published objects', async () => {
+    await vision(days(1, 2));
+    symlinkSync(scratch, join(out, 'history'));
+    const { code, stdout } = await run('verify --json');
+    expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"history"')]);
   });
 
   it('refuse a market of Binance', async () => {

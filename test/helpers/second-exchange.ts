@@ -185,6 +185,7 @@ function archiveOf(program: Program): Archive {
           : undefined;
     },
     steadySymbols: () => ['BTC-USDT-SWAP'],
+    topFolder: 'history',
     ending: ENDING,
     listing: htmlIndex(program),
     known: { listing: '/history/', key: candlesKey('BTC-USDT-SWAP', '2024-03-01') },

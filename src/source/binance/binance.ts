@@ -58,6 +58,7 @@ export function binanceArchive(markets: Venue['markets']): Archive {
     },
     markerBefore: withoutEnding,
     steadySymbols: (market) => STEADY[market] ?? [],
+    topFolder: 'data',
     ending: ENDING,
     listing: S3_LISTING,
     known: {
