@@ -131,7 +131,7 @@ async function printOptionsOf(verb: Verb, resolved: Resolved, io: Io): Promise<E
 }
 
 async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
-  const { printOptions } = await import('./cli/print-options.js');
+  const { printOptions } = await import('./cli/option-layers.js');
   return printOptions(verb, resolved);
 }
 

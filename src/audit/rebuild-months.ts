@@ -10,7 +10,7 @@ import { countText } from '../model/units.js';
 import type { AuditedMonth } from './audit-archive.js';
 import { isBroken } from '../download/months-from-days.js';
 import type { Session } from '../download/session.js';
-import type { Wanted } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 
 export interface Rebuilds {
   readonly requests: readonly SeriesRequest[];
@@ -92,7 +92,7 @@ function joined(a: SeriesRequest, b: SeriesRequest): SeriesRequest {
 }
 
 /** Joins the months of one series and format into one request. */
-export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Session) => Wanted {
+export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Session) => RunSelection {
   const together = new Map<string, SeriesRequest>();
   for (const request of requests) {
     const id = JSON.stringify([request.series, request.settings.format]);

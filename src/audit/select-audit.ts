@@ -14,7 +14,7 @@ import { findDataset, isArchived } from '../source/venue.js';
 import { isChosen } from '../select/continue-lake.js';
 import { givenFlags } from '../select/describe-selection.js';
 import type { Session } from '../download/session.js';
-import { wantSeries } from '../select/select-series.js';
+import { selectSeries } from '../select/select-series.js';
 
 export interface AuditedSeries {
   readonly series: Series;
@@ -33,7 +33,7 @@ export async function selectAudit(
   if (session.options.symbols === undefined) return heldMonths(session, givenFlags(resolved));
   // The running month has no monthly object yet.
   const options = isGiven ? session.options : { ...session.options, months: 1 };
-  const { requests } = await wantSeries({ ...session, options }, { ...resolved, options }, read);
+  const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read);
   return requests.map(({ series, ranges }) => {
     const from = ranges[0]?.from;
     return {

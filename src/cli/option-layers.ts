@@ -1,8 +1,13 @@
-/** The sources of options: flags, environment and config file. */
+/** The sources of options (flags, environment, config file), and the output of `--print-options`. */
 import type { Io } from '../model/io.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer } from '../options/resolve.js';
 import type { Invocation } from './program.js';
+import { flagSpec, flagsOf, isSwitch, optionName } from '../options/flags.js';
+import type { Verb } from '../options/flag-spec.js';
+import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { dayText } from '../model/calendar.js';
 
 /** Flags, environment and config file of an invocation, in order of precedence. */
 export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
@@ -17,4 +22,36 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
 
 export function typedLayer({ values }: Invocation): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
+}
+
+/** `market  um  (default)`, one line per option. */
+export function printOptions(verb: Verb, resolved: Resolved): string[] {
+  const names = flagsOf(verb).filter((name) => name !== 'print-options');
+  const width = Math.max(...names.map((name) => name.length));
+  return names.map((name) => {
+    const isUnset = isSwitch(name) && resolved.origins[name] === 'default';
+    const value = isUnset ? undefined : resolved.options[optionName(name)];
+    const shown =
+      (name === 'from' || name === 'to') && typeof value === 'number'
+        ? dayText(value)
+        : value === undefined
+          ? (flagSpec(name).unset ?? '-')
+          : textOf(value);
+    return `${name.padEnd(width)}  ${shown}  (${resolved.origins[name]})`;
+  });
+}
+
+type Value = Options[keyof Options];
+type List = Extract<Value, readonly unknown[]>;
+
+function textOf(value: Value | List[number]): string {
+  if (value === undefined) return '-';
+  if (isList(value)) return value.map((item) => textOf(item)).join(',');
+  if (typeof value !== 'object') return String(value);
+  if ('text' in value) return value.text;
+  return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
+}
+
+function isList(value: Value | List[number]): value is List {
+  return Array.isArray(value);
 }

@@ -15,9 +15,8 @@ import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import type { Range } from '../select/date-range.js';
-import { heldSeries, narrowHeld } from '../select/held-series.js';
-import { readLists } from '../select/read-lists.js';
-import { readPatterns } from '../select/symbol-patterns.js';
+import { heldSeries, filterHeldSeries } from '../select/held-series.js';
+import { readLists, readPatterns } from '../select/symbol-patterns.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
@@ -89,7 +88,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     root,
     venue,
     held,
-    chosen: narrowHeld(held, resolved, patterns),
+    chosen: filterHeldSeries(held, resolved, patterns),
     formats: origins.format === 'default' ? FORMATS : [options.format],
     range: range ?? {},
     today: dayOf(nowMs, venue),

@@ -16,7 +16,7 @@ import { openLog } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { Reporter } from '../report/reporter.js';
 import { nextStep } from '../report/tally.js';
-import { readLists } from '../select/read-lists.js';
+import { readLists } from '../select/symbol-patterns.js';
 import type { PastFailures } from '../select/select-failures.js';
 import type { Source } from '../source/source.js';
 import { printLines, shownPath } from '../text/printable.js';

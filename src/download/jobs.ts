@@ -10,11 +10,10 @@ import { jobsFile } from '../options/jobs-file.js';
 import type { JobEntry } from '../options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
-import { readSymbolFile } from '../select/read-lists.js';
+import { readPatterns, readSymbolFile } from '../select/symbol-patterns.js';
 import type { PastFailures } from '../select/select-failures.js';
-import { askMetrics } from '../select/select-metrics.js';
-import { askSeries } from '../select/select-series.js';
-import { readPatterns } from '../select/symbol-patterns.js';
+import { parseMetricsOptions } from '../select/select-metrics.js';
+import { parseSeriesOptions } from '../select/select-series.js';
 import type { ReadList } from '../select/symbol-patterns.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
@@ -98,7 +97,7 @@ export async function checkRequest(
   { source, clock, read }: { readonly source: Source; readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
   const asking = { options, venue: source, nowMs: options.nowMs ?? clock.now() };
-  if (verb === 'metrics') askMetrics(asking);
-  else askSeries(asking);
+  if (verb === 'metrics') parseMetricsOptions(asking);
+  else parseSeriesOptions(asking);
   if (options.symbols !== undefined) await readPatterns(options.symbols, read);
 }

@@ -9,14 +9,14 @@ import type { PartitionPlan, Task } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { Wanted } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 import { tabbed } from '../text/printable.js';
 import type { HttpSession } from './http-session.js';
 import type { LakeSession, RunSession } from './session.js';
 
 export function planRun(
   session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
-  wanted: Pick<Wanted, 'hasListing' | 'requests'>,
+  wanted: Pick<RunSelection, 'hasListing' | 'requests'>,
 ): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   return makePlan(

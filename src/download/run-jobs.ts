@@ -18,7 +18,7 @@ import type { JobsReport } from '../report/failure-report.js';
 import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { sumOfFailed } from '../report/tally.js';
-import { endedBySignals, readSymbolFile } from '../select/read-lists.js';
+import { endedBySignals, readSymbolFile } from '../select/symbol-patterns.js';
 import { cutWarning } from '../select/select-failures.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';

@@ -24,9 +24,9 @@ import { OutcomeChannel } from './outcome-channel.js';
 import { planRun, refuseLargePlan } from './plan-run.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session } from './session.js';
-import { wantFailures } from '../select/select-failures.js';
+import { selectFailures } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
-import type { RunVerb, Wanted } from '../select/selection.js';
+import type { RunVerb, RunSelection } from '../select/selection.js';
 import type { Source } from '../source/source.js';
 
 export interface RunRequest {
@@ -51,7 +51,7 @@ export interface RunRequest {
   /** Run exactly these once more; without them the options say what is wanted. */
   readonly failures?: PastFailures | undefined;
   /** Run exactly these; without them the options say what is wanted. */
-  readonly wanted?: (session: Session) => Wanted;
+  readonly wanted?: (session: Session) => RunSelection;
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
@@ -139,7 +139,7 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
 
 async function locked<T>(
   session: Session,
-  verb: Wanted['verb'],
+  verb: RunSelection['verb'],
   act: (session: Session) => Promise<T>,
 ): Promise<T> {
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
@@ -151,7 +151,7 @@ async function locked<T>(
   }
 }
 
-async function execute(session: Session, request: RunRequest, wanted: Wanted): Promise<RunEnd> {
+async function execute(session: Session, request: RunRequest, wanted: RunSelection): Promise<RunEnd> {
   const plan = await planRun(session, wanted);
   try {
     refuseAllEnded(session.venue, wanted.ended, plan.totals);
@@ -174,7 +174,7 @@ async function execute(session: Session, request: RunRequest, wanted: Wanted): P
 
 function announcement(
   session: Pick<Session, 'options' | 'paths' | 'venue'>,
-  { what, range, idle, notes }: Wanted,
+  { what, range, idle, notes }: RunSelection,
   { totals }: Plan,
 ): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
@@ -186,16 +186,16 @@ function announcement(
 async function want(
   session: Session,
   { resolved, read, verb, failures, wanted }: RunRequest,
-): Promise<Wanted> {
+): Promise<RunSelection> {
   if (wanted !== undefined) return wanted(session);
-  if (failures !== undefined) return wantFailures(session, failures);
+  if (failures !== undefined) return selectFailures(session, failures);
   switch (verb) {
     case 'repair':
       return (await import('../verify/select-repairs.js')).selectRepairs(session, resolved, read);
     case 'metrics':
-      return (await import('../select/select-metrics.js')).wantMetrics(session, resolved, read);
+      return (await import('../select/select-metrics.js')).selectMetrics(session, resolved, read);
     case 'vision':
-      return (await import('../select/select-series.js')).wantSeries(session, resolved, read);
+      return (await import('../select/select-series.js')).selectSeries(session, resolved, read);
   }
 }
 
@@ -205,7 +205,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   return session.openSession(request);
 }
 
-async function waitUntilPublished(session: Session, wanted: Wanted): Promise<void> {
+async function waitUntilPublished(session: Session, wanted: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
   const { waitForPublication } = await import('./wait-for-publication.js');
   await session.times.pause(() => waitForPublication(session, wanted));

@@ -8,7 +8,7 @@ import type { PlanContext, SeriesRequest } from '../plan/plan-series.js';
 import { listOrProbe } from '../plan/plan.js';
 import { absenceReason } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
-import type { Wanted } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import type { Session } from './session.js';
@@ -27,7 +27,7 @@ export type Waiting = Pick<
 /** Resolves when it is published, or when the time is up: the run then goes on with what is there. */
 export async function waitForPublication(
   session: Waiting,
-  wanted: Pick<Wanted, 'requests' | 'hasListing'>,
+  wanted: Pick<RunSelection, 'requests' | 'hasListing'>,
 ): Promise<void> {
   const until = session.options.waitForPublication;
   // Of what is held, only new revisions are wanted.
@@ -70,7 +70,7 @@ function epochOf(until: Until, nowMs: number): number {
 
 function missingOf(
   session: Waiting,
-  { hasListing }: Pick<Wanted, 'hasListing'>,
+  { hasListing }: Pick<RunSelection, 'hasListing'>,
 ): (awaited: Awaited[]) => Promise<Awaited[]> {
   const { venue, listing, probe, observer, nowMs } = session;
   const listSeries = listOrProbe({

@@ -1,4 +1,5 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
+import { CryptodlError } from '../model/errors.js';
 import type { FlagSpec, Verb } from './flag-spec.js';
 import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
@@ -34,7 +35,7 @@ type OptionName<Name extends FlagName> = Flags[Name] extends {
   ? WithUnit<CamelCase<Name>, Unit>
   : CamelCase<Name>;
 
-/** What the flag's text becomes. */
+/** The type of the parsed value. */
 export type FlagValue<Name extends FlagName> = Flags[Name] extends { readonly list: string }
   ? readonly ReturnType<Flags[Name]['parse']>[]
   : ReturnType<Flags[Name]['parse']>;
@@ -64,19 +65,44 @@ export function environmentName(name: FlagName): string {
   return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** A switch has no value of its own. */
+/** Whether the flag takes no value. */
 export function isSwitch(name: FlagName): boolean {
   return flagSpec(name).value === undefined;
 }
 
-/** `dryRun`, as programs name the flag. */
+/** `dry-run` → `dryRun`. */
 export function camelCase(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** `maxWaitMs`: the flag's name, and what its number counts. */
+/** `maxWaitMs`: the name of the flag and the unit of its number. */
 export function optionName(name: FlagName): keyof Options {
   const plain = camelCase(name);
   const { unit = '' } = flagSpec(name);
   return (plain.endsWith(unit) ? plain : `${plain}${unit}`) as keyof Options;
+}
+
+// Messages name options as flags. The functions below give the options other names.
+
+/** A command of this program, whose flags stay flags, or a flag outside of a command. */
+const COMMAND_OR_FLAG = /\bcryptodl [a-z][^;,:]*|(?<![\w-])--([a-z][\w-]*)/g;
+
+/** Replaces flags by `nameOf`, except in commands. Unknown flags stay. */
+export function nameOptions(text: string, nameOf: (name: FlagName) => string): string {
+  return text.replaceAll(COMMAND_OR_FLAG, (found, word: string | undefined) => {
+    const name = FLAG_NAMES.find((flag) => flag === word);
+    return name === undefined ? found : nameOf(name);
+  });
+}
+
+/** The same error with other names of options in message and hint. */
+export function withOptionNames(error: CryptodlError, nameOf: (name: FlagName) => string): CryptodlError {
+  const { code, message, hint, cause, correction, retryAfterMs, attempts } = error;
+  const renamed = new CryptodlError(code, nameOptions(message, nameOf), {
+    cause,
+    hint: hint === undefined ? undefined : nameOptions(hint, nameOf),
+    correction,
+    retryAfterMs,
+  });
+  return Object.assign(renamed, { attempts });
 }

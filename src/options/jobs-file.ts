@@ -1,9 +1,8 @@
 /** The file of `cryptodl run`: named jobs with what they share. Throws usage errors that name file, job and key. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { flagsOf } from './flags.js';
+import { flagsOf, nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
-import { nameOptions } from './option-words.js';
 import { mapValues } from './resolve.js';
 import type { RawLayer } from './resolve.js';
 

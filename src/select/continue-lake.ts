@@ -1,4 +1,4 @@
-/** `cryptodl vision` without --symbols: every series that the lake holds goes on from its first gap. */
+/** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -21,15 +21,15 @@ import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import { isAll } from './select-datasets.js';
 import { settingsOf } from './selection.js';
 import { fillOf, offerOf } from './rest-offer.js';
-import type { LakeSelection, Wanted } from './selection.js';
+import type { LakeContext, RunSelection } from './selection.js';
 
-/** Explicit flags choose among the series; their own settings stay. Throws the usage error of an empty lake. */
+/** Given flags select series of the lake, which keep their settings. Throws a usage error if the lake is empty. */
 export async function continueLake(
-  context: LakeSelection,
+  context: LakeContext,
   range: Range,
   given: ReadonlySet<string>,
   verb: 'vision' | 'metrics',
-): Promise<Omit<Wanted, 'verb'>> {
+): Promise<Omit<RunSelection, 'verb'>> {
   const { options, paths, venue, observer } = context;
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
@@ -62,10 +62,10 @@ export async function continueLake(
   return {
     requests,
     hasListing: true,
-    what: `what ${options.out} holds`,
+    what: `all series in ${options.out}`,
     range: isRangeGiven(options)
       ? range.text
-      : `from the first day that each lacks … ${dayText(range.to - 1)}`,
+      : `the first missing day of each series … ${dayText(range.to - 1)}`,
     notes: [...over].map((text) => `ended      ${text}: complete`),
     ended: [],
     dataPath: join(
@@ -76,14 +76,14 @@ export async function continueLake(
   };
 }
 
-/** REST continues what REST may have begun; the archive what it has. */
-function isOf(verb: 'vision' | 'metrics', { venue }: LakeSelection, { market, dataset }: Series): boolean {
+/** `metrics` continues datasets of REST, `vision` those of the archive. */
+function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, dataset }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   if (spec === undefined) return verb === 'vision';
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
 }
 
-export function isChosen(series: Series, context: LakeSelection, given: ReadonlySet<string>): boolean {
+export function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options, venue } = context;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
@@ -96,7 +96,7 @@ export function isChosen(series: Series, context: LakeSelection, given: Readonly
 }
 
 async function continuations(
-  context: LakeSelection,
+  context: LakeContext,
   series: Series,
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: 'vision' | 'metrics' },
@@ -135,7 +135,7 @@ async function continuations(
         isRangeGiven(options) || gap === undefined
           ? range.from
           : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
-      // What has ended is not asked for every day; a range that somebody gives is.
+      // Without a given range, no days after the end of a dataset are requested.
       const kinds = new Set(manifest[format].lines().map((line) => line.cadence));
       const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
       const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
@@ -145,15 +145,15 @@ async function continuations(
 }
 
 interface GapRules {
-  /** Held, but there may be better now. */
+  /** Whether an object in the lake may be outdated. */
   readonly isGap: (line: ObjectLine) => boolean;
-  /** Not held, and worth asking for. */
+  /** Whether a missing day is requested. */
   readonly isAsked: (day: number) => boolean;
 }
 
 /**
- * The first day after the start that is not held, or whose file is not what was committed: neither what was published
- * late nor what was lost is passed over; but for what nobody had a while ago.
+ * The first day that is missing, or whose file does not have its committed size. Days that were absent upstream a short time
+ * ago do not count.
  */
 async function firstGap(
   held: HeldObjects,
@@ -176,7 +176,7 @@ async function firstGap(
   return next;
 }
 
-/** What the series is held with, except where a flag says otherwise (and is then refused, or forced). */
+/** The settings of the series in the lake, replaced by given flags. A later check refuses a difference without --force. */
 function keepHeld(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
   return {
     format: held.format,

@@ -1,10 +1,10 @@
-/** `--days`, `--months`, `--from/--to` → the days that are wanted. */
+/** `--days`, `--months`, `--from` and `--to` → a range of days. */
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Venue } from '../source/venue.js';
 
-/** Days `[from, to)`; without `from` it starts where each series starts. */
+/** Days `[from, to)`; without `from`, the range starts with the first day of each series. */
 export interface Range {
   readonly from?: number;
   readonly to: number;
@@ -17,7 +17,7 @@ export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.fromDay, options.toDay].some((value) => value !== undefined);
 }
 
-/** Throws a usage error for two kinds of range, for days that are not over yet, and for an empty range. Nothing is older than the first day of the venue. */
+/** Throws usage errors for two kinds of range, days that are not over, and an empty range. Earlier days than the first of the exchange are cut off. */
 export function resolveRange(
   options: RangeOptions,
   nowMs: number,
@@ -66,7 +66,7 @@ export function resolveRange(
   return rangeOf(from, options.toDay === undefined ? today : options.toDay + 1);
 }
 
-/** The first kind that was given stays. */
+/** A correction that keeps the first kind of range. */
 function withoutOthers({ days }: RangeOptions): Record<string, null> {
   return days === undefined ? { from: null, to: null } : { months: null, from: null, to: null };
 }

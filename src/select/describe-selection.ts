@@ -1,4 +1,4 @@
-/** What is wanted, in words: for the plan block, the closing block and the failure report. */
+/** Describes a selection for the plan block, the closing block and the failure report. */
 import { join } from 'node:path';
 import type { Resolved } from '../options/resolve.js';
 import { shownPath } from '../text/printable.js';
@@ -6,17 +6,17 @@ import type { Format } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 import type { Quota } from '../http/throttle/throttle.js';
 import type { ChosenDataset } from './select-datasets.js';
-import type { LakeSelection, Wanted } from './selection.js';
+import type { LakeContext, RunSelection } from './selection.js';
 
-/** Flags that somebody gave, wherever. */
+/** The names of options that do not have their default. */
 export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 
-export function describeWanted(
-  context: LakeSelection,
+export function describeSelection(
+  context: LakeContext,
   datasets: readonly ChosenDataset[],
-): Pick<Wanted, 'what' | 'dataPath' | 'query'> {
+): Pick<RunSelection, 'what' | 'dataPath' | 'query'> {
   const { options, paths, venue } = context;
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
@@ -40,7 +40,7 @@ export function describeWanted(
   return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
 
-/** All of a few, else how many there are. */
+/** The first names, and their number if there are more. */
 function several(names: readonly string[]): string {
   const first = names.slice(0, MOST_NAMES).join(',');
   return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
@@ -63,7 +63,7 @@ export function few(names: readonly string[]): string {
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
 }
 
-/** What the venue counts together, in words. */
+/** Descriptions of rate limit buckets. */
 const COUNTED: Readonly<Record<string, string>> = {
   futuresData: 'for statistics',
   funding: 'for funding rates',
@@ -71,7 +71,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   spot: 'of weight to spot',
 };
 
-/** How much is asked of REST, and how long its limits make it take: the largest share decides. */
+/** The requests to REST per bucket, and the minimum time that the rate limits allow. */
 export function requestNotes(
   buckets: Readonly<Record<string, Quota>>,
   requests: Readonly<Record<string, number>>,
@@ -81,10 +81,10 @@ export function requestNotes(
     if (bucket === undefined || !('permits' in bucket)) return [];
     const { permits, windowSeconds } = bucket;
     const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
-    // Trades are as many as they are: nobody knows before.
+    // The number of trades is not known before the download.
     const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
     const text = `${least}${numberText(weight)} ${COUNTED[name] ?? name} (${limit})`;
-    // What fits into a window takes no longer than the requests themselves.
+    // The first window needs no wait.
     const windows = Math.ceil(weight / permits) - 1;
     return [{ text, minMs: windows * windowSeconds * 1000 }];
   });

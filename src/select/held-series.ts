@@ -1,4 +1,4 @@
-/** Which of the held series `verify` and `repair` look at. */
+/** The series in a lake, and the selection of `verify` and `repair` among them. */
 import { join } from 'node:path';
 import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
 import { keyPath, MANIFEST } from '../lake/layout.js';
@@ -16,10 +16,10 @@ import { givenFlags } from './describe-selection.js';
 import { isAll } from './select-datasets.js';
 import { readPatterns, selectSymbols } from './symbol-patterns.js';
 import type { ReadList, SymbolPatterns } from './symbol-patterns.js';
-import type { LakeSelection } from './selection.js';
+import type { LakeContext } from './selection.js';
 
 export interface HeldSelection {
-  /** Nothing was said: the whole lake, also what is in no series. */
+  /** The whole lake is selected, including files outside of series. */
   readonly isWhole: boolean;
   readonly has: (series: Series) => boolean;
   readonly format: Format | undefined;
@@ -27,9 +27,9 @@ export interface HeldSelection {
 
 const NARROWING = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
-/** Explicit flags choose. Throws usage errors for what the lake does not hold. */
-export async function chooseHeld(
-  { options, paths, venue }: LakeSelection,
+/** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
+export async function selectHeldSeries(
+  { options, paths, venue }: LakeContext,
   resolved: Resolved,
   read: ReadList,
 ): Promise<HeldSelection> {
@@ -40,14 +40,12 @@ export async function chooseHeld(
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
-  const names = new Set(narrowHeld(held, resolved, patterns).map(seriesName));
+  const names = new Set(filterHeldSeries(held, resolved, patterns).map(seriesName));
   return { isWhole: false, has: (series) => names.has(seriesName(series)), format };
 }
 
-// `--market`, `--dataset`, `--interval`, `--symbols` and `--quote` over what a lake holds.
-
-/** Only what is given chooses; throws usage errors for what the lake does not hold. `patterns`: of --symbols. */
-export function narrowHeld(
+/** Filters series by the given flags; `patterns` are those of --symbols. Throws usage errors for values that the lake does not have. */
+export function filterHeldSeries(
   held: readonly Series[],
   { options, origins }: Pick<Resolved, 'options' | 'origins'>,
   patterns: SymbolPatterns | undefined,
@@ -60,7 +58,7 @@ export function narrowHeld(
     refuseUnknown(name, values, chosen, of, options.out);
     chosen = chosen.filter((series) => {
       const value = of(series);
-      // Datasets without intervals are not chosen by them.
+      // --interval does not filter datasets without intervals.
       return value === undefined || values.includes(value);
     });
   };
@@ -106,9 +104,7 @@ function whatOf(series: readonly Series[]): string {
   return [...names].slice(0, 3).join(', ') + (names.size > 3 ? ' …' : '');
 }
 
-// Which series a lake holds: its folders that have a manifest.
-
-/** In path order; an absent lake holds nothing. `warn` is told of what is left out although it looks like a series. */
+/** Series are folders with a manifest, in path order. `warn` is called for folders that look like a series and are left out. */
 export async function* heldSeries(
   root: string,
   venue: Source,
@@ -122,12 +118,12 @@ export async function* heldSeries(
     else if (found.files.includes(MANIFEST)) yield found.series;
     else if (await hasFiles(root, venue, found))
       warn(
-        `${shownPath(found.path)} has files and no ${MANIFEST}: it is left out; cryptodl verify --fix puts them aside and remembers what they hold, cryptodl repair then fetches that`,
+        `${shownPath(found.path)} has files and no ${MANIFEST}: it is left out; cryptodl verify --fix moves the files into the quarantine and records their objects, cryptodl repair then fetches these`,
       );
   }
 }
 
-/** In its folder, or below the keys of its zips. */
+/** Whether the series has files in its folder, or zips under their keys. */
 async function hasFiles(root: string, venue: Source, { series, files }: SeriesFolder): Promise<boolean> {
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {

@@ -1,4 +1,4 @@
-/** What REST has of a series at the moment of the run. */
+/** The periods of a series that REST serves at the time of the run. */
 import { DAY_MS, dayOf, dayText, parseDay } from '../model/calendar.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { RestOffer } from '../plan/rest-periods.js';
@@ -6,31 +6,31 @@ import type { Period, Series } from '../model/task.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
 import { findDataset, isArchived, rowSeconds } from '../source/venue.js';
 import type { Source } from '../source/source.js';
-import type { Asking } from './selection.js';
+import type { SelectionContext } from './selection.js';
 
 export interface OfferOptions {
   readonly venue: Source;
   readonly nowMs: number;
   readonly mode: RestOffer['mode'];
   readonly includeToday: boolean;
-  /** It is asked also for what is held and lacks rows. */
+  /** REST also serves periods in the lake that lack rows. */
   readonly standsIn?: true;
-  /** It is asked also for what the archive lists, while the archive does not answer. */
+  /** REST also serves objects that the archive lists, while the archive does not respond. */
   readonly substitutes?: true;
 }
 
-/** Undefined when REST has nothing of it. */
+/** Undefined if REST does not serve the series. */
 export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
   const { venue, nowMs, mode, includeToday } = options;
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
-  // Bars longer than a day have no days to fill.
+  // Bars that are longer than a day do not fit into day periods.
   if (series.interval !== undefined && rowSeconds(spec, series.interval) === undefined) return undefined;
   const today = dayOf(nowMs, venue);
   const reach = reachMs(venue, series);
   const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
   const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
-  // The moment of the wall moves on while the run goes on: only days that stay whole.
+  // The oldest time that REST serves advances during the run, so the first day needs a margin.
   const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS - venue.dayStartMs) / DAY_MS);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS, venue);
@@ -52,24 +52,27 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   };
 }
 
-/** Rows of a period are held until they are written: about a month of 1m bars. */
+/** The rows of a period are kept in memory until they are written: about a month of 1m bars. */
 const MOST_ROWS = 50_000;
 
-/** The last rows of a day come seconds after it, and our clock may be ahead of theirs. */
+/** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
 const SETTLE_MS = 3_600_000;
 
-/** How long a run may take until it asks for the oldest day. */
+/** The maximum time from the start of a run to the request of the oldest day. */
 const WALL_MS = 3_600_000;
 
-/** With --fill rest: what REST has of the days that the archive has not got. */
-export function fillOf({ options, venue, nowMs }: Asking, series: Series): Pick<SeriesRequest, 'rest'> {
+/** With --fill rest, REST serves the days that the archive does not have. */
+export function fillOf(
+  { options, venue, nowMs }: SelectionContext,
+  series: Series,
+): Pick<SeriesRequest, 'rest'> {
   if (options.fill === undefined || options.format === 'zip') return {};
   const rest = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false, substitutes: true });
   return rest === undefined ? {} : { rest };
 }
 
-/** With --join archive REST has only what the archive lacks, where the archive has the dataset at all. */
-export function offerOf(context: Asking, series: Series): RestOffer | undefined {
+/** With --join archive, REST serves only periods that the archive lacks, if the archive has the dataset. */
+export function offerOf(context: SelectionContext, series: Series): RestOffer | undefined {
   const { venue, nowMs, options } = context;
   const spec = findDataset(venue, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
@@ -79,8 +82,8 @@ export function offerOf(context: Asking, series: Series): RestOffer | undefined 
     : restOffer(series, { venue, nowMs, mode: 'only', includeToday });
 }
 
-/** What REST keeps no more, and where it is: said once, not with every day. */
-export function wallNotes({ venue }: Asking, requests: readonly SeriesRequest[]): string[] {
+/** One note for all days that REST no longer serves, with the dataset that has them. */
+export function wallNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
   const walled = requests.find(
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&

@@ -1,4 +1,4 @@
-/** `--market`, `--dataset`, `--interval` and `--cadence` → the datasets that are meant. */
+/** `--market`, `--dataset`, `--interval` and `--cadence` → datasets. */
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
@@ -15,14 +15,14 @@ export interface ChosenDataset {
   readonly market: Market;
   readonly spec: DatasetSpec;
   readonly interval?: string;
-  /** In which it exists and the flags allow. */
+  /** The cadences in which the dataset exists and that --cadence allows. */
   readonly cadences: readonly Cadence[];
 }
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
-/** Flags, with one market of theirs. */
-type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly mayLack: boolean };
+/** The flags for a single market. */
+type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly allowsMissing: boolean };
 
 type Source = 'archive' | 'rest';
 const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
@@ -58,18 +58,21 @@ export function oneMarket(
  * that is named, and for a name that no market has.
  */
 export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
-  const mayLack = isAll(flags.market);
+  const allowsMissing = isAll(flags.market);
   const markets = marketsOf(venue, flags);
-  if (mayLack) refuseUnknownDatasets(venue, flags, source);
-  const chosen = markets.flatMap((market) => chooseInMarket(venue, { ...flags, market, mayLack }, source));
+  if (allowsMissing) refuseUnknownDatasets(venue, flags, source);
+  const chosen = markets.flatMap((market) =>
+    chooseInMarket(venue, { ...flags, market, allowsMissing }, source),
+  );
   const isThere = (interval: string): boolean =>
     interval === ALL || chosen.some((dataset) => dataset.interval === interval);
   const hasIntervals = chosen.some(({ interval }) => interval !== undefined);
-  if (!mayLack || (chosen.length > 0 && (!hasIntervals || flags.interval.every(isThere)))) return chosen;
+  if (!allowsMissing || (chosen.length > 0 && (!hasIntervals || flags.interval.every(isThere))))
+    return chosen;
   return refuseEverywhere(venue, flags, source);
 }
 
-/** What no market has is refused in the words of the first market that has one of the datasets. */
+/** The error names the first market that has one of the datasets. */
 function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   const market =
     marketNames(venue).find((one) =>
@@ -78,7 +81,7 @@ function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   const dataset = flags.dataset.filter(
     (name) => name === ALL || findDataset(venue, market, name) !== undefined,
   );
-  chooseInMarket(venue, { ...flags, dataset, market, mayLack: false }, source);
+  chooseInMarket(venue, { ...flags, dataset, market, allowsMissing: false }, source);
   throw usage(
     `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} in this cadence`,
     'leave --cadence out',
@@ -92,7 +95,7 @@ function refuseUnknownDatasets(venue: Venue, flags: Flags, source: Source): void
     if (name === ALL || specs.some(HAS[source])) continue;
     const market =
       marketNames(venue).find((one) => findDataset(venue, one, name) !== undefined) ?? venue.defaultMarket;
-    refuseDataset(venue, { ...flags, market, mayLack: true }, name, source);
+    refuseDataset(venue, { ...flags, market, allowsMissing: true }, name, source);
   }
 }
 
@@ -104,9 +107,9 @@ function chooseInMarket(venue: Venue, flags: MarketFlags, source: Source): Chose
     chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
       const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
       if (source === 'rest') return [{ ...dataset, cadences: spec.cadences }];
-      const mayLack = flags.mayLack || isAll(flags.dataset) || isAll(flags.interval);
+      const allowsMissing = flags.allowsMissing || isAll(flags.dataset) || isAll(flags.interval);
       const isThere = cadencesOf(spec, interval, flags.cadence).length > 0;
-      return !isThere && mayLack ? [] : [withCadences(flags, dataset)];
+      return !isThere && allowsMissing ? [] : [withCadences(flags, dataset)];
     }),
   );
 }
@@ -118,7 +121,7 @@ function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[
     .flatMap((name) => {
       const spec = findDataset(venue, flags.market, name);
       if (spec !== undefined && has(spec)) return [spec];
-      if (flags.mayLack) return [];
+      if (flags.allowsMissing) return [];
       return spec === undefined
         ? refuseDataset(venue, flags, name, source)
         : refuseSource(flags, spec, source);
@@ -127,16 +130,16 @@ function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[
   return datasetsOf(venue, flags.market).filter((spec) => has(spec) && !spec.removed);
 }
 
-/** Those that the dataset has; undefined for one without intervals. */
+/** The selected intervals of the dataset; a single undefined for a dataset without intervals. */
 function chosenIntervals({ interval }: MarketFlags, spec: DatasetSpec): readonly (string | undefined)[] {
   const known = intervalsOf(spec);
   if (known === undefined) return [undefined];
   return isAll(interval) ? known : interval.filter((name) => known.includes(name));
 }
 
-/** With `--dataset all` one dataset that has an interval is enough. */
+/** With `--dataset all`, one dataset with the interval is enough. */
 function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[]): void {
-  if (flags.mayLack || isAll(flags.interval)) return;
+  if (flags.allowsMissing || isAll(flags.interval)) return;
   const grained = specs.filter((spec) => intervalsOf(spec) !== undefined);
   for (const interval of flags.interval) {
     const lacking = grained.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
@@ -146,7 +149,7 @@ function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[
   }
 }
 
-/** The other verb has it. */
+/** The error for a dataset of the other verb. */
 function refuseSource({ market }: Pick<MarketFlags, 'market'>, { name }: DatasetSpec, source: Source): never {
   const verb = source === 'archive' ? 'metrics' : 'vision';
   const why = source === 'archive' ? 'only REST has it' : 'the archive has it';
@@ -168,7 +171,7 @@ function withCadences(flags: MarketFlags, dataset: Omit<ChosenDataset, 'cadences
   throw usage(
     `--cadence ${flags.cadence}: ${datasetName(dataset)} exists only ${exist.join(' and ')}`,
     `--cadence ${exist[0] ?? 'auto'}, or leave --cadence out`,
-    // What another dataset of the same line has is another matter.
+    // Other datasets of the command may have other cadences.
     { flags: { cadence: flags.dataset.length > 1 ? null : (exist[0] ?? null) } },
   );
 }
@@ -177,10 +180,10 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: S
   const { market } = flags;
   const has = HAS[source];
   const known = datasetsOf(venue, market).flatMap((spec) => (has(spec) ? [spec.name] : []));
-  const message = flags.mayLack
+  const message = flags.allowsMissing
     ? `--dataset: no market has "${name}"`
     : `--dataset: ${market} has no "${name}"; ${market} has ${known.join(', ')}`;
-  const near = datasetLike(venue, flags.mayLack ? marketNames(venue) : [market], name, has);
+  const near = datasetLike(venue, flags.allowsMissing ? marketNames(venue) : [market], name, has);
   if (near !== undefined)
     throw usage(message, `did you mean ${near}?`, {
       flags: { dataset: replaced(flags.dataset, name, near) },
@@ -201,7 +204,7 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: S
   throw usage(message, undefined, { command: ['list', 'datasets'] });
 }
 
-/** The dataset that a word means, by its spelling or by another name for it. */
+/** The dataset whose name or alias is most similar to the word. */
 export function datasetLike(
   venue: Venue,
   markets: readonly Market[],
@@ -215,7 +218,7 @@ export function datasetLike(
   return near === undefined ? undefined : byName.get(near);
 }
 
-/** Other spellings of a length of time. */
+/** Intervals in the spelling of other tools. */
 const SAME_INTERVAL: Readonly<Record<string, string>> = {
   '1M': '1mo',
   '1month': '1mo',
@@ -256,14 +259,12 @@ function replaced(values: readonly string[], value: string, instead: string): st
   return [...new Set(values.map((item) => (item === value ? instead : item)))].join(',');
 }
 
-// Asking for what the venue has ended gets an answer instead of a row of absences.
-
 type Ended = Pick<ChosenDataset, 'market' | 'spec'>;
 
-/** Days before an end that a suggestion shows. */
+/** The number of days in the suggested range, before the end of the dataset. */
 const SHOWN_DAYS = 7;
 
-/** Throws a usage error that says since when, and where there is some. */
+/** Throws a usage error with the last day of the dataset, and a command for data that exists. */
 export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   const text = endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`;
   const end = endOfDataset(spec);
@@ -281,14 +282,14 @@ export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   });
 }
 
-/** Throws when a plan has nothing to do but to say that datasets have ended. */
+/** Throws if all objects of a plan are absent because their datasets have ended. */
 export function refuseAllEnded(venue: Venue, ended: readonly Ended[], totals: PlanTotals): void {
   const [first] = ended;
   if (first === undefined || totals.absent === 0 || totals.fetch + totals.skip > 0) return;
   if (totals.absentBy['dataset-ended'] === totals.absent) refuseEnded(venue, first);
 }
 
-/** A line per dataset that ends before the range does. */
+/** A line for each dataset that ends before the end of the range. */
 export function endedNotes(venue: Venue, ended: readonly Ended[], to: number): string[] {
   const texts = ended
     .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)

@@ -9,26 +9,26 @@ import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
-import type { LakeSelection, Wanted } from './selection.js';
+import type { LakeContext, RunSelection } from './selection.js';
 
 export interface PastFailures {
-  /** As it was given. */
+  /** The path as given on the command line. */
   readonly path: string;
-  /** What the next report takes the place of; undefined when this one came through a pipe. */
+  /** The file that the next report replaces; undefined for a pipe. */
   readonly file: string | undefined;
   readonly entries: readonly ReportEntry[];
   readonly cut: CutLine | undefined;
-  /** Of the run that failed. */
+  /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a person must do about a report whose last line is cut: what failed there is not known. */
+/** The warning for a report whose last line is cut. */
 export function cutWarning(path: string, { line }: CutLine): string {
-  return `${path} line ${line} is cut: what failed there is not known; run the command of that run again, then remove the line`;
+  return `${path} line ${line} is cut, so its failure is not known; run the original command again, then remove the line`;
 }
 
 /** Throws usage errors for entries that no archive key fits. */
-export function wantFailures(context: LakeSelection, failures: PastFailures): Wanted {
+export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
   const { path, entries, cut } = failures;
   if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
   return {
@@ -46,7 +46,7 @@ export function wantFailures(context: LakeSelection, failures: PastFailures): Wa
 }
 
 /** One request per series and settings. */
-function requestsOf(context: LakeSelection, { path, entries }: PastFailures): SeriesRequest[] {
+function requestsOf(context: LakeContext, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
@@ -77,13 +77,13 @@ function requestsOf(context: LakeSelection, { path, entries }: PastFailures): Se
   return [...requests.values()];
 }
 
-/** What came from REST is asked of REST again. */
-function offerAgain({ venue, nowMs }: LakeSelection, series: Series): Pick<SeriesRequest, 'rest'> {
+/** Failures of REST are requested from REST again. */
+function offerAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRequest, 'rest'> {
   const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
   return rest === undefined ? {} : { rest };
 }
 
-/** Of one run's options those that the next try of it keeps: not what was chosen, nor how a run of its day was told. */
+/** The options that a retry takes from the report: neither the selection nor the output of messages. */
 const CARRIED: readonly FlagName[] = [
   'out',
   'format',

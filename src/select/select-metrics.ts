@@ -1,4 +1,4 @@
-/** `cryptodl metrics`: from the What and When flags to the series that REST is asked for. */
+/** `cryptodl metrics`: from the What and When flags to series requests for REST. */
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Resolved } from '../options/resolve.js';
@@ -14,19 +14,19 @@ import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
-import { describeWanted, excludedNotes, few, givenFlags } from './describe-selection.js';
+import { describeSelection, excludedNotes, few, givenFlags } from './describe-selection.js';
 import { offerOf, wallNotes } from './rest-offer.js';
 import { seriesRequest } from './selection.js';
-import type { Asked, Asking, SymbolSelection, Wanted } from './selection.js';
+import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
-/** Without --symbols, what the lake holds of REST is continued. Throws usage errors. */
-export async function wantMetrics(
-  context: SymbolSelection,
+/** Without --symbols, continues the REST series of the lake. Throws usage errors. */
+export async function selectMetrics(
+  context: SymbolContext,
   resolved: Resolved,
   read: ReadList,
-): Promise<Wanted> {
+): Promise<RunSelection> {
   const { options } = context;
-  const { range, datasets } = askMetrics(context);
+  const { range, datasets } = parseMetricsOptions(context);
   const hasListing = options.join !== undefined;
   if (options.symbols === undefined) {
     const wanted = await continueLake(context, range, givenFlags(resolved), 'metrics');
@@ -36,7 +36,7 @@ export async function wantMetrics(
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(context, patterns);
   refuseDated(context, chosen.symbols, datasets);
-  // Symbol by symbol: datasets that count in different budgets are asked for at the same time.
+  // In the order of symbols, so that datasets with different rate limits are requested at the same time.
   const requests = chosen.symbols.flatMap((symbol) =>
     datasets.flatMap((dataset) => requestOf(context, dataset, symbol, range)),
   );
@@ -44,7 +44,7 @@ export async function wantMetrics(
     verb: 'metrics',
     requests,
     hasListing,
-    ...describeWanted(context, datasets),
+    ...describeSelection(context, datasets),
     range: range.text,
     notes: [
       ...excludedNotes(chosen.excluded),
@@ -57,8 +57,8 @@ export async function wantMetrics(
   };
 }
 
-/** What the flags say by themselves, before anybody looks at exchange, archive or lake. Throws usage errors. */
-export function askMetrics(asking: Asking): Asked {
+/** Checks the flags without requests and without the lake. Throws usage errors. */
+export function parseMetricsOptions(asking: SelectionContext): ParsedOptions {
   const { options, venue, nowMs } = asking;
   refuseMarket(asking);
   refuseZip(asking);
@@ -66,7 +66,7 @@ export function askMetrics(asking: Asking): Asked {
   return { range, datasets: chooseDatasets(venue, options, 'rest') };
 }
 
-function refuseMarket({ options, venue }: Asking): void {
+function refuseMarket({ options, venue }: SelectionContext): void {
   const market = oneMarket(venue, options, 'metrics');
   const offered = marketNames(venue).filter((name) => datasetsOf(venue, name).some(isMetric));
   if (offered.includes(market)) return;
@@ -80,22 +80,22 @@ function refuseMarket({ options, venue }: Asking): void {
   );
 }
 
-function refuseZip({ options }: Asking): void {
+function refuseZip({ options }: SelectionContext): void {
   if (options.format !== 'zip') return;
   throw usage('--format: zip is for files of the archive, REST has none', '--format parquet', {
     flags: { format: 'parquet' },
   });
 }
 
-/** The range ends with the running day when that is wanted and nothing else is said. */
-function withToday({ options, venue, nowMs }: Asking, range: Range): Range {
+/** With --include-today, a range that ends yesterday is extended to today. */
+function withToday({ options, venue, nowMs }: SelectionContext, range: Range): Range {
   const today = dayOf(nowMs, venue);
   if (!options.includeToday || range.to !== today) return range;
   return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
 function requestOf(
-  context: SymbolSelection,
+  context: SymbolContext,
   dataset: ChosenDataset,
   symbol: string,
   range: Range,
@@ -106,7 +106,7 @@ function requestOf(
 }
 
 function refuseDated(
-  { venue }: Asking,
+  { venue }: SelectionContext,
   symbols: readonly string[],
   datasets: readonly ChosenDataset[],
 ): void {
@@ -138,7 +138,7 @@ function countBeyondFew(names: readonly string[]): string {
 }
 
 function datedNotes(
-  { venue }: Asking,
+  { venue }: SelectionContext,
   symbols: readonly string[],
   datasets: readonly ChosenDataset[],
 ): string[] {

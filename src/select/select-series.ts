@@ -1,4 +1,4 @@
-/** `cryptodl vision`: from the What and When flags to the series that are planned. */
+/** `cryptodl vision`: from the What and When flags to series requests. */
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
@@ -8,26 +8,26 @@ import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
-import { describeWanted, excludedNotes, givenFlags } from './describe-selection.js';
+import { describeSelection, excludedNotes, givenFlags } from './describe-selection.js';
 import { fillOf } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { seriesRequest } from './selection.js';
-import type { Asked, Asking, SymbolSelection, Wanted } from './selection.js';
+import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 import { readPatterns, symbolLike } from './symbol-patterns.js';
-import type { ReadList, Selection, SymbolPatterns } from './symbol-patterns.js';
+import type { ReadList, MatchedSymbols, SymbolPatterns } from './symbol-patterns.js';
 
-/** Without --symbols, what the lake holds is continued. Throws usage errors. */
-export async function wantSeries(
-  context: SymbolSelection,
+/** Without --symbols, continues the series of the lake. Throws usage errors. */
+export async function selectSeries(
+  context: SymbolContext,
   resolved: Resolved,
   read: ReadList,
-): Promise<Wanted> {
+): Promise<RunSelection> {
   const { options, venue } = context;
-  const { range, datasets } = askSeries(context);
-  const mayLack = mayLackOf(options);
+  const { range, datasets } = parseSeriesOptions(context);
+  const allowsMissing = canLackSymbols(options);
   if (options.symbols === undefined)
     return {
       verb: 'vision',
@@ -38,7 +38,7 @@ export async function wantSeries(
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
     const symbols = selection.symbols.filter(
-      (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !mayLack),
+      (symbol) => has === undefined || has.has(symbol) || (patterns.names.includes(symbol) && !allowsMissing),
     );
     return symbols.map((symbol) => requestOf(context, dataset, symbol, range));
   });
@@ -47,35 +47,35 @@ export async function wantSeries(
     verb: 'vision',
     requests,
     hasListing: available !== undefined,
-    ...describeWanted(context, datasets),
+    ...describeSelection(context, datasets),
     range: range.text,
     notes: [
       ...notesOf(selection, datasets, range),
-      ...(mayLack ? [] : lackingNotes(patterns, datasets, available)),
+      ...(allowsMissing ? [] : lackingNotes(patterns, datasets, available)),
       ...endedNotes(venue, ended, range.to),
     ],
     ended,
   };
 }
 
-/** Whether datasets and symbols that are not there are left out without a word. */
-function mayLackOf({ market, dataset }: Options): boolean {
+/** Whether combinations that do not exist are left out without a note. */
+function canLackSymbols({ market, dataset }: Options): boolean {
   return isAll(market) || isAll(dataset);
 }
 
-/** What the flags say by themselves, before anybody looks at archive or lake. Throws usage errors. */
-export function askSeries({ options, venue, nowMs }: Asking): Asked {
+/** Checks the flags without requests and without the lake. Throws usage errors. */
+export function parseSeriesOptions({ options, venue, nowMs }: SelectionContext): ParsedOptions {
   const range = resolveRange(options, nowMs, venue);
   const chosen = chooseDatasets(venue, options);
-  // Of all datasets, those that ended before the range are not meant.
+  // `all` does not include datasets that ended before the range.
   const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
-  const datasets = mayLackOf(options) && going.length > 0 ? going : chosen;
-  refuseVainFill(options, datasets);
+  const datasets = canLackSymbols(options) && going.length > 0 ? going : chosen;
+  refuseFill(options, datasets);
   return { range, datasets };
 }
 
-/** --fill that could fill nothing would be a promise that nobody keeps. */
-function refuseVainFill(options: Options, datasets: readonly ChosenDataset[]): void {
+/** Throws a usage error if REST has none of the datasets. */
+function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void {
   if (options.fill === undefined) return;
   const what =
     options.format === 'zip'
@@ -88,7 +88,7 @@ function refuseVainFill(options: Options, datasets: readonly ChosenDataset[]): v
 }
 
 function requestOf(
-  context: SymbolSelection,
+  context: SymbolContext,
   dataset: ChosenDataset,
   symbol: string,
   range: Range,
@@ -97,7 +97,7 @@ function requestOf(
   return { ...request, ...fillOf(context, request.series) };
 }
 
-/** Named symbols that one of the datasets has and another has not. */
+/** Notes for given symbols that some of the datasets lack. */
 function lackingNotes(
   { names }: SymbolPatterns,
   datasets: readonly ChosenDataset[],
@@ -119,7 +119,7 @@ function lackingNotes(
 
 const MOST_NOTES = 5;
 
-function notesOf(selection: Selection, datasets: readonly ChosenDataset[], range: Range): string[] {
+function notesOf(selection: MatchedSymbols, datasets: readonly ChosenDataset[], range: Range): string[] {
   const notes = excludedNotes(selection.excluded);
   const monthly = datasets.filter((dataset) => !dataset.cadences.includes('daily'));
   const names = [

@@ -1,4 +1,4 @@
-/** `--symbols` and `--quote` against what the archive has. */
+/** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
 import { CryptodlError, usage } from '../model/errors.js';
 import type { Market } from '../model/task.js';
 import { byKey } from '../source/keys.js';
@@ -8,21 +8,21 @@ import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
-import type { Selection, SymbolPatterns } from './symbol-patterns.js';
-import type { SymbolSelection } from './selection.js';
+import type { MatchedSymbols, SymbolPatterns } from './symbol-patterns.js';
+import type { SymbolContext } from './selection.js';
 
-/** Of a symbol too long to be one, in a warning. */
+/** The shown length of a symbol that is too long. */
 const SHOWN_CHARACTERS = 40;
 
 export interface ChosenSymbols {
-  readonly selection: Selection;
+  readonly selection: MatchedSymbols;
   /** Symbols of each dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
 }
 
 /** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
 export async function chooseSymbols(
-  context: SymbolSelection,
+  context: SymbolContext,
   patterns: SymbolPatterns,
   datasets: readonly ChosenDataset[],
 ): Promise<ChosenSymbols> {
@@ -44,20 +44,20 @@ export async function chooseSymbols(
   return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
 }
 
-function refuseRemoved(context: SymbolSelection, datasets: readonly ChosenDataset[]): void {
+function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
   if (removed !== undefined) refuseEnded(context.venue, removed);
 }
 
 function withoutListing(
-  context: SymbolSelection,
+  context: SymbolContext,
   patterns: SymbolPatterns,
   quotes: readonly string[],
   error: CryptodlError,
-): Selection {
+): MatchedSymbols {
   const selection = namesOnly(patterns, quotes);
   if (selection === undefined) {
-    // The host is there, and has said when it may be asked again.
+    // The host responded, and said when to try again.
     if (error.code === 'wait-too-long') throw error;
     throw new CryptodlError(
       'unreachable',
@@ -74,9 +74,9 @@ function withoutListing(
   return selection;
 }
 
-/** By market and dataset; of every cadence that one of its intervals has, because some symbols have months only. */
+/** Symbols of each dataset, of all its cadences, because some symbols have only monthly objects. */
 export async function listedSymbols(
-  context: Pick<SymbolSelection, 'venue' | 'listing' | 'observer'>,
+  context: Pick<SymbolContext, 'venue' | 'listing' | 'observer'>,
   datasets: readonly ChosenDataset[],
 ): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
   const listed = new Map<DatasetSpec, ReadonlySet<string>>();
@@ -104,25 +104,25 @@ export async function listedSymbols(
   return listed;
 }
 
-/** All of them, in key order. */
+/** The symbols of all datasets, in key order. */
 export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
   return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
 }
 
-// `--symbols` of `cryptodl metrics` against what the exchange trades now; what it trades no more is told apart.
+// Symbols of `cryptodl metrics`.
 
 export interface RestSymbols {
   readonly symbols: readonly string[];
   readonly excluded: readonly string[];
-  /** `FOOUSDT (SETTLING)`: chosen ones that are not traded at the moment. */
+  /** Selected symbols that are not traded at the moment, for example `FOOUSDT (SETTLING)`. */
   readonly resting: readonly string[];
-  /** Named symbols that only the archive knows. */
+  /** Given symbols that only the archive has. */
   readonly delisted: readonly string[];
 }
 
-/** Throws usage errors for names that neither the exchange nor the archive knows, with the nearest one. */
+/** Throws usage errors for names that neither the exchange nor the archive has, with the nearest name. */
 export async function chooseRestSymbols(
-  context: SymbolSelection,
+  context: SymbolContext,
   patterns: SymbolPatterns,
 ): Promise<RestSymbols> {
   const market = oneMarket(context.venue, context.options, 'metrics');
@@ -169,15 +169,15 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
 
 const TRADING = 'TRADING';
 
-/** With their status. Where the host does not answer us, what the archive lists must do. */
-async function tradedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlyMap<string, string>> {
+/** The status of each symbol. If the host does not respond, the symbols of the archive count as traded. */
+async function tradedSymbols(context: SymbolContext, market: Market): Promise<ReadonlyMap<string, string>> {
   try {
     const symbols = await context.rest.symbols(market);
     return new Map(symbols.map(({ symbol, status }) => [symbol, status]));
   } catch (error) {
-    if (!mayDoWithout(error) && !isBannedBesideArchive(context, error)) throw error;
+    if (!canUseArchive(error) && !isBannedBesideArchive(context, error)) throw error;
     const archived = await archivedSymbols(context, market);
-    // Nobody knows any symbol: that is no mistake in the names.
+    // Without any list of symbols, the names cannot be wrong.
     if (archived.size === 0) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
@@ -185,18 +185,18 @@ async function tradedSymbols(context: SymbolSelection, market: Market): Promise<
   }
 }
 
-/** Whether another host may know: this one does not answer, or refuses. */
-function mayDoWithout(error: unknown): error is CryptodlError {
+/** Whether the symbols of the archive may be used after this error. */
+function canUseArchive(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
 }
 
-/** What the archive has can be taken before REST may be asked again. */
-function isBannedBesideArchive({ options }: SymbolSelection, error: unknown): error is CryptodlError {
+/** With --join, the archive is used until the ban by REST ends. */
+function isBannedBesideArchive({ options }: SymbolContext, error: unknown): error is CryptodlError {
   return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
 }
 
-/** Of the datasets that the archive and REST both have; without a listing there are none. */
-async function archivedSymbols(context: SymbolSelection, market: Market): Promise<ReadonlySet<string>> {
+/** Symbols of the datasets that are in the archive and in REST; none without a listing. */
+async function archivedSymbols(context: SymbolContext, market: Market): Promise<ReadonlySet<string>> {
   const datasets = datasetsOf(context.venue, market)
     .filter((spec) => isArchived(spec) && isMetric(spec))
     .map((spec) => ({ market, spec, cadences: spec.cadences }));
@@ -204,7 +204,7 @@ async function archivedSymbols(context: SymbolSelection, market: Market): Promis
     const listed = await listedSymbols(context, datasets);
     return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
   } catch (error) {
-    if (!mayDoWithout(error)) throw error;
+    if (!canUseArchive(error)) throw error;
     return new Set();
   }
 }

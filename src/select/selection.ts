@@ -1,4 +1,4 @@
-/** Series requests, and what it takes to choose them. */
+/** The selection of a run, and the contexts in which it is made. */
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Settings } from '../model/task.js';
@@ -12,36 +12,36 @@ import { defaultPartition } from '../source/venue.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
-/** What it takes to understand flags: no archive, no lake. */
-export interface Asking {
+/** For checks of flags, without archive and lake. */
+export interface SelectionContext {
   readonly options: Options;
   readonly venue: Source;
-  /** Wall clock, or what --now says. */
+  /** The time of --now, or of the clock. */
   readonly nowMs: number;
 }
 
-/** For a choice among the series that a lake holds. */
-export interface LakeSelection extends Asking {
+/** For a selection among the series of a lake. */
+export interface LakeContext extends SelectionContext {
   readonly paths: Pick<LakePaths, 'root'>;
   readonly observer: Pick<Observer, 'warn'>;
 }
 
-/** For a choice among the symbols that the archive lists, or that REST knows. */
-export interface SymbolSelection extends LakeSelection {
+/** For a selection among the symbols of the archive or of REST. */
+export interface SymbolContext extends LakeContext {
   readonly listing: Listing;
   readonly rest: Pick<Rest, 'symbols'>;
 }
 
-export interface Asked {
+export interface ParsedOptions {
   readonly range: Range;
   readonly datasets: readonly ChosenDataset[];
 }
 
-/** What a run's options are flags of. */
+/** The verbs whose options a run can have. */
 export type RunVerb = 'vision' | 'metrics' | 'repair';
 
-/** What somebody asks for, made out but not yet planned. */
-export interface Wanted {
+/** The selected series of a run, before planning, and their description. */
+export interface RunSelection {
   readonly verb: RunVerb | 'retry';
   readonly requests: readonly SeriesRequest[];
   /** False when it is already known that the listing is not available. */
@@ -49,21 +49,21 @@ export interface Wanted {
   /** `um klines 1m` */
   readonly what: string;
   readonly range: string;
-  /** Said in place of it when there is nothing to do. */
+  /** Printed instead of the plan if there is nothing to do. */
   readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
-  /** Datasets that were asked for by name, and that have an end. */
+  /** Selected datasets that have ended. */
   readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
-  /** Path under which the lake's data of this run lies. */
+  /** The path in the lake that contains the data of this run. */
   readonly dataPath: string;
-  /** How to read the result. */
+  /** An example query for the result. */
   readonly query: string | undefined;
 }
 
-/** One symbol of a dataset over the range, as the flags say it is written. */
+/** The request for one symbol of a dataset in the range, with the settings of the flags. */
 export function seriesRequest(
-  context: Asking,
+  context: SelectionContext,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Range,
@@ -77,8 +77,12 @@ export function seriesRequest(
   };
 }
 
-/** A dataset with one cadence has no choice to remember. */
-export function settingsOf(context: Asking, spec: DatasetSpec, interval: string | undefined): Settings {
+/** A dataset with a single cadence is recorded with that cadence. */
+export function settingsOf(
+  context: SelectionContext,
+  spec: DatasetSpec,
+  interval: string | undefined,
+): Settings {
   const { options } = context;
   const exist = cadencesOf(spec, interval);
   return {

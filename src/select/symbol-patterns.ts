@@ -1,29 +1,32 @@
-/** What `--symbols` and `--quote` mean. */
+/** Parses `--symbols`, reads its lists, and matches symbols with patterns and quote assets. */
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import picomatch from 'picomatch';
-import { usage } from '../model/errors.js';
+import { errnoOf, usage } from '../model/errors.js';
 import type { Correction } from '../model/errors.js';
+import type { Io } from '../model/io.js';
 import { nearest } from '../text/did-you-mean.js';
 
 /** A file's name has at most 255 bytes: up to three for each of these, and then the interval, the date and the ending. */
 export const MOST_SYMBOL_CHARACTERS = 60;
 
 export interface SymbolPatterns {
-  /** Names that must exist. */
+  /** Names. Each must exist. */
   readonly names: readonly string[];
   readonly globs: readonly string[];
   readonly exclusions: readonly string[];
 }
 
-export interface Selection {
+export interface MatchedSymbols {
   readonly symbols: readonly string[];
-  /** Symbols that a name or glob chose and an exclusion took away. */
+  /** Symbols that match a name or glob, and an exclusion. */
   readonly excluded: readonly string[];
 }
 
-/** Reads `@FILE` and `-`; given by the command line. */
+/** Reads `@FILE` and `-`. */
 export type ReadList = (source: { readonly file: string } | 'stdin') => Promise<string>;
 
-/** Throws a usage error for an empty list and for names that no archive key can hold. */
+/** Throws a usage error for an empty list, and for names that an archive key cannot contain. */
 export async function readPatterns(values: readonly string[], read: ReadList): Promise<SymbolPatterns> {
   const words: string[] = [];
   for (const value of values) {
@@ -65,7 +68,7 @@ function isGlob(word: string): boolean {
 
 function refuseUnsafe(word: string, words: readonly string[]): void {
   if (
-    // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+    // eslint-disable-next-line no-control-regex -- the check is for control characters
     /[\u0000-\u0020\u007f/\\%]/.test(word) ||
     /^!?\.+$/.test(word) ||
     word === '!' ||
@@ -81,7 +84,7 @@ function refuseUnsafe(word: string, words: readonly string[]): void {
   }
 }
 
-/** White space between names as long as symbols stands where a comma should; `BTC USDT` is one name. */
+/** White space between long names replaces a comma; `BTC USDT` is one name. */
 function cleaned(word: string): string {
   const names = word.split(/\s+/).map(lettersOf);
   return names.every((name) => name.length >= SHORTEST_SYMBOL)
@@ -99,17 +102,14 @@ function unique(words: readonly string[]): string[] {
   return [...new Set(words)];
 }
 
-/**
- * Chooses among the archive's symbols. Throws a usage error for a name that the archive does not have, with the
- * nearest one, and when nothing is left.
- */
+/** Selects symbols. Throws usage errors for unknown names, with the nearest name, and for an empty result. */
 export function selectSymbols(
   patterns: SymbolPatterns,
   quotes: readonly string[],
   available: readonly string[],
   what: string,
   owner = 'the archive',
-): Selection {
+): MatchedSymbols {
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
   if (unknown.length > 0) throw unknownSymbols(patterns, unknown, available, `${owner} has no`, what);
@@ -127,7 +127,7 @@ export function selectSymbols(
     quotes.length === 0 ? chosen : chosen.filter((symbol) => quotes.some((quote) => hasQuote(symbol, quote)));
   if (quoted.length === 0)
     throw usage(
-      `--quote ${quotes.join(',')} matches none of the ${chosen.length} chosen symbols`,
+      `--quote ${quotes.join(',')} matches none of the ${chosen.length} selected symbols`,
       exampleOf(chosen),
       { flags: { quote: quoteLike(quotes, chosen) ?? null } },
     );
@@ -135,21 +135,21 @@ export function selectSymbols(
   const symbols = quoted.filter((symbol) => !isExcluded(symbol));
   if (symbols.length === 0)
     throw usage(
-      `the exclusions of --symbols take away all ${quoted.length} chosen symbols`,
+      `the exclusions of --symbols exclude all ${quoted.length} selected symbols`,
       undefined,
       exampleCorrection(quoted),
     );
   return { symbols, excluded: quoted.filter((symbol) => isExcluded(symbol)) };
 }
 
-/** Without a listing only exact names can be chosen. */
-export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): Selection | undefined {
+/** The selection without a listing; undefined if there are globs. */
+export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
   return patterns.globs.length > 0
     ? undefined
     : selectSymbols(patterns, quotes, patterns.names, 'the given ones');
 }
 
-/** The quote in another spelling. */
+/** The quotes in upper case, if they then match. */
 function quoteLike(quotes: readonly string[], symbols: readonly string[]): string | undefined {
   const upper = quotes.map((quote) => quote.toUpperCase());
   return upper.some((quote) => symbols.some((symbol) => hasQuote(symbol, quote)))
@@ -192,11 +192,11 @@ function unknownSymbols(
   );
 }
 
-/** A longer list is not typed again. */
+/** Longer lists are not repeated in corrected commands. */
 const MOST_SHOWN = 20;
 const SEPARATORS = /[/\-_:. ]/g;
 
-/** What somebody may have meant: `btc-usdt`, `BTCUSDT` for `BTCUSD_PERP`, `BTC`, a typo. */
+/** The symbol for a name like `btc-usdt`, `BTCUSDT` instead of `BTCUSD_PERP`, `BTC`, or with a typo. */
 export function symbolLike(name: string, available: readonly string[]): string | undefined {
   const plain = name.replaceAll(SEPARATORS, '').toUpperCase();
   const pair = name.split('_')[0] ?? '';
@@ -225,3 +225,41 @@ function exampleCorrection(available: readonly string[]): Correction | undefined
   const [first] = available;
   return first === undefined ? undefined : { flags: { symbols: first } };
 }
+
+export function readLists(io: Io): ReadList {
+  return endedBySignals(io, (source) => (source === 'stdin' ? readAll(io.stdin) : readSymbolFile(source)));
+}
+
+/**
+ * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no
+ * request was sent before.
+ */
+export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
+  return async (source) => {
+    const release = io.onSignal((signal) => {
+      io.kill(signal);
+    });
+    try {
+      return await read(source);
+    } finally {
+      release();
+    }
+  };
+}
+
+/** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
+export const readSymbolFile: ReadList = async (source) => {
+  if (source === 'stdin')
+    throw usage(
+      'symbols: "-" stands for the standard input of a command line',
+      'write @FILE for a list in a file',
+    );
+  try {
+    return await readFile(source.file, 'utf8');
+  } catch (error) {
+    throw usage(
+      `--symbols: cannot read ${source.file} (${errnoOf(error)})`,
+      'write @FILE for a list of symbols in a file',
+    );
+  }
+};

@@ -13,9 +13,9 @@ import { countText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { shortMonthsOf } from '../plan/plan.js';
-import { chooseHeld, nothingHeld } from '../select/held-series.js';
+import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import { restOffer } from '../select/rest-offer.js';
-import type { Wanted } from '../select/selection.js';
+import type { RunSelection } from '../select/selection.js';
 import type { ReadList } from '../select/symbol-patterns.js';
 import { cadencesOf } from '../source/keys.js';
 import { findDataset, isArchived } from '../source/venue.js';
@@ -26,9 +26,13 @@ import type { LakeFindingKind } from './lake-finding.js';
 import { isHeld, periodOf } from './lost-objects.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
-export async function selectRepairs(session: Session, resolved: Resolved, read: ReadList): Promise<Wanted> {
+export async function selectRepairs(
+  session: Session,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<RunSelection> {
   const { options, paths, venue } = session;
-  const selection = await chooseHeld(session, resolved, read);
+  const selection = await selectHeldSeries(session, resolved, read);
   const requests: SeriesRequest[] = [];
   const found: Partial<Record<LakeFindingKind, number>> = {};
   let series = 0;

@@ -16,9 +16,9 @@ import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import { bytesText, numberText } from '../model/units.js';
 import type { Resolved } from '../options/resolve.js';
-import { chooseHeld, nothingHeld } from '../select/held-series.js';
+import { selectHeldSeries, nothingHeld } from '../select/held-series.js';
 import type { HeldSelection } from '../select/held-series.js';
-import { readLists } from '../select/read-lists.js';
+import { readLists } from '../select/symbol-patterns.js';
 import type { ReadList } from '../select/symbol-patterns.js';
 import { printLines, shownPath, tabbed } from '../text/printable.js';
 import { checkLake } from './check-lake.js';
@@ -110,7 +110,7 @@ export async function verifyLake(
   output: VerifyOutput,
 ): Promise<VerifySummary | undefined> {
   const fix = session.options.fix;
-  const selection = await chooseHeld(session, resolved, read);
+  const selection = await selectHeldSeries(session, resolved, read);
   if (session.options.upstream) await session.refuseBanned('verify');
   await refuseLinkedFolders(session.paths);
   await refuseIfLocked(session.paths.own, session.clock);

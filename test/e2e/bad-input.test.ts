@@ -121,13 +121,13 @@ describe('bad input', () => {
     {
       type: 'a quote that nothing has',
       args: [...BASE, '--symbols', 'all', '--quote', 'EUR'],
-      says: '--quote EUR matches none of the 2 chosen symbols',
+      says: '--quote EUR matches none of the 2 selected symbols',
       hint: 'for example',
     },
     {
       type: 'exclusions of everything',
       args: [...BASE, '--symbols', 'all,!*'],
-      says: 'take away all 2 chosen symbols',
+      says: 'exclude all 2 selected symbols',
       hint: '',
     },
     {

@@ -303,7 +303,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', '*', '--quote', 'USD'],
-    says: '--quote USD matches none of the 3 chosen symbols',
+    says: '--quote USD matches none of the 3 selected symbols',
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', 'ETHUSDT', '--days', '1'],

@@ -65,7 +65,7 @@ describe('a report whose last line is cut', () => {
       const result = await cli(['retry', REPORT, '--quiet', ...FAST]);
       expect([result.code, result.stderr]).toEqual([
         3,
-        expect.stringContaining(`warning: report.jsonl line ${line} is cut: what failed there is not known`),
+        expect.stringContaining(`warning: report.jsonl line ${line} is cut, so its failure is not known`),
       ]);
       expect(text().split('\n').slice(1)).toEqual([rest]);
     }

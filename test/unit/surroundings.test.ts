@@ -1,7 +1,7 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
 import { correctedLine } from '../../src/cli/print-error.js';
-import { printOptions } from '../../src/cli/print-options.js';
+import { printOptions } from '../../src/cli/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer } from '../../src/options/resolve.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { namesOnly, readPatterns, selectSymbols } from '../../src/select/symbol-patterns.js';
-import type { ReadList, Selection } from '../../src/select/symbol-patterns.js';
+import type { ReadList, MatchedSymbols } from '../../src/select/symbol-patterns.js';
 
 const AVAILABLE = [
   'BNBUSDT',
@@ -25,7 +25,7 @@ async function select(
   values: readonly string[],
   quotes: readonly string[] = [],
   read = noLists,
-): Promise<Selection> {
+): Promise<MatchedSymbols> {
   return selectSymbols(await readPatterns(values, read), quotes, AVAILABLE, 'um klines');
 }
 
@@ -130,7 +130,7 @@ describe('--symbols', () => {
       `--symbols DOGE* matches none of the ${AVAILABLE.length} symbols of um klines`,
     );
     expect((await refusal(['ETH*', '!*']))[0]).toBe(
-      'the exclusions of --symbols take away all 2 chosen symbols',
+      'the exclusions of --symbols exclude all 2 selected symbols',
     );
   });
 });
@@ -158,7 +158,7 @@ describe('--quote', () => {
   });
 
   it('that matches nothing is refused', async () => {
-    expect((await refusal(['ETH*'], ['TRY']))[0]).toBe('--quote TRY matches none of the 2 chosen symbols');
+    expect((await refusal(['ETH*'], ['TRY']))[0]).toBe('--quote TRY matches none of the 2 selected symbols');
   });
 });
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { camelCase } from '../../src/options/flags.js';
-import { nameOptions } from '../../src/options/option-words.js';
+import { camelCase, nameOptions } from '../../src/options/flags.js';
 
 it.each([
   ['run it later, or with a longer --max-wait', 'run it later, or with a longer maxWait'],
