@@ -17,7 +17,7 @@ import { findDataset } from '../source/venue.js';
 import { AUDITED, auditMonth } from './audit-month.js';
 import type { DayLabels } from './inspect-objects.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 import { downloadContext, downloadObject, forget } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';

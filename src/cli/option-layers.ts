@@ -1,13 +1,12 @@
 /** The sources of options (flags, environment, config file), and the output of `--print-options`. */
-import type { Io } from '../model/io.js';
-import { configLayer, environmentLayer } from '../options/resolve.js';
-import type { RawLayer } from '../options/resolve.js';
-import type { Invocation } from './program.js';
-import { flagSpec, flagsOf, isSwitch, optionName } from '../options/flags.js';
-import type { Verb } from '../options/flag-spec.js';
-import type { Options } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
 import { dayText } from '../model/calendar.js';
+import type { Io } from '../model/io.js';
+import type { Verb } from '../options/flag-spec.js';
+import { flagsOf, flagSpec, isSwitch, optionName } from '../options/flags.js';
+import type { Options } from '../options/flags.js';
+import { configLayer, environmentLayer } from '../options/resolve.js';
+import type { RawLayer, Resolved } from '../options/resolve.js';
+import type { Invocation } from './program.js';
 
 /** Flags, environment and config file of an invocation, in order of precedence. */
 export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {

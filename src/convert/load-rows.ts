@@ -8,7 +8,7 @@ import type { Conversion } from './conversion.js';
 import { inspectCsv } from './csv-input.js';
 import type { Inspected, ReceivedObject, RowSink } from './csv-input.js';
 import type { DuckDbSession } from './duckdb.js';
-import { writeAllChunks } from '../files/whole-write.js';
+import { writeAllChunks } from '../files/disk.js';
 import { createRows, stageRows, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 

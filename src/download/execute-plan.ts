@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 import { backoffOf } from './http-session.js';
 import type { Timer } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';

@@ -12,7 +12,7 @@ import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
-import type { SharedResources } from '../model/shared-resources.js';
+import type { SharedResources } from '../model/io.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';

@@ -10,7 +10,7 @@ import type { RefusedCommit } from '../lake/commit-journal.js';
 import type { LakeSession, RunSession } from './session.js';
 import { shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 
 interface OpenLake {
   readonly lock: Lock;

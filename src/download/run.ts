@@ -13,7 +13,7 @@ import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
-import type { SharedResources } from '../model/shared-resources.js';
+import type { SharedResources } from '../model/io.js';
 import type { RunEnd } from './conclude-run.js';
 import { requestNotes } from '../select/describe-selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';

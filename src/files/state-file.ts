@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { constants } from 'node:fs';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
-import { makeFolder } from './make-folder.js';
+import { makeFolder } from './disk.js';
 
 export interface StateFileOptions {
   readonly folder: string;

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 import { readState, TOO_LARGE } from '../files/state-file.js';
 
 export interface Copy<T> {

@@ -1,7 +1,7 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
 import type { Clock } from '../model/clock.js';
+import type { SharedResources } from '../model/io.js';
 import type { Observer, RetryEvent } from '../model/observer.js';
-import type { SharedResources } from '../model/shared-resources.js';
 import { placeOf } from './bans.js';
 import type { Bans } from './bans.js';
 import { limitedBuckets } from './exchange-hosts.js';
@@ -16,13 +16,12 @@ import { endWaits, retry } from './retry/retry.js';
 import { Demand } from './throttle/priority-queue.js';
 import { SharedCount } from './throttle/shared-count.js';
 import { SharedBuckets, Throttle } from './throttle/throttle.js';
-import { limitBandwidth, UNLIMITED } from './transport/bandwidth.js';
 import { isBadContent, loadSignOf, measure } from './transport/measure.js';
 import type { AttemptObserver, LoadSign } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
 import type { PoolOptions, Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
-import { poolOptions, withSockets } from './transport/sockets.js';
+import { limitBandwidth, poolOptions, UNLIMITED, withSockets } from './transport/sockets.js';
 import type { SocketOptions } from './transport/sockets.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';

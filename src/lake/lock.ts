@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import type { Server } from 'node:net';
 import { connect, createServer } from 'node:net';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';

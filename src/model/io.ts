@@ -1,7 +1,10 @@
-/** The interface between the program and its process: streams, time, environment, signals, limits. */
-import { exitCodeOfSignal } from './exit-code.js';
+/**
+ * The interface between the program and its process (streams, environment, signals, limits), and the resources that its jobs
+ * share.
+ */
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
+import { exitCodeOfSignal } from './exit-code.js';
 
 /** Resource limits of the process. */
 export interface ProcessLimits {
@@ -56,4 +59,21 @@ export function watchSignals(io: Io): {
     stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
   });
   return { signal: stop.signal, signalled: () => first, release };
+}
+
+/** The jobs share them, so that a limit of the process counts for all jobs together. */
+export class SharedResources {
+  /** Aborts when the process is ended, not when one of its jobs ends. */
+  readonly signal: AbortSignal;
+  readonly #made = new Map<string, unknown>();
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
+  }
+
+  /** The resource of this name; the first caller creates it. All callers of a name must use the same type. */
+  once<T>(name: string, make: () => T): T {
+    if (!this.#made.has(name)) this.#made.set(name, make());
+    return this.#made.get(name) as T;
+  }
 }

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { completeLines } from '../lake/complete-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 
 /** More plans in memory would make the heap several times larger than the plans (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;

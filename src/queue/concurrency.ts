@@ -1,9 +1,8 @@
 /** The number of objects in flight: fixed by the user, or the level at which the host delivers most objects per second. */
 import type { LoadSign } from '../http/transport/measure.js';
-import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
-import { RoundMeter } from './round.js';
+import { Failures, RESULTS_AFTER_RETREAT, RoundMeter } from './round.js';
 import type { Round } from './round.js';
 
 export type ConcurrencyChoice =

@@ -1,3 +1,5 @@
+/** The results at one level of concurrency: objects per second, and the share of failures. */
+
 /** Measures what one level of concurrency delivers, in objects per second, after the answers to earlier levels have ended. */
 
 export interface Round {
@@ -15,6 +17,7 @@ export interface Round {
 /** A round has at least so many objects, because their times vary by half of the mean. */
 const LEAST_OBJECTS = 30;
 
+/** Measures what one level delivers, after the answers to earlier levels have ended. */
 export class RoundMeter {
   readonly #level: number;
   readonly #objects: number;
@@ -63,5 +66,149 @@ export class RoundMeter {
       refusedShare: this.#requests === 0 ? 0 : this.#refused / this.#requests,
       isLocal: this.#isLocal,
     };
+  }
+}
+
+// The share of failures.
+
+/** A host on a bad day fails this share of all requests at any load. */
+const USUAL_SHARE = 0.1;
+/** Results at the lower level that are enough to compare the shares. */
+export const RESULTS_AFTER_RETREAT = 60;
+/** A host that refuses a larger share is full, even with few requests in flight. */
+const MOST_OF_A_BAD_DAY = 0.5;
+
+/** A retreat with an effect that is not known yet. */
+interface Retreat {
+  /** The level where the failures began. */
+  readonly top: number;
+  readonly from: number;
+  /** Results of requests at the level before the retreat. */
+  results: number;
+  bad: number;
+}
+
+/**
+ * The share of failures of one kind among the last results. A full host refuses less with fewer requests in flight. If the
+ * share stays high with fewer requests, the load is not the reason.
+ */
+export class Failures {
+  readonly recent = new RecentShare();
+  readonly #least: number;
+  readonly #mayBeFull: boolean;
+  /** The share at any load. */
+  #usual = USUAL_SHARE;
+  /** Below this level, fewer requests in flight did not reduce the failures. */
+  #harmlessUpTo = 0;
+  #retreat: Retreat | undefined;
+
+  /** `least`: results that a decision needs. `mayBeFull`: failures of this kind are answers of a full host. */
+  constructor({ least, mayBeFull }: { readonly least: number; readonly mayBeFull: boolean }) {
+    this.#least = least;
+    this.#mayBeFull = mayBeFull;
+  }
+
+  /** Whether the share calls for a retreat. False while the effect of the last retreat is not known. */
+  isMuch(inFlight: number): boolean {
+    const { results } = this.recent;
+    return (
+      results >= this.#least && this.#retreat === undefined && this.recent.exceeds(this.#usual, inFlight)
+    );
+  }
+
+  /** The highest level that growth may reach. */
+  get growTo(): number {
+    if (this.recent.share <= USUAL_SHARE) return Number.POSITIVE_INFINITY;
+    if (this.#mayBeFull) return this.#retreat === undefined ? Number.POSITIVE_INFINITY : 0;
+    return this.#harmlessUpTo;
+  }
+
+  onRetreat(from: number): void {
+    const { results, bad } = this.recent;
+    this.#retreat = { top: this.#retreat?.top ?? from, from, results, bad };
+  }
+
+  /** Counts the result of a request that began before the retreat. */
+  addEarlier(isBad: boolean): void {
+    if (this.#retreat === undefined) return;
+    this.#retreat.results += 1;
+    if (isBad) this.#retreat.bad += 1;
+  }
+
+  /** The level before the retreat, and how many of its requests were served; all of them when none was. */
+  get left(): { readonly level: number; readonly served: number } | undefined {
+    if (this.#retreat === undefined) return undefined;
+    const { from: level, results, bad } = this.#retreat;
+    return { level, served: bad === results ? level : Math.floor((level * (results - bad)) / results) };
+  }
+
+  /**
+   * Counts a result at the present level. Returns the level before the retreat when a host that was down answers again: the
+   * outage says nothing about the load.
+   */
+  add(isBad: boolean): { readonly backTo: number } | undefined {
+    const { results, share } = this.recent;
+    const wasDown = !isBad && share === 1 && results >= RESULTS_AFTER_RETREAT ? this.#retreat : undefined;
+    this.recent.add(isBad);
+    if (wasDown !== undefined) this.#retreat = undefined;
+    return wasDown && { backTo: wasDown.top };
+  }
+
+  /** After a retreat: undefined while too little is known or when the share is usual; otherwise the level to go back to, or `again`. */
+  judge(): 'again' | { readonly backTo: number } | undefined {
+    const before = this.#retreat;
+    const { results, share } = this.recent;
+    // A host that answers nothing is down. Its load does not matter.
+    if (before === undefined || results < RESULTS_AFTER_RETREAT || share === 1) return undefined;
+    if (!this.recent.exceeds(this.#usual, 0)) {
+      this.#retreat = undefined;
+      return undefined;
+    }
+    if (this.#mayBeFull && share > MOST_OF_A_BAD_DAY) return 'again';
+    this.#retreat = undefined;
+    this.#usual = Math.max(this.#usual, share);
+    this.#harmlessUpTo = Math.max(this.#harmlessUpTo, before.top);
+    return { backTo: before.top };
+  }
+}
+
+/** The share of the last results that were bad. */
+
+const RESULTS = 100;
+
+class RecentShare {
+  #results: boolean[] = [];
+  #bad = 0;
+
+  add(isBad: boolean): void {
+    this.#results.push(isBad);
+    if (isBad) this.#bad += 1;
+    if (this.#results.length > RESULTS && this.#results.shift() === true) this.#bad -= 1;
+  }
+
+  get results(): number {
+    return this.#results.length;
+  }
+
+  get bad(): number {
+    return this.#bad;
+  }
+
+  get share(): number {
+    return this.#results.length === 0 ? 0 : this.#bad / this.#results.length;
+  }
+
+  /**
+   * More than a host brings whose share is `usual`, give or take three deviations. `inFlight`: requests whose results are not known
+   * yet; they count as good while there are few results, because refusals come sooner than bodies.
+   */
+  exceeds(usual: number, inFlight: number): boolean {
+    const expected = Math.max(this.#results.length, Math.min(inFlight, RESULTS)) * usual;
+    return this.#bad > expected + 3 * Math.sqrt(expected) + 1;
+  }
+
+  clear(): void {
+    this.#results = [];
+    this.#bad = 0;
   }
 }

@@ -5,7 +5,7 @@ import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
 import { errnoOf, usage } from '../model/errors.js';
 import { linesText } from '../text/printable.js';
-import { makeFolderSync } from '../files/make-folder.js';
+import { makeFolderSync } from '../files/disk.js';
 
 export interface Log {
   readonly logger: Logger;

@@ -4,7 +4,7 @@ import { access, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Stats } from 'node:fs';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/disk.js';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { jsonText } from '../text/printable.js';
 import type { ReportHeader } from './read-failure-report.js';

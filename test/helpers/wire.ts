@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import type { Fetch } from '../../src/http/fetch.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
-import { UNLIMITED } from '../../src/http/transport/bandwidth.js';
+import { UNLIMITED } from '../../src/http/transport/sockets.js';
 import { createPools } from '../../src/http/transport/pool.js';
 import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';
 import { createTransport } from '../../src/http/transport/transport.js';

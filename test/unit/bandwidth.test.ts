@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
-import { limitBandwidth } from '../../src/http/transport/bandwidth.js';
+import { limitBandwidth } from '../../src/http/transport/sockets.js';
 import { timeout } from '../../src/http/transport/timeout.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
-import { UNLIMITED } from '../../src/http/transport/bandwidth.js';
+import { UNLIMITED } from '../../src/http/transport/sockets.js';
 import { createTransport } from '../../src/http/transport/transport.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { scratchFolder } from '../helpers/folders.js';

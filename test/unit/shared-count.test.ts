@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeFolderSync } from '../../src/files/make-folder.js';
+import { makeFolderSync } from '../../src/files/disk.js';
 import { OwnCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { SharedCount } from '../../src/http/throttle/shared-count.js';
 import { scratchFolder } from '../helpers/folders.js';

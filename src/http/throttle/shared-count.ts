@@ -5,7 +5,7 @@
  */
 import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolderSync } from '../../files/make-folder.js';
+import { makeFolderSync } from '../../files/disk.js';
 import { errnoOf } from '../../model/errors.js';
 import { OwnCount } from './meter.js';
 import type { WindowCount } from './meter.js';

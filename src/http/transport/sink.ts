@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { writeAllChunks } from '../../files/whole-write.js';
+import { writeAllChunks } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Body, PartialBody } from '../fetch.js';
 

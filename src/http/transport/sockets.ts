@@ -1,13 +1,13 @@
-/** The sockets of a run: their number and their trusted certificates. */
+/** The sockets of a run: their number, their trusted certificates, and their bandwidth. */
 import { readFileSync } from 'node:fs';
-import { errnoOf, usage } from '../../model/errors.js';
-import { hostOf } from '../fetch.js';
 import type { Clock } from '../../model/clock.js';
+import { errnoOf, usage } from '../../model/errors.js';
+import type { SharedResources } from '../../model/io.js';
+import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
 import { underWay } from '../throttle/under-way.js';
 import type { UnderWayOptions } from '../throttle/under-way.js';
 import type { Connection, PoolOptions } from './pool.js';
-import type { SharedResources } from '../../model/shared-resources.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
@@ -89,4 +89,29 @@ export function authoritiesOf(file: string | undefined): string | undefined {
     `--ca-file: ${file} holds no certificate`,
     'give a file in PEM form (-----BEGIN CERTIFICATE-----)',
   );
+}
+
+// The limit of received bytes per second, over all connections (`--bwlimit`).
+
+export interface Bandwidth {
+  /** Counts received bytes. The caller must not read on before the returned promise is fulfilled. */
+  take(bytes: number): Promise<void> | undefined;
+}
+
+export const UNLIMITED: Bandwidth = { take: () => undefined };
+
+/** Shorter sleeps are not worth a timer. The next chunk pays the debt. Milliseconds. */
+const LEAST_WAIT_MS = 5;
+
+/** Bytes are paid after their arrival: each chunk waits until earlier chunks are paid. */
+export function limitBandwidth(bytesPerSecond: number, clock: Clock, signal: AbortSignal): Bandwidth {
+  let paidUntil = clock.monotonic();
+  return {
+    take: (bytes) => {
+      const now = clock.monotonic();
+      paidUntil = Math.max(paidUntil, now) + (bytes / bytesPerSecond) * 1000;
+      const waitMs = paidUntil - now;
+      return waitMs < LEAST_WAIT_MS ? undefined : clock.sleep(waitMs, signal);
+    },
+  };
 }

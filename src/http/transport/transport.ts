@@ -4,7 +4,7 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
-import type { Bandwidth } from './bandwidth.js';
+import type { Bandwidth } from './sockets.js';
 import { mapWireError, statusError } from './error-map.js';
 import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';

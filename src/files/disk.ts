@@ -1,13 +1,16 @@
-/**
- * Replacement for `mkdir -p`. `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
- * exists, for example below /proc (Node 20 to 24).
- */
+/** Folders and writes, without two faults of the system calls: `mkdir` that loops, and writes that stop early. */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { errnoOf } from '../model/errors.js';
 
-/** Resolves with the outermost folder that was created, undefined when all existed. Rejects with the error of the system. */
+/**
+ * Replacement for `mkdir -p`: `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
+ * exists, for example below /proc (Node 20 to 24).
+ *
+ * Resolves with the outermost folder that was created, undefined when all existed. Rejects with the error of the system.
+ */
 export async function makeFolder(path: string): Promise<string | undefined> {
   try {
     await mkdir(path);
@@ -53,4 +56,20 @@ async function isFolder(path: string): Promise<boolean> {
 
 function isFolderSync(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Writes all chunks from byte `from` on, in one system call if possible. Rejects with the error of the system. */
+export async function writeAllChunks(
+  file: FileHandle,
+  chunks: readonly Buffer[],
+  from: number,
+): Promise<void> {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (length === 0) return;
+  const { bytesWritten } = await file.writev(chunks, from);
+  if (bytesWritten === length) return;
+  // POSIX allows a write to stop early.
+  const all = Buffer.concat(chunks);
+  for (let at = bytesWritten; at < length;)
+    at += (await file.write(all, at, length - at, from + at)).bytesWritten;
 }
