@@ -11,7 +11,7 @@ import type { Archive, Sidecar } from './source.js';
 export interface Asks {
   readonly fetch: Fetch;
   readonly options: Options;
-  readonly archive: Pick<Archive, 'listing' | 'sidecar'>;
+  readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
   readonly failover: Failover;
   readonly signal: AbortSignal;
 }
@@ -70,8 +70,9 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
  * sidecars: the download then decides.
  */
 export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
-  if (asks.archive.sidecar === undefined) return true;
-  const answer = await askSidecar(asks, key);
+  const { sidecar } = asks.archive;
+  if (sidecar === undefined) return true;
+  const answer = await askSmall(asks, key + sidecar.suffix);
   if (!(answer instanceof CryptodlError)) return answer.status === 200;
   if (!NO_CONNECTION.has(answer.code) || asks.failover.isAhead) return true;
   if (answer.code === 'proxy-unreachable')
@@ -82,16 +83,18 @@ export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
   });
 }
 
-/** Whether the archive answers a request, also with 404. */
+/** Whether the archive answers a request, also with 404. Without sidecars, a known small object is requested. */
 export async function archiveAnswers(asks: Asks, key: string): Promise<boolean> {
-  return !((await askSidecar(asks, key)) instanceof CryptodlError);
+  const { sidecar, known } = asks.archive;
+  const answer = await askSmall(asks, sidecar === undefined ? known.key : key + sidecar.suffix);
+  return !(answer instanceof CryptodlError);
 }
 
-async function askSidecar(
-  { fetch, options, archive, signal }: Asks,
+async function askSmall(
+  { fetch, options, signal }: Asks,
   key: string,
 ): Promise<FetchResponse | CryptodlError> {
-  const url = `${options.archiveUrl}/${keyPath(key)}${archive.sidecar?.suffix ?? ''}`;
+  const url = `${options.archiveUrl}/${keyPath(key)}`;
   try {
     return await fetch(
       { url, bucket: 'archive', maxBytes: SIDECAR_MAX_BYTES, priority: options.priority },

@@ -22,7 +22,7 @@ import type {
 } from '../../src/source/source.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
 
-export const DAY_START_HOURS = -8;
+const DAY_START_HOURS = -8;
 const HOUR_MS = 3_600_000;
 const ENDING = '.csv.gz';
 

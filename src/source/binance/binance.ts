@@ -35,7 +35,7 @@ const STEADY: Readonly<Record<string, readonly string[]>> = {
   option: ['BTCBVOLUSDT', 'ETHBVOLUSDT', 'BTCUSDT', 'ETHUSDT'],
 };
 
-export function binanceArchive(markets: Venue['markets']): Archive {
+function binanceArchive(markets: Venue['markets']): Archive {
   const datasetPrefix: Archive['datasetPrefix'] = (market, cadence, dataset) =>
     `data/${markets[market]?.path ?? market}/${cadence}/${dataset}/`;
   const seriesPrefix: Archive['seriesPrefix'] = (series, cadence) => {
