@@ -1,19 +1,19 @@
-/** What the environment says besides the options' own variables. */
+/** Variables of the environment that are not options: home folder, state folder, proxies. */
 import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
-  /** For `http:` addresses; empty is none. */
+  /** The proxy for `http:` addresses; empty for none. */
   readonly http: string;
   readonly https: string;
-  /** Hosts that are asked directly, as `NO_PROXY` has them. */
+  /** Hosts without a proxy, in the syntax of `NO_PROXY`. */
   readonly except: string;
 }
 
 export interface Surroundings {
-  /** Folder that `~` stands for. */
+  /** The home folder, `~` in paths. */
   readonly home: string | undefined;
   /** `$XDG_STATE_HOME`. */
   readonly stateHome: string | undefined;
@@ -24,7 +24,7 @@ export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Folder that `~` stands for. */
+/** The home folder, `~` in paths. */
 export function homeOf(environment: Environment): string | undefined {
   return folderOf(environment['HOME']);
 }
@@ -34,9 +34,9 @@ export function folderOf(value: string | undefined): string | undefined {
   return value !== undefined && isAbsolute(value) ? value : undefined;
 }
 
-/** Throws a usage error for a proxy variable that holds no address. */
+/** Throws a usage error for a proxy variable without an address. */
 export function surroundingsOf(environment: Environment): Surroundings {
-  // An empty variable is none.
+  // An empty variable counts as not set.
   const variableOf = (name: string): string =>
     [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '') ?? name;
   const proxy = (name: string): string => {
@@ -57,7 +57,7 @@ export function surroundingsOf(environment: Environment): Surroundings {
   };
 }
 
-/** `--proxy` stands for all addresses but those that `NO_PROXY` names; `none` for none at all. */
+/** `--proxy` replaces both proxies, and `NO_PROXY` still applies; `none` means no proxy. */
 export function proxiesOf(given: string | undefined, { proxies }: Surroundings): Proxies {
   if (given === undefined) return proxies;
   return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
@@ -67,7 +67,7 @@ export function isProxy(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }
 
-/** What the runs of this machine share. */
+/** The folder that the runs of this machine share. */
 export function stateFolder(
   { stateDir: given }: { readonly stateDir?: string | undefined },
   { home, stateHome }: Surroundings,
@@ -76,7 +76,7 @@ export function stateFolder(
   return join(stateHome ?? join(home ?? homeOfUser(), '.local', 'state'), 'cryptodl');
 }
 
-/** Without HOME, as for some services. Not the temporary folder: other users could make a folder of that name first. */
+/** Some services have no HOME. The temporary folder is not safe: other users could create a folder with the same name first. */
 function homeOfUser(): string {
   try {
     return userInfo().homedir;

@@ -1,4 +1,4 @@
-/** The file of `cryptodl run`: named jobs with what they share. Throws usage errors that name file, job and key. */
+/** Reads the file of `cryptodl run`: named jobs and their shared defaults. Throws usage errors with file, job and key. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { flagsOf, nameOptions } from './flags.js';
@@ -10,7 +10,7 @@ export interface JobEntry {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
-  /** An error as one of this job, in the words of the file. */
+  /** Adds file and job to an error, and names options by their keys. */
   readonly blame: (error: CryptodlError) => CryptodlError;
 }
 
@@ -21,7 +21,7 @@ export interface JobsFile {
 }
 
 const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
-/** Flags about the run as a whole: there is one terminal, one report, one log. */
+/** Flags for the whole run, because all jobs share the terminal, the report and the log. */
 const OF_ALL_JOBS: readonly FlagName[] = [
   'failures',
   'jobs',
@@ -31,7 +31,7 @@ const OF_ALL_JOBS: readonly FlagName[] = [
   'log-file',
   'log-level',
 ];
-/** Flags that only mean something when typed. */
+/** Flags for the command line only. */
 const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
 const SHAPE =
@@ -66,7 +66,7 @@ function defaultsLayer(where: string, map: object): RawLayer {
 
 function jobEntry(file: string, name: string, job: unknown): JobEntry {
   const where = `${file}: jobs.${name}`;
-  // A name of digits would be put first by the parser, whatever its place in the file.
+  // JavaScript moves keys that are numbers to the front, which would change the order of jobs.
   if (!/^\p{L}[\p{L}\p{N}_.-]*$/u.test(name))
     throw usage(
       `${file}: jobs: "${name}" is no name of a job`,
@@ -108,7 +108,7 @@ function unknownKey(where: string, key: string, names: readonly string[], hint: 
   return usage(`${where}: unknown key "${key}"`, didYouMean(key, names) ?? hint);
 }
 
-/** There is no line to type instead: what helps is told as it stands in the file. */
+/** Corrections are lines of the file instead of a command line. */
 function inWordsOfTheFile(file: string, where: string, error: CryptodlError): CryptodlError {
   const { message, hint, correction, cause, code } = error;
   const isTold = message.startsWith(`${file}: `);

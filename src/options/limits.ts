@@ -1,4 +1,4 @@
-/** Limits that a user sets for buckets: text to value, never above those of the venue. */
+/** Parsers for rate limits of the user, which cannot exceed those of the exchange. */
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { usage } from '../model/errors.js';
 import { numberText, parseDurationMs } from '../model/units.js';
@@ -6,7 +6,7 @@ import type { BucketLimit } from '../source/names.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
-/** At most so many permits of a bucket in so long. */
+/** The maximum number of permits of a bucket in a window. */
 export interface Limit {
   readonly text: string;
   readonly bucket: string;
@@ -64,7 +64,7 @@ function correctionOf(bucket: string | undefined, text: string): { value: string
   return bucket === undefined ? undefined : { value: text.replace(/^\w+/, bucket) };
 }
 
-/** Requests in a minute of one bucket: no more than the one with the highest limit lets through. */
+/** Requests per minute of each bucket, at most the highest limit of all buckets. */
 export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>): Parse<number> {
   const ranked = Object.entries(known).toSorted(([, one], [, other]) => perMinute(other) - perMinute(one));
   const [[name, highest] = ['', { permits: 0, windowMs: MINUTE_MS, isWindow: false }]] = ranked;

@@ -12,7 +12,7 @@ import { didYouMean, nearest } from '../text/did-you-mean.js';
  */
 export type Parse<T> = (text: string, where: string, markets?: readonly string[]) => T;
 
-/** A value as it is written there: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
+/** An option with its value in the syntax of its source: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
 export function given(where: string, value: string): string {
   if (where.startsWith('--')) return `${where} ${value}`;
   const key = where.split(': ').at(-1) ?? where;
@@ -109,7 +109,7 @@ export const day: Parse<number> = (value, where) => {
   });
 };
 
-/** `2024-1-5`, `2024/01/05`, `20240105`, `2024-01-05T00:00:00Z`, `2024-01`: day and month are never guessed apart. */
+/** `2024-1-5`, `2024/01/05`, `20240105`, `2024-01-05T00:00:00Z`, `2024-01`: an ambiguous order of day and month is not corrected. */
 function dateLike(value: string): string | undefined {
   const match = /^(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?(?:[T ].*)?$/.exec(value);
   if (match === null) return undefined;
@@ -146,7 +146,7 @@ export const instant: Parse<number> = (value, where) => {
   });
 };
 
-/** When a wait ends: at a time of day in UTC, at an instant, or after so long. */
+/** The end of a wait: a time of day in UTC, an instant, or a duration. */
 export type Until = { readonly text: string } & (
   | { readonly kind: 'time'; readonly sinceMidnightMs: number }
   | { readonly kind: 'instant'; readonly epochMs: number }
@@ -205,7 +205,7 @@ export const url: Parse<string> = (value, where) => {
   });
 };
 
-/** Only a proxy is sent a user name and a password. The refusal does not repeat them. */
+/** Throws a usage error for an address with user name or password, which only --proxy can have. The message does not contain them. */
 function refuseUserInfo(value: string, where: string): void {
   const address = URL.canParse(value) ? new URL(value) : undefined;
   const isHttp = address !== undefined && ['http:', 'https:'].includes(address.protocol);
@@ -217,7 +217,7 @@ function refuseUserInfo(value: string, where: string): void {
   });
 }
 
-/** An address, with user and password if need be, or `none`; a refusal does not repeat what may hold a password. */
+/** An address, possibly with user and password, or `none`. The error does not contain the value, because of the password. */
 export const proxy: Parse<string> = (value, where) => {
   if (value === 'none' || isProxy(value)) return value;
   throw usage(`${where} is not the address of a proxy`, given(where, 'http://127.0.0.1:3128'), {

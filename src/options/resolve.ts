@@ -1,4 +1,4 @@
-/** Raw texts from several sources → one frozen Options. The only reader of the environment. */
+/** Resolves the texts of all sources to one frozen Options. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
@@ -11,22 +11,22 @@ import type { Venue } from '../source/venue.js';
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
 
-/** Texts as the user gave them; lists have several. */
+/** Texts as given; lists have several. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;
 
 export interface RawLayer {
   readonly origin: Origin;
   readonly values: RawValues;
-  /** How this source names an option in messages. */
+  /** The name of an option in messages about this source. */
   readonly nameOf: (name: FlagName) => string;
 }
 
 export interface Resolved {
   readonly options: Options;
   readonly origins: Readonly<Record<FlagName, Origin>>;
-  /** As they were given: what a failure report remembers. */
+  /** The given texts, which a failure report records. */
   readonly texts: RawValues;
-  /** Where the user gave an option, or its flag: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`. */
+  /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
   readonly nameOf: (name: FlagName) => string;
 }
 
@@ -58,11 +58,11 @@ export function environmentLayer(
   return { origin: 'environment', values, nameOf: environmentName };
 }
 
-/** One kind of range is given; a higher source's kind beats a lower one's, whatever its name. */
+/** The range comes from one source as a whole: a source with any of these flags hides those of later sources. */
 const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
- * First layer wins. Throws a usage error for a value that its flag does not take. Without an exchange, markets and addresses
+ * The first layer with a value wins. Throws a usage error for an invalid value. Without an exchange, markets and addresses
  * are those of the flag table.
  */
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
@@ -119,7 +119,7 @@ function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] 
   ];
 }
 
-/** Entries like `archive=100/s`: a second value of the same key would replace the first. */
+/** Throws a usage error for two entries with the same key, like `archive=100/s` and `archive=50/s`. */
 function refuseSecond(name: FlagName, where: string, items: ReadonlySet<string>): void {
   const firsts = new Map<string, string>();
   for (const item of items) {
@@ -134,7 +134,7 @@ function refuseSecond(name: FlagName, where: string, items: ReadonlySet<string>)
   }
 }
 
-/** Parses one item; a refusal that knows a better value tells how the flag would be right. */
+/** Parses one item. If an error contains a corrected value, it gets the corrected flag. */
 function corrected(name: FlagName, item: string, items: readonly string[], parse: () => unknown): unknown {
   try {
     return parse();
@@ -146,7 +146,7 @@ function corrected(name: FlagName, item: string, items: readonly string[], parse
   }
 }
 
-/** Config keys are flag names; a key that no flag has is refused. */
+/** The keys of a config file are flag names. Throws a usage error for other keys. */
 export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw usage(`${file} does not hold a map of option names to values`, 'write lines like "market: spot"');
@@ -160,7 +160,7 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
   return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
 }
 
-/** Values of a map with flag names for keys. Throws usage errors for other keys, and for values that are no text. */
+/** The values of a map whose keys are flag names. Throws usage errors for other keys, and for values that are not scalars. */
 export function mapValues(
   map: object,
   how: {
