@@ -1,4 +1,4 @@
-/** What a run came to. */
+/** The result of a run, in numbers and as an exit code. */
 import type { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
@@ -14,9 +14,9 @@ export interface RunEnd {
   readonly tally: Tally;
   readonly network: NetworkFigures;
   readonly times: TimeFigures;
-  /** What ended the run before its end, if anything did. */
+  /** The error that ended the run early. */
   readonly ended: CryptodlError | undefined;
-  /** Tasks that nobody got to. */
+  /** Tasks that were not begun. */
   readonly undone: number;
   readonly dataPath: string;
   readonly reportPath: string | undefined;

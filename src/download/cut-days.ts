@@ -17,7 +17,7 @@ interface DoubtfulDay {
   readonly outcome: WrittenOutcome;
 }
 
-/** So many are kept; more are judged by what is held so far. */
+/** At most so many are kept; further ones are judged by the rows held so far. */
 const MOST_DAYS = 1000;
 
 type Places = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | 'nowMs'>;

@@ -8,13 +8,13 @@ export interface DeadlineOptions {
   readonly clock: Clock;
   /** From now on; undefined: there is no last moment. */
   readonly maxDurationMs: number | undefined;
-  /** What ends a run that has not begun its work yet. */
+  /** The error of a run that ends before its work begins. */
   readonly stop: AbortController;
   /** Told when nothing new is begun any more. */
   readonly onOver?: () => void;
 }
 
-/** Quick retries and free permits of what is in flight still come; longer waits are ended. */
+/** Objects in flight still get quick retries and free permits; longer waits end. */
 const GRACE_MS = 2000;
 
 export class Deadline {
@@ -48,7 +48,7 @@ export class Deadline {
     return this.#options.maxDurationMs === undefined ? undefined : this.#waitEnd.signal;
   }
 
-  /** The plan is made: from now on what is not begun in time can be told by name. */
+  /** The plan is complete: from now on, tasks that are not begun in time are reported by name. */
   beginWork(): void {
     this.#isAtWork = true;
   }

@@ -57,7 +57,7 @@ const CSV_MAX_BYTES = 64 * 2 ** 30;
 const CSV_MAX_RATIO = 100;
 /** Three times the largest object of the archive, for objects whose size no listing tells. */
 const ZIP_MAX_BYTES = 8 * 2 ** 30;
-/** A revision may be larger than what was listed; one that is much larger is taken when it is listed. */
+/** A new revision may be larger than the listed one. A much larger one is fetched after it is listed. */
 const [LISTED_GROWTH, LISTED_MARGIN_BYTES] = [2, 1024 * 1024];
 const NEWLINE = 0x0a;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };

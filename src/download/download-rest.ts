@@ -90,7 +90,7 @@ export class RestDownloads {
       isOver = running.next >= running.span.to;
       return taken;
     } catch (error) {
-      // The days before were refused: what is kept has moved on since the plan was made, and this one may still be there.
+      // REST refused the days before: its oldest day has moved on since the plan was made, and this day may still be there.
       if (running.span.from < period.from && isBeforeHistory(error))
         return await this.#rowsOf(series, spec, period, rest);
       throw error;

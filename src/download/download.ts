@@ -85,7 +85,7 @@ export interface Telling {
   readonly blame?: Job['blame'] | undefined;
 }
 
-/** What a run came to, when it is told. */
+/** The end of a run, as it is printed. */
 export interface Told {
   readonly exitCode: ExitCode;
   /** Undefined when nothing was begun, or was to be. */

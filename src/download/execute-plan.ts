@@ -160,7 +160,7 @@ async function takeDays(
   }
 }
 
-/** What an ended run may still take for the writes that are under way (mechanism B7). */
+/** After the end of a run, writes in progress get this time. */
 const DRAIN_MS = 10_000;
 
 function drain({ stop, clock }: Pick<RunSession, 'clock' | 'stop'>, engine: Engine): () => void {
@@ -179,7 +179,7 @@ function drain({ stop, clock }: Pick<RunSession, 'clock' | 'stop'>, engine: Engi
 
 const FIGURES_EVERY_MS = 10_000;
 
-/** How it goes on the wire, now and then, for programs. */
+/** Reports the figures of the network at intervals, for programs. */
 function tellFigures({ clock, observer, network }: Pick<Session, 'clock' | 'network' | 'observer'>): Timer {
   const timer = clock.timer(FIGURES_EVERY_MS, () => {
     observer.event('network', network());
@@ -219,14 +219,14 @@ function createWriters(
   };
 }
 
-/** Longer each time: a host that was down for a moment gets it. */
+/** Waits before a further round, longer each time, so that a host can recover. */
 async function beforeRound(
   session: RunSession & Pick<HttpSession, 'failover'>,
   round: number,
 ): Promise<void> {
   const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
-  // What is left, no other source has given: from now on it is waited for.
+  // No other source has the tasks that are left: from now on the run waits for their host.
   session.failover.isAhead = false;
   const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
@@ -244,7 +244,7 @@ async function substituted(
   return isBack ? undefined : substitutedPlan(plan);
 }
 
-// What is to come must fit, in the lake and in the spool.
+// The free space that the plan needs, in the lake and in the run folder.
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
 const CSV_GROWTH = 4;

@@ -90,7 +90,7 @@ export interface Job {
 
 // Whether a run can be understood: found out before anything is begun, by its options alone.
 
-/** Throws the usage error that the run would end with. What only archive, exchange or lake know is not looked at. */
+/** Throws the usage error of the run, as far as it does not depend on archive, exchange or lake. */
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved,

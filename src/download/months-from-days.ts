@@ -16,7 +16,7 @@ import { repeatLine } from '../write/shorter-revisions.js';
 import { planRun } from './plan-run.js';
 import type { Session } from './session.js';
 
-/** What is wrong with an object itself. */
+/** Codes of faults of an object itself. */
 const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'length-mismatch',
   'body-damaged',
@@ -53,7 +53,7 @@ export interface DoubtfulMonth {
 
 interface Attempt extends DoubtfulMonth {
   readonly emptyDays: readonly number[];
-  /** What the lake holds before and after the month cannot be the end of the series. */
+  /** Whether the lake holds days before and after the month: then the month is not an end of the series. */
   readonly goesOn: { readonly before: boolean; readonly after: boolean };
   /** Its days are asked for, and none of them is missing so far. */
   isWhole: boolean;
@@ -126,7 +126,7 @@ export class MonthsFromDays {
   async tell(): Promise<void> {
     const doubtful = this.#doubtful;
     this.#doubtful = [];
-    // What was cut short is not made good, and is asked for again by the next run.
+    // An interrupted replacement is not completed here: the next run requests it again.
     const isOver = !this.#session.stop.signal.aborted;
     const refusal = this.#session.deadline.refusal();
     for (const month of doubtful) {

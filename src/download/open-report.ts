@@ -1,4 +1,4 @@
-/** Where the failures of a run are written. */
+/** Opens the failure report of a run. */
 import { dirname, join, resolve } from 'node:path';
 import { lakePaths } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -101,10 +101,10 @@ function headerOf(
   texts: PastFailures['options'] | RawValues,
   verb: RunHeader['verb'],
 ): RunHeader {
-  // Reports are passed on; a proxy is nobody else's business, and may hold a password, like an address that is pinged.
+  // Users pass reports on. The address of a proxy or of a ping is private and may contain a password.
   const told = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
   const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
-  // Places, whatever the next working directory is.
+  // Absolute paths, because the next command may run in another working directory.
   options['out'] = [session.paths.root];
   if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
   if (options['temp-dir'] !== undefined) options['temp-dir'] = [dirname(session.runFolder)];

@@ -8,7 +8,7 @@ import type { AbsenceNotes } from './remember-absences.js';
 import type { LakeSession, RunSession } from './session.js';
 import { keepEvidence } from './write-objects.js';
 
-/** Outcomes that nobody has looked at yet, before the run waits. */
+/** The run waits when so many outcomes are unread. */
 const ROOM = 1000;
 
 export class OutcomeChannel {
@@ -69,7 +69,7 @@ export class OutcomeChannel {
   }
 }
 
-// How tasks end that are not written: told, counted, remembered and reported.
+// The ends of tasks that write nothing: counted, noted for the manifest, and reported.
 
 export interface Notes {
   readonly report: FailureReport;
@@ -140,7 +140,7 @@ export async function recordSettled(
   }
   const { reason, since } = action;
   months.absent(plan, object.period, reason);
-  // What is not over yet has nothing to be absent from.
+  // A period that is not over yet cannot be absent.
   if (rest?.open !== true)
     absences.note(plan.series, task.object.period, reason, { since, hasAskedRest: rest !== undefined });
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());

@@ -1,4 +1,4 @@
-/** `cryptodl retry FILE`: what a failure report says is to be run again, and with which options. */
+/** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { defaultOf, flagsOf } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
@@ -39,7 +39,7 @@ type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
   readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
 };
 
-/** `layers`: what is said now; the report says the rest. */
+/** `layers`: the options of this command; the report has the others. */
 export function pastRun(
   path: string,
   past: Past,
@@ -110,7 +110,7 @@ function ofJob(name: string, { code, message, hint, cause }: CryptodlError): Cry
   });
 }
 
-/** What came from REST is run again at its pace. */
+/** Periods from REST are repeated with the concurrency and the retry preset of `metrics`. */
 function paceOfMetrics(): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
   return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));

@@ -1,4 +1,4 @@
-/** `--ping`: tells an address that watches over runs how this one goes. */
+/** `--ping`: reports the start and the end of a run to the address of a monitoring service. */
 import { mapWireError } from '../http/transport/error-map.js';
 import { createPools } from '../http/transport/pool.js';
 import type { Pools } from '../http/transport/pool.js';
@@ -12,7 +12,7 @@ import { proxiesOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 
-/** An end is not held up for long by whoever only watches. */
+/** The end of a run waits no longer for a ping. */
 const TIMEOUT_MS = 5000;
 
 export interface PingsOptions {

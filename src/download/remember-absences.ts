@@ -1,4 +1,4 @@
-/** What a run was told to be absent, and what failed, goes into the manifests, so that it is known why. */
+/** Writes the absent and failed periods of a run into the manifests, with their reasons. */
 import { join } from 'node:path';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
@@ -136,7 +136,7 @@ export class AbsenceNotes {
     return stretches;
   }
 
-  /** Of series that the lake holds something of; nobody may write to their manifests meanwhile. */
+  /** Writes the notes of the series that the lake holds. No other writer may change their manifests meanwhile. */
   async write(): Promise<void> {
     const { root, manifests } = this.#context;
     for (const [name, stretches] of this.#bySeries) {
@@ -149,7 +149,7 @@ export class AbsenceNotes {
     this.#bySeries.clear();
   }
 
-  /** Only what is news: another reason, or asked again when it was due. */
+  /** Only new facts: another reason, or a further answer when the absence was due again. */
   #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
     const { cadence, reason, failed, refused, isKept } = stretch;
     const { nowMs } = this.#context;
@@ -209,7 +209,7 @@ function isAbsenceNews(
   return hasAskedRest && isRestDue(before, nowMs);
 }
 
-/** What is remembered of REST stays when only the archive was asked. */
+/** The noted answer of REST stays when only the archive was asked. */
 function restOf(
   before: Absence | undefined,
   { hasAskedRest }: Stretch,

@@ -1,4 +1,4 @@
-/** A whole run: what is wanted, what there is, the work, its end. The command line and the library are its users. */
+/** A whole run: selection, plan, work, end. The command line and the library use it. */
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
@@ -36,9 +36,9 @@ export interface RunRequest {
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
-  /** Ends the run: what is committed stays, the rest is told as not done. */
+  /** Ends the run: committed files stay, and the other tasks are reported as not done. */
   readonly signal: AbortSignal;
-  /** What the options are flags of; of a failure report, that of its run. */
+  /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunVerb;
   /** When the command began, on the monotonic clock; when the run begins when nothing is said. */
   readonly startedAt?: number;
@@ -48,18 +48,18 @@ export interface RunRequest {
   readonly common?: SharedResources | undefined;
   /** For a run that shares its report with others; its own when nothing is said. */
   readonly shareReport?: ShareReport;
-  /** Run exactly these once more; without them the options say what is wanted. */
+  /** Repeats exactly these; without them the options select the objects. */
   readonly failures?: PastFailures | undefined;
-  /** Run exactly these; without them the options say what is wanted. */
+  /** Runs exactly these; without them the options select the objects. */
   readonly wanted?: (session: Session) => RunSelection;
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
-  /** Runs to the end; outcomes that nobody reads by then are let go. Rejects when there was nothing that could be begun. */
+  /** Runs to the end; unread outcomes are dropped. Rejects when the run could not begin. */
   end(): Promise<RunEnd>;
 }
 
-/** Begins when somebody asks for the first outcome, or for the end. Leaving the iteration ends the run. */
+/** The run begins when the caller asks for the first outcome or for the end. Leaving the iteration ends the run. */
 export function startRun(request: RunRequest): Run {
   const channel = new OutcomeChannel();
   const stop = new AbortController();
@@ -71,7 +71,7 @@ export function startRun(request: RunRequest): Run {
     end = work(request, channel, stop).finally(() => {
       channel.end();
     });
-    // Told by whoever waits for it.
+    // The callers that await it get the error.
     end.catch(() => undefined);
     return end;
   };
@@ -127,7 +127,7 @@ async function beginLater({ resolved, clock, observer }: RunRequest, signal: Abo
 
 async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
-    // What is wrong with a lake can only be told while nobody else writes it.
+    // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => execute(open, request, await want(open, request)));
   }
@@ -144,7 +144,7 @@ async function locked<T>(
 ): Promise<T> {
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
-    // What was read before another run may have changed.
+    // Another run may have changed the manifests that were read before.
     return await act({ ...session, lock, runFolder, manifests: new Manifests(session.venue.archive) });
   } finally {
     await lock.release();
@@ -182,7 +182,7 @@ function announcement(
   return { what, range, idle, notes: [...notes, ...asked], destination, totals };
 }
 
-/** Only what is needed is loaded: few files open at once, and a quick start. */
+/** Loads only the modules of the verb, for few open files and a quick start. */
 async function want(
   session: Session,
   { resolved, read, verb, failures, wanted }: RunRequest,
@@ -211,7 +211,7 @@ async function waitUntilPublished(session: Session, wanted: RunSelection): Promi
   await session.times.pause(() => waitForPublication(session, wanted));
 }
 
-/** What a run would do, partition by partition; nothing is written and no lock is taken. */
+/** The plan of a run, partition by partition. Writes nothing and takes no lock. */
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
   const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
   try {

@@ -1,4 +1,4 @@
-/** `--wait-for-publication`: the archive is asked at a falling rate whether it has what the run is for. */
+/** `--wait-for-publication`: asks the archive at a falling rate whether it has the selected periods. */
 import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
@@ -18,19 +18,19 @@ const LONGEST_DELAY_MS = 600_000;
 /** No date can be written beyond it. */
 const LAST_MS = 8.64e15;
 
-/** What of a session the wait needs. */
+/** The part of a session that the wait needs. */
 export type Waiting = Pick<
   Session,
   'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'venue' | 'listing' | 'probe'
 >;
 
-/** Resolves when it is published, or when the time is up: the run then goes on with what is there. */
+/** Resolves when the periods are published, or at the end of the wait: the run then goes on with the published ones. */
 export async function waitForPublication(
   session: Waiting,
   wanted: Pick<RunSelection, 'requests' | 'hasListing'>,
 ): Promise<void> {
   const until = session.options.waitForPublication;
-  // Of what is held, only new revisions are wanted.
+  // With `--revisions only`, the run takes new revisions of held objects and nothing else.
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);

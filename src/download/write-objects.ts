@@ -1,4 +1,4 @@
-/** What has arrived goes to its writer, and what became of it to whoever is told. */
+/** Passes received objects to the writer of their partition, and reports their outcomes. */
 import type { CutDays } from './cut-days.js';
 import { forget } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
@@ -16,7 +16,7 @@ interface Recipients {
   readonly cutDays: CutDays;
 }
 
-/** Keys that are not written, with why; `held`: the archive has it no more, and what is held of it stays. */
+/** Returns the keys that were not written, with the error; `held`: the archive no longer has the object, and its held rows stay. */
 export async function writeObjects(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { writer, months, cutDays }: Recipients,
@@ -89,7 +89,7 @@ export async function writeObjects(
   return refused;
 }
 
-/** Whether what REST said was what the archive has published since. */
+/** Reports how held rows of REST compare with the rows that the archive has published since. */
 function tellOverlaps(
   { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
   plan: PartitionPlan,
@@ -106,7 +106,7 @@ function tellOverlaps(
   }
 }
 
-/** Refusals that are about the bytes themselves. */
+/** Codes of errors in the bytes of an object. */
 const REFUSED_BYTES: ReadonlySet<string> = new Set([
   'header-unknown',
   'row-malformed',
@@ -118,7 +118,7 @@ const REFUSED_BYTES: ReadonlySet<string> = new Set([
   'zip-unsupported',
 ]);
 
-/** What was refused, for whoever wants to look at it. */
+/** Keeps a refused body in the quarantine for inspection. */
 export async function keepEvidence(
   session: Pick<Session, 'paths' | 'tally'>,
   key: string,
@@ -129,7 +129,7 @@ export async function keepEvidence(
   session.tally.quarantined += 1;
 }
 
-/** A checksum was asked for, and is not published. */
+/** `--verify sha256` asks for a checksum, and the archive publishes none. */
 function isWithoutSidecar(
   { options }: Pick<RunSession, 'options'>,
   { verified, staleSidecar }: ReceivedObject,
