@@ -1,21 +1,17 @@
 /** A day that only the monthly object has, in a month that the lake holds day by day. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { parquetDigests } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
 import { publish } from '../helpers/published.js';
 
-const scratch = scratchFolder();
-const folder = join(scratch, 'archive');
+const scene = useScene({});
+const { scratch, folder } = scene;
 const DAYS = Array.from({ length: 31 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
 const HOLE = '2024-01-10';
-let archive: TestArchive;
 
 function keyOf(symbol: string, period: string): string {
   const cadence = period.length === 7 ? 'monthly' : 'daily';
@@ -48,8 +44,8 @@ function vision(out: string, symbol: string, to: string, ...args: string[]): Pro
 
 function run(verb: 'vision' | 'repair' | 'audit', out: string, ...args: string[]): Promise<CliResult> {
   const fast = verb === 'audit' ? FAST.slice(0, -2) : FAST;
-  const rest = verb === 'repair' ? ['--fapi-url', archive.url] : [];
-  const places = ['--archive-url', archive.url, '--out', join(scratch, out)];
+  const rest = verb === 'repair' ? ['--fapi-url', scene.archive.url] : [];
+  const places = ['--archive-url', scene.archive.url, '--out', join(scratch, out)];
   return cryptodl([verb, ...args, ...places, ...rest, ...fast, '--json']);
 }
 
@@ -58,21 +54,12 @@ async function januaryOf(out: string): Promise<string[]> {
 }
 
 function zipRequests(): string[] {
-  return archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  return scene.archive.objectRequests().filter((path) => path.endsWith('.zip'));
 }
 
 function restRequests(): string[] {
-  return archive.requests.filter((path) => path.startsWith('/fapi/'));
+  return scene.archive.requests.filter((path) => path.startsWith('/fapi/'));
 }
-
-beforeAll(async () => {
-  mkdirSync(folder);
-  archive = await startArchive(folder);
-});
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.requests.length = 0;
-});
 
 describe('repair of a month that is held day by day', () => {
   it('takes the monthly object where a day is a hole, like a new lake', async () => {
@@ -80,7 +67,7 @@ describe('repair of a month that is held day by day', () => {
     publishMonth('HOLEUSDT');
     const covered = await cryptodl(['coverage', '--out', join(scratch, 'HOLEUSDT')]);
     expect(covered.stderr).toContain('next: cryptodl repair');
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const { code, events } = await run('repair', 'HOLEUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 1, absent: 0, failed: 0 } });
     expect(code).toBe(0);
@@ -100,7 +87,7 @@ describe('repair of a month that is held day by day', () => {
     expect(code).toBe(4);
     expect(stderr).toContain('it lacks 1 row of held days: the held days were not changed');
     expect([await januaryOf('LESSUSDT'), restRequests()]).toEqual([before, []]);
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await run('repair', 'LESSUSDT');
     expect(zipRequests()).toEqual([]);
     expect(restRequests()).not.toEqual([]);
@@ -122,7 +109,7 @@ describe('repair of a month that is held day by day', () => {
     await heldDays('LATEUSDT');
     publishMonth('LATEUSDT');
     publish(folder, keyOf('LATEUSDT', HOLE), csvOf('LATEUSDT', HOLE));
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await run('repair', 'LATEUSDT');
     expect(zipRequests()).toEqual([`/${keyOf('LATEUSDT', HOLE)}`]);
   });
@@ -133,9 +120,9 @@ describe('repair of a month that is held day by day', () => {
   ])('asks for no monthly object where a file has one day: %s with %s %s', async (symbol, ...flags) => {
     await heldDays(symbol, ...flags);
     publishMonth(symbol);
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await run('repair', symbol);
-    expect(archive.requests.filter((path) => path.includes('monthly'))).toEqual([]);
+    expect(scene.archive.requests.filter((path) => path.includes('monthly'))).toEqual([]);
   });
 });
 

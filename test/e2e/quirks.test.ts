@@ -1,18 +1,16 @@
-/** What is odd in the real archive (facts: vision-archive.md 1.0, 1.3, 1.4, 1.6, 1.7 and 2), one file made like each, through the real binary. */
-import { mkdirSync, readFileSync } from 'node:fs';
+/** Oddities of the real archive: for each a file of the same form, through the whole program. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, readCsv, readParquet } from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import type { SidecarOf } from '../helpers/published.js';
+import { useScene } from '../helpers/scene.js';
 import { sql } from '../helpers/sql.js';
 
 const HOUR_MS = 3600_000;
@@ -28,17 +26,8 @@ const DEPTH = 'timestamp,percentage,depth,notional\n';
 const TRADES = 'id,price,qty,quote_qty,time,is_buyer_maker\n';
 const AGG_TRADES = 'agg_trade_id,price,quantity,first_trade_id,last_trade_id,transact_time,is_buyer_maker\n';
 
-const scratch = scratchFolder();
-const folder = join(scratch, 'archive');
-let archive: TestArchive;
-beforeAll(async () => {
-  mkdirSync(folder);
-  archive = await startArchive(folder);
-});
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-});
+const scene = useScene({});
+const { scratch, folder } = scene;
 
 type Market = keyof typeof FOLDERS;
 
@@ -80,7 +69,7 @@ function argsOf({ market, dataset, symbol, interval }: Series, { out, days, flag
   const [from, to] = typeof days === 'string' ? [`${days}-01`, lastOf(days)] : days;
   const words = ['vision', '--market', market, '--dataset', dataset, '--symbols', symbol];
   if (interval !== undefined) words.push('--interval', interval);
-  words.push('--from', from, '--to', to, '--archive-url', archive.url, '--out', lake(out), '--json');
+  words.push('--from', from, '--to', to, '--archive-url', scene.archive.url, '--out', lake(out), '--json');
   return [...words, ...FAST, ...flags];
 }
 
@@ -202,7 +191,7 @@ describe('sidecars', () => {
     for (const [month, sidecar] of Object.entries({ ...right, ...none }))
       put(SERIES, month, csvOf(month), sidecar);
     // The server makes the sidecars that are not there, the archive does not.
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (path !== `/${keyOf(SERIES, '2024-06')}.CHECKSUM`) return false;
       response.writeHead(404).end();
       return true;
@@ -241,7 +230,7 @@ describe('sidecars', () => {
     const zip = readFileSync(join(folder, key));
     const old = makeZip([{ name: memberOf(key), data: `${FUNDING}1704067200000,8,0.0009\n` }]);
     let zips = 0;
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (path !== `/${key}`) return false;
       zips += 1;
       response.writeHead(200, { 'content-type': 'application/zip' }).end(zips === 1 ? old : zip);
@@ -270,14 +259,14 @@ describe('keys', () => {
         period === '2020-8' ? () => null : undefined,
       );
     }
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const result = await runOk(series, {
       out: 'stray-month',
       days: ['2020-07-01', '2020-09-30'],
       flags: ['--cadence', 'monthly'],
     });
     expect(summary(result)).toMatchObject({ outcomes: { ok: 2, absent: 1, failed: 0 }, absent: { hole: 1 } });
-    expect(archive.objectRequests().filter((path) => path.includes('2020-8.zip'))).toEqual([]);
+    expect(scene.archive.objectRequests().filter((path) => path.includes('2020-8.zip'))).toEqual([]);
   });
 
   it('part-00000-… among the keys of a series is passed over, at its end and at its start', async () => {
@@ -295,7 +284,7 @@ describe('keys', () => {
     expect(filesBelow(lake('part', 'binance'), '.parquet')).toEqual([
       'um/aggTrades/symbol=PARTUSDT/2024-01.parquet',
     ]);
-    const what = ['--dataset', 'aggTrades', '--symbols', 'PARTUSDT', '--archive-url', archive.url];
+    const what = ['--dataset', 'aggTrades', '--symbols', 'PARTUSDT', '--archive-url', scene.archive.url];
     const listed = await cryptodlOk(['list', 'periods', ...what]);
     expect(listed.stdout).toContain('2024-01');
     expect(listed.stdout).not.toMatch(/part-0|0\.zip/);
@@ -502,10 +491,10 @@ describe('rows that are missing', () => {
       const covered = await cryptodlOk(['coverage', ...now, '--to', '2024-01-17']);
       const next = /^next: cryptodl (\w+) /m.exec(covered.stderr)?.[1] ?? '';
       const follow = (): Promise<CliResult> =>
-        cryptodlOk([next, ...now, '--archive-url', archive.url, '--json', ...FAST]);
-      const before = archive.objectRequests().length;
+        cryptodlOk([next, ...now, '--archive-url', scene.archive.url, '--json', ...FAST]);
+      const before = scene.archive.objectRequests().length;
       const idle = await follow();
-      expect(archive.objectRequests().slice(before)).toEqual([]);
+      expect(scene.archive.objectRequests().slice(before)).toEqual([]);
       expect(eventOf(idle, key)).toMatchObject({ outcome: 'skipped' });
       put(series, '2024-01-15', trades('2024-01-15', 1));
       expect(eventOf(await follow(), key)).toMatchObject({ outcome: 'ok', rows: 1440 });
@@ -613,9 +602,9 @@ describe('monthly and daily objects that disagree', () => {
       price: 1.11,
     },
   ])('--cadence $how, never both', async ({ how, flags, days, zips, price }) => {
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     await runOk(SERIES, { out: how, days, flags });
-    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(zips);
+    expect(scene.archive.objectRequests().filter((path) => path.endsWith('.zip'))).toHaveLength(zips);
     const rows = await read(how, SERIES, '2020-12');
     expect(rows).toHaveLength(typeof days === 'string' ? 31 : 3);
     expect(new Set(rows.map((row) => row['open']))).toEqual(new Set([price]));
@@ -1107,7 +1096,7 @@ describe('symbols', () => {
     const again = await cryptodlOk([
       'vision',
       '--archive-url',
-      archive.url,
+      scene.archive.url,
       '--now',
       '2026-01-02',
       '--out',

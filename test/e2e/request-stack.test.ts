@@ -2,43 +2,16 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, FAST } from '../helpers/cli.js';
-import type { CliOptions, CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
+import { describe, expect, it } from 'vitest';
+import type { CliResult } from '../helpers/cli.js';
 import { preload } from '../helpers/preload.js';
+import { useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
-let archive: TestArchive;
-
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'klines',
-    interval: '1h',
-    symbols: ['BTCUSDT', 'ETHUSDT'],
-    from: '2026-10-12',
-    to: '2026-11-20',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
+const scene = useScene({
+  archive: [{ symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-10-12', to: '2026-11-20' }],
+  flags: '--interval 1h --symbols BTCUSDT,ETHUSDT',
 });
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-  archive.requests.length = 0;
-});
-
-function run(flags: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const what = ['--interval', '1h', '--symbols', 'BTCUSDT,ETHUSDT', '--now', '2026-11-21T12:00:00Z'];
-  const where = ['--out', join(scratch, randomUUID()), '--archive-url', archive.url];
-  return cryptodl(['vision', ...what, ...where, ...FAST, ...flags], options);
-}
 
 const objectOf = (path: string): string => path.replace(/\.CHECKSUM$/, '');
 
@@ -49,7 +22,7 @@ function holdUntil(count: number): { readonly first: Set<string>; readonly socke
   const held: [IncomingMessage, ServerResponse][] = [];
   let isOpen = false;
   let isReleasing = false;
-  archive.fault = (path, request, response) => {
+  scene.archive.fault = (path, request, response) => {
     if (isOpen || path.includes('prefix=')) return false;
     first.add(objectOf(path));
     sockets.add(request.socket);
@@ -58,7 +31,7 @@ function holdUntil(count: number): { readonly first: Set<string>; readonly socke
       isReleasing = true;
       setTimeout(() => {
         isOpen = true;
-        for (const [heldRequest, heldResponse] of held) archive.serve(heldRequest, heldResponse);
+        for (const [heldRequest, heldResponse] of held) scene.archive.serve(heldRequest, heldResponse);
       }, 300);
     }
     return true;
@@ -69,7 +42,7 @@ function holdUntil(count: number): { readonly first: Set<string>; readonly socke
 describe('requests in flight', () => {
   it('use a socket each, up to --concurrency objects', async () => {
     const { first, sockets } = holdUntil(8);
-    const result = await run([
+    const result = await scene.vision([
       '--days',
       '20',
       '--concurrency',
@@ -86,7 +59,7 @@ describe('requests in flight', () => {
 
   it('begin with 30 objects under --concurrency auto, before any answer is known', async () => {
     const { first } = holdUntil(30);
-    const result = await run(['--days', '40', '--headers-timeout', '10s', '--retries', '0']);
+    const result = await scene.vision(['--days', '40', '--headers-timeout', '10s', '--retries', '0']);
     expect(result.code).toBe(0);
     // Pages of the listing that came before count as good answers.
     expect(first.size).toBeGreaterThanOrEqual(30);
@@ -100,15 +73,15 @@ describe('requests in flight', () => {
       'warning: --concurrency 129: more than 128 objects in flight gain nothing at the archive, and may get this address refused\n',
     ],
   ])('are warned of above 128: --concurrency %s', async (concurrency, warning) => {
-    const result = await run(['--days', '2', '--concurrency', concurrency]);
+    const result = await scene.vision(['--days', '2', '--concurrency', concurrency]);
     expect(result.code).toBe(0);
     expect(result.stderr.match(/^warning: .*\n/gm)?.join('') ?? '').toBe(warning);
   });
 
   it('look the name of a host up once for all their sockets', async () => {
-    const log = join(scratch, 'lookups');
+    const log = join(scene.scratch, 'lookups');
     const env = preload(
-      scratch,
+      scene.scratch,
       `
       import dns from 'node:dns';
       import { appendFileSync } from 'node:fs';
@@ -122,8 +95,8 @@ describe('requests in flight', () => {
     `,
     );
     const { sockets } = holdUntil(8);
-    const url = archive.url.replace('127.0.0.1', 'localhost');
-    const result = await run(['--days', '20', '--concurrency', '8', '--archive-url', url], { env });
+    const url = scene.archive.url.replace('127.0.0.1', 'localhost');
+    const result = await scene.vision(['--days', '20', '--concurrency', '8', '--archive-url', url], { env });
     expect(result.code).toBe(0);
     expect(sockets.size).toBeGreaterThanOrEqual(8);
     expect(readFileSync(log, 'utf8')).toBe('localhost\n');
@@ -133,27 +106,27 @@ describe('requests in flight', () => {
 describe('an object that its host refuses each time', () => {
   it('gets 1 + --retries requests in the first round and in each of the three further ones', async () => {
     const refused = '/data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-11-15.zip';
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (path !== refused) return false;
       response.writeHead(503).end();
       return true;
     };
-    const result = await run(['--days', '10', '--retries', '2', '--concurrency', '4']);
+    const result = await scene.vision(['--days', '10', '--retries', '2', '--concurrency', '4']);
     expect(result.code).toBe(3);
-    expect(archive.requests.filter((path) => path === refused)).toHaveLength(3 * 4);
+    expect(scene.archive.requests.filter((path) => path === refused)).toHaveLength(3 * 4);
   });
 });
 
 describe('requests that each need one retry', () => {
   it('count as one retried request each, also in the percentiles', async () => {
     const refused = new Set<string>();
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (path.includes('prefix=') || refused.has(path)) return false;
       refused.add(path);
       response.writeHead(503).end();
       return true;
     };
-    const result = await run(['--days', '20', '--concurrency', '4', '--json']);
+    const result = await scene.vision(['--days', '20', '--concurrency', '4', '--json']);
     expect([result.code, refused.size]).toEqual([0, 80]);
     expect(result.events.at(-1)).toMatchObject({
       network: { retries: { total: 80, requests: 80, succeeded: 80, p50: 1, p95: 1 } },
@@ -171,7 +144,7 @@ describe('the figures of a run', () => {
 
   it('count its sockets, and how late a busy process came to its work', async () => {
     const env = preload(
-      scratch,
+      scene.scratch,
       `
       setInterval(() => {
         const end = performance.now() + 120;
@@ -180,12 +153,12 @@ describe('the figures of a run', () => {
     `,
     );
     const sockets = new Set<Socket>();
-    archive.fault = (_, request) => {
+    scene.archive.fault = (_, request) => {
       sockets.add(request.socket);
       return false;
     };
     const { pool, loopDelayMs } = networkOf(
-      await run(['--days', '5', '--concurrency', '4', '--json'], { env }),
+      await scene.vision(['--days', '5', '--concurrency', '4', '--json'], { env }),
     );
     expect(pool.sockets).toBe(sockets.size);
     expect(pool.most).toBeGreaterThanOrEqual(pool.sockets);

@@ -13,37 +13,21 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { MISSING } from '../helpers/local-faults.js';
+import { useScene } from '../helpers/scene.js';
 
-const scratch = scratchFolder();
-let archive: TestArchive;
-beforeAll(async () => {
-  makeArchive(join(scratch, 'archive'), {
-    market: 'um',
-    dataset: 'metrics',
-    symbols: ['BTCUSDT'],
-    from: '2026-10-01',
-    to: '2026-10-02',
-    cadence: 'daily',
-  });
-  archive = await startArchive(join(scratch, 'archive'));
+const scene = useScene({
+  archive: [{ dataset: 'metrics', from: '2026-10-01', to: '2026-10-02' }],
 });
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.fault = undefined;
-});
+const { scratch } = scene;
 
 const command = (...flags: string[]): string[] => [
   ...'vision --dataset metrics --symbols BTCUSDT --from 2026-10-01 --to 2026-10-02'.split(' '),
   '--archive-url',
-  archive.url,
+  scene.archive.url,
   ...FAST,
   ...flags,
 ];
@@ -162,7 +146,7 @@ describe('a file in the state folder that the tool did not write', () => {
     const first = await run();
     expect([first.code, readFileSync(bans, 'utf8')]).toEqual([0, '{"mine":1}']);
     expect(first.stderr).toMatch(/^warning: the state file .*bans\.json is damaged/m);
-    archive.fault = (path, _, response) => {
+    scene.archive.fault = (path, _, response) => {
       if (!path.endsWith('.zip')) return false;
       response.writeHead(418, { 'retry-after': '3600' }).end();
       return true;
@@ -182,7 +166,7 @@ describe.skipIf(process.platform === 'win32')('a pipe without a writer in the st
     const result = await run();
     expect([result.code, result.signal]).toEqual([0, null]);
     expect(result.stderr).toMatch(/^warning: the state file .*bans\.json cannot be read/m);
-    const hosts = ['--archive-url', archive.url, '--listing-url', archive.url];
+    const hosts = ['--archive-url', scene.archive.url, '--listing-url', scene.archive.url];
     const doctor = await cryptodl(['doctor', '--state-dir', state, ...hosts, '--json'], {
       wrap: ['timeout', '--signal=KILL', '50'],
     });
@@ -198,7 +182,7 @@ describe.skipIf(process.platform === 'win32')('a pipe without a writer in the st
       rmSync(join(cache, name));
       execFileSync('mkfifo', [join(cache, name)]);
     }
-    archive.fault = (path, request) => {
+    scene.archive.fault = (path, request) => {
       if (!path.startsWith('/?')) return false;
       request.socket.destroy();
       return true;
