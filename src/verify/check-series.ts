@@ -170,9 +170,11 @@ function fileFindings(
 }
 
 function zipFolders(venue: Source, series: Series): string[] {
-  return (['daily', 'monthly'] as const).map((cadence) =>
+  const folders = (['daily', 'monthly'] as const).map((cadence) =>
     keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
   );
+  // An archive may have one folder for both cadences.
+  return [...new Set(folders)];
 }
 
 /** Symbolic links on the paths to the folders of its zips. */

@@ -1,5 +1,5 @@
 /** An exchange that is not Binance (test/helpers/second-exchange.ts) through the pipeline of the built program. */
-import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
@@ -182,6 +182,20 @@ describe('other verbs with another exchange', () => {
     symlinkSync(scratch, join(out, 'history'));
     const { code, stdout } = await run('verify --json');
     expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"history"')]);
+  });
+
+  it('verify takes a published object that no manifest names for an object', async () => {
+    await vision(`${days(1, 2)} --format zip --recheck-days 0`);
+    const path = candlesKey(BTC, dayOf(3));
+    writeFileSync(join(out, path), 'x');
+    const { events } = await run('verify --json');
+    expect(events.filter(({ event }) => event === 'finding')).toMatchObject([{ path, kind: 'unlisted' }]);
+  });
+
+  it('coverage ends with the last day that is over for the exchange', async () => {
+    await vision(days(1, 2));
+    const { events } = await run('coverage --json', '2024-03-09T16:00:00Z');
+    expect(events.find(({ event }) => event === 'series')).toMatchObject({ to: '2024-03-09T16:00:00.000Z' });
   });
 
   it('refuse a market of Binance', async () => {
