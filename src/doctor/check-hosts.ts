@@ -157,7 +157,7 @@ export async function checkRestHost(
 
 // The name of a host, as DNS resolves it.
 
-export interface NameInput {
+interface NameInput {
   readonly hostname: string;
   /** The flag that sets the host. */
   readonly flag: string;
@@ -169,14 +169,14 @@ export interface NameInput {
 }
 
 /** False for IP addresses and localhost, which need no DNS. */
-export function hasName(hostname: string): boolean {
+function hasName(hostname: string): boolean {
   return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 && hostname !== 'localhost';
 }
 
 const SLOW_MS = 2000;
 
 /** Fails when the name has no address; warns when DNS takes longer than 2 s. */
-export async function checkName(input: NameInput): Promise<CheckResult> {
+async function checkName(input: NameInput): Promise<CheckResult> {
   const { hostname, flag, proxy, timeoutMs, clock, signal } = input;
   if (proxy !== undefined) return checkResult('dns', 'ok', 'resolved by the proxy', { of: hostname });
   const begun = clock.monotonic();

@@ -29,7 +29,7 @@ export interface FolderInput {
   readonly clock: Clock;
 }
 
-export const PROBE_PREFIX = '.cryptodl-doctor-';
+const PROBE_PREFIX = '.cryptodl-doctor-';
 
 const LITTLE_ROOM_BYTES = 1e9;
 const SLOW_BYTES_PER_SECOND = 2e6;

@@ -99,12 +99,12 @@ function instantText(epochMs: number): string {
 // The series that wait for the archive: still published, but not yet for their newest selected period.
 
 /** One series, and the newest selected period that can be published by now. */
-export interface Awaited {
+interface Awaited {
   readonly series: Series;
   readonly period: Period;
 }
 
-export interface PublicationContext {
+interface PublicationContext {
   readonly venue: Venue;
   readonly today: number;
   readonly listSeries: PlanContext['listSeries'];
@@ -113,7 +113,7 @@ export interface PublicationContext {
 const SERIES_AT_ONCE = 16;
 
 /** Only series of the archive wait: REST publishes nothing, and bars longer than a day have no object per day. */
-export function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
+function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
     if (rest?.mode === 'only' || last === undefined || isOpenOnSomeDays(venue, series)) return [];
@@ -139,10 +139,7 @@ function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): 
  * Series that are not published yet but will be. A series that ended before the others of its dataset does not count:
  * otherwise, each delisted symbol would cost the whole wait for two weeks.
  */
-export async function unpublished(
-  context: PublicationContext,
-  awaited: readonly Awaited[],
-): Promise<Awaited[]> {
+async function unpublished(context: PublicationContext, awaited: readonly Awaited[]): Promise<Awaited[]> {
   const looks: Look[] = [];
   for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
     looks.push(look);

@@ -29,7 +29,7 @@ import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
 
 /** The options of requests. */
-export interface HttpOptions extends LimitOptions, SocketOptions {
+interface HttpOptions extends LimitOptions, SocketOptions {
   readonly headersTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly totalTimeoutMs: number;

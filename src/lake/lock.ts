@@ -218,7 +218,7 @@ export async function bindSocket(directory: string): Promise<SocketLock> {
 }
 
 /** Whether another process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
-export async function isSocketTaken(directory: string): Promise<boolean> {
+async function isSocketTaken(directory: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const path = await socketName(directory);
   return new Promise((resolve) => {
@@ -234,7 +234,7 @@ export async function isSocketTaken(directory: string): Promise<boolean> {
 }
 
 /** The first characters of the socket name, as shown by ss(8). */
-export async function socketNamePrefix(directory: string): Promise<string> {
+async function socketNamePrefix(directory: string): Promise<string> {
   return (await nameOf(directory)).slice(0, 24);
 }
 

@@ -169,7 +169,7 @@ function emptyTotals(): PlanTotals {
 // Held months that lack the rows of whole days, which their daily objects may have.
 
 /** A series whose daily objects replace its short months if the archive has them. */
-export async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
+async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { shortMonths = [], rest: _, ...own } = request;
   const plans: PartitionPlan[] = [];
   let { ranges } = request;

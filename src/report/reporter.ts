@@ -183,7 +183,7 @@ export class Reporter implements Observer {
 
 // The first lines of a run: the plan in numbers.
 
-export function planBlock({
+function planBlock({
   what,
   range,
   idle = 'nothing goes on',

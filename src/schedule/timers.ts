@@ -43,7 +43,7 @@ function cronWord(word: string): string {
 }
 
 /** The times at which a command runs, in UTC. */
-export interface When {
+interface When {
   readonly hour: number;
   readonly minute: number;
   /** A divisor of 24; 24 is once a day. */
@@ -56,7 +56,7 @@ function cronFields(when: When): string {
 }
 
 /** `*-*-* 08:05:00 UTC` */
-export function calendar(when: When): string {
+function calendar(when: When): string {
   const hours = hoursOf(when, 2) ?? '*';
   return `*-*-* ${hours}:${String(when.minute).padStart(2, '0')}:00 UTC`;
 }
