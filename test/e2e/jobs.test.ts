@@ -178,7 +178,7 @@ jobs:
       'zip  (job)',
       'lake  (defaults of the jobs)',
       // A range is one thing: that of the job takes the place of the whole default.
-      '1 for downloads without another range  (default)',
+      '-  (default)',
       '2026-11-18  (job)',
       'double  (default)',
     ]);
