@@ -82,7 +82,7 @@ function matrix(all) {
     ...markets.map((market) => availability(all, dataset, market)),
     all.find((one) => one.dataset === dataset)?.title ?? '',
   ]);
-  return table(['dataset', ...markets, 'what it is'], rows);
+  return table(['dataset', ...markets, 'content'], rows);
 }
 
 /**

@@ -66,7 +66,7 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   );
 }
 
-/** First and last held day, over all formats. */
+/** The held days `[from, to)`, over all formats. */
 async function extentOf(
   folder: string,
   archive: ObjectKeys,
@@ -82,7 +82,7 @@ async function extentOf(
   };
 }
 
-/** The days of a month before today, half-open. */
+/** The days `[from, to)` of a month that are before today. */
 export function daysOfMonth(
   session: Pick<Session, 'nowMs' | 'venue'>,
   month: number,

@@ -29,10 +29,10 @@ interface Item {
   readonly fields: object;
 }
 
-/** `what` is the operand: markets, datasets, symbols or periods. Throws usage errors. */
-export async function list(what: string | undefined, run: LookUp): Promise<ExitCode> {
-  const name = LISTS.find((candidate) => candidate === what);
-  if (name === undefined) throw refuseName(what);
+/** `operand`: markets, datasets, symbols or periods. Throws usage errors. */
+export async function list(operand: string | undefined, run: LookUp): Promise<ExitCode> {
+  const name = LISTS.find((candidate) => candidate === operand);
+  if (name === undefined) throw refuseName(operand);
   const { options } = run.resolved;
   if (name === 'markets') return print(run, [...markets(run.source)], 'markets');
   if (name === 'datasets') return print(run, await datasets(run), 'datasets');
@@ -164,7 +164,7 @@ async function periods(run: LookUp, session: Session, chosen: readonly ChosenDat
   ]);
 }
 
-/** Prints the items to stdout, aligned on a terminal when the list is short, and their number and `more` to stderr. */
+/** Prints the items to stdout, aligned on a terminal for markets and datasets, and their number and `more` to stderr. */
 async function print(
   run: LookUp,
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -1,4 +1,4 @@
-/** Converts the objects of a partition to one Parquet or CSV file: every cell checked, rows sorted, duplicates removed. */
+/** Converts the objects of a partition to one Parquet or CSV file: every cell checked, rows sorted, exact duplicates within an object removed (neither with `asPublished`). */
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -20,9 +20,9 @@ export interface ObjectFacts {
   readonly rows: number;
   readonly first: string;
   readonly last: string;
-  /** Exact duplicates within the object; they are removed. */
+  /** Exact duplicates within the object; they are removed unless `asPublished`. */
   readonly duplicates: number;
-  /** Rows that share an id or a bar with another row but differ in values; undefined: none. */
+  /** Rows that share their id with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
   readonly idConflicts?: number;
   readonly gaps?: NonNullable<ObjectLine['gaps']>;
 }
@@ -41,7 +41,7 @@ export interface ConversionResult {
 
 /**
  * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors with the line. Without a
- * valid object no file is written and `rows` is 0. Rejects on disk errors and bugs.
+ * valid object no file is written and `rows` is 0. Rejects with `partition-incomplete`, and on disk errors and bugs.
  */
 export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   try {
@@ -159,7 +159,7 @@ async function findIrregularities(
   };
 }
 
-/** Loads the rows that stay. Rejects with `partition-incomplete` when their number differs from the manifest. */
+/** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */
 async function loadKeptRows(
   session: DuckDbSession,
   conversion: Conversion,

@@ -44,7 +44,7 @@ export function hasShorterBars(
   return expected !== undefined && rows > 2 * expected;
 }
 
-/** Rows after the first of each bar, by ordinal; exact duplicates do not count, and objects with 0 are left out. */
+/** Rows after the first of each bar and rows outside of the period, by ordinal; exact duplicates do not count, and objects with 0 are left out. */
 export async function countExtraBars(
   session: DuckDbSession,
   { spec, series }: Conversion,

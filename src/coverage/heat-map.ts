@@ -39,7 +39,7 @@ const LEVELS: readonly Level[] = [
 const LONGEST_LABEL = 24;
 const FEWEST_CELLS = 10;
 
-/** Lines without line feeds: an axis, then one line for each series. */
+/** Lines without line feeds: an axis, one line for each series, and the scale if a cell has several periods. */
 export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
   const { by, width } = style;
   const first = Math.min(...rows.map(({ from }) => indexOf(from, by)));

@@ -1,4 +1,4 @@
-/** Checks each host that runs use: proxy, name, certificate, archive, listing and REST. */
+/** Checks the configured hosts of runs: proxy, name, certificate, archive, listing and REST. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Bans } from '../http/bans.js';
@@ -46,7 +46,7 @@ export interface Host {
   readonly flag: string;
 }
 
-/** All hosts of a run. */
+/** The configured hosts of a run, without fallback hosts. */
 export function hostsOf({ options, source }: DoctorRequest): Host[] {
   return [
     { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },

@@ -1,6 +1,6 @@
 /**
- * Checks the folder of a lake (writable, fast, with free space), its lock, and the temporary files of killed runs. Changes
- * nothing.
+ * Checks the folder of a lake (writable, fast, with free space), its lock, and the temporary files of killed runs. Leaves
+ * nothing behind.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -213,7 +213,7 @@ export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverInp
     next:
       probes.length === files.length
         ? `remove ${probes.map(({ parentPath, name }) => join(parentPath, name)).join(' ')}`
-        : 'nothing to do: the next run completes commits and removes the rest',
+        : `nothing to do: the next run completes commits and removes the rest${probes.length === 0 ? '' : `, except ${probes.map(({ name }) => name).join(', ')}, which you can remove`}`,
   });
 }
 

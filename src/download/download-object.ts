@@ -1,4 +1,4 @@
-/** One archive object from the wire to its CSV. Stages meet here and nowhere else. */
+/** One archive object from the wire to its CSV. Only this file connects fetch, verification and unpacking. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -49,20 +49,20 @@ export function downloadContext(
 
 /** Zips and CSVs above this go to a spool file. */
 const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
-/** CSV to zip, about. */
+/** A CSV is about this many times as large as its zip. */
 const CSV_GROWTH = 6;
 /** No archive object unpacks to more than a fraction of this. */
 const CSV_MAX_BYTES = 64 * 2 ** 30;
-/** Rows that differ only in their times come to 22 to 1 (measured with a day of 1s bars without trades). */
+/** The largest allowed ratio of a CSV to its zip. Rows that differ only in their times compress 22 to 1 (measured with a day of 1s bars without trades). */
 const CSV_MAX_RATIO = 100;
-/** Three times the largest object of the archive, for objects whose size no listing tells. */
+/** Three times the largest object of the archive, for objects whose size is not listed. */
 const ZIP_MAX_BYTES = 8 * 2 ** 30;
-/** A new revision may be larger than the listed one. A much larger one is fetched after it is listed. */
+/** A new revision may be larger than the listed one. A much larger one is refused, and fetched when the listing has its new size. */
 const [LISTED_GROWTH, LISTED_MARGIN_BYTES] = [2, 1024 * 1024];
 const NEWLINE = 0x0a;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 
-/** A hole when the archive has no such object. Rejects with a typed error that carries the refused bytes. */
+/** The outcome is a hole if the archive has no such object. If bytes were refused, the error has them as `evidence`. */
 export async function downloadObject(
   context: DownloadContext,
   plan: PartitionPlan,
@@ -127,7 +127,7 @@ async function receive(
   };
 }
 
-/** `isStale`: only the sidecar said something else, and the user takes it for stale. */
+/** `isStale`: only the sidecar's digest differs, and `staleChecksum` is `warn`. */
 async function fetchObject(
   context: DownloadContext,
   request: FetchRequest,
@@ -219,7 +219,7 @@ interface Published {
   readonly last: () => Promise<string | undefined>;
 }
 
-/** The published digest: asked once, and anew only past caches. A malformed sidecar counts as none. */
+/** The published digest. It is requested once, and again only to bypass caches or after a failed request. A malformed sidecar counts as none. */
 function publishedOf(context: DownloadContext, { key }: ArchiveObject): Published | undefined {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
@@ -230,7 +230,7 @@ function publishedOf(context: DownloadContext, { key }: ArchiveObject): Publishe
       if (last === undefined || bypassCache) {
         const asked = publishedDigest(request, key, bypassCache);
         last = asked;
-        // A failure is no answer: the next attempt asks anew.
+        // After a failed request, the next attempt requests the digest again.
         asked.catch(() => {
           if (last === asked) last = undefined;
         });
@@ -242,9 +242,9 @@ function publishedOf(context: DownloadContext, { key }: ArchiveObject): Publishe
 }
 
 /**
- * What tells this revision from the next. The listing's word counts first, because the next plan compares with the
- * listing: a mirror may give its objects other ETags than the listing has. A body of another size than listed is another
- * revision, though: a cache had an older one, or it was replaced since (fault N37).
+ * The ETag and time that distinguish this revision from the next. Those of the listing come first, because the next plan compares with the
+ * listing, and a mirror may give its objects other ETags than the listing has. But a body that differs in size from the listing is another
+ * revision: a cache had an older one, or the object was replaced after the listing.
  */
 function revisionOf(
   object: ArchiveObject,

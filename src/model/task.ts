@@ -51,7 +51,7 @@ export interface ArchiveObject {
 }
 
 export interface RestPeriod {
-  /** Days `[from, to)` that are requested one after the other, because one page has rows of several days. */
+  /** The days `[from, to)` that share pages of REST: the pages are requested once for all of these days. */
   readonly from: number;
   readonly to: number;
   /** The absence reason when REST has no rows of the period either. */
@@ -112,7 +112,7 @@ export interface Task {
   };
   /** The source to use when the archive does not answer: rows of REST, or the held rows. */
   readonly substitute?: ArchiveObject | 'held';
-  /** The archive object that this object substitutes. */
+  /** The archive object that `object` replaces in this task. */
   readonly standsFor?: ArchiveObject;
 }
 
