@@ -48,13 +48,15 @@ export interface Host {
 
 /** The configured hosts of a run, without fallback hosts. */
 export function hostsOf({ options, source }: DoctorRequest): Host[] {
-  return [
+  const hosts: Host[] = [
     { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
     { role: 'listing', address: listingUrl(options, source), flag: '--listing-url' },
     { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
     { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
     { role: 'spot', address: options.spotUrl, flag: '--spot-url' },
   ];
+  // Not every exchange has all REST hosts.
+  return hosts.filter(({ role }) => source.hosts[role] !== undefined);
 }
 
 export function checkProxies({ proxies, hosts, options, clock }: CheckContext): Promise<CheckResult> {

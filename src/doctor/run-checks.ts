@@ -172,12 +172,16 @@ function createTimedFetch({ options, clock, signal, bans, fetch, ended }: FetchC
   };
 }
 
+const REST_ROLES = ['fapi', 'dapi', 'spot'] as const;
+
 /** Starts all checks. The array has the order of the printed lines. */
 function startChecks(context: CheckContext): Promise<CheckResult>[] {
   const { signal, paths, options } = context;
   const listing = checkListingHost(context);
   const archive = checkArchiveHost(context, listing);
-  const rest = (['fapi', 'dapi', 'spot'] as const).map((role) => checkRestHost(context, role));
+  const rest = REST_ROLES.filter((role) => context.hosts.some((host) => host.role === role)).map((role) =>
+    checkRestHost(context, role),
+  );
   const endpoint = [archive, listing, ...rest];
   const answers = endpoint.map(async (check) => (await check).result);
   const time = Promise.all(endpoint).then((all) => checkClock(all.flatMap(({ dates }) => dates)));

@@ -192,6 +192,14 @@ describe('other verbs with another exchange', () => {
     expect(events.filter(({ event }) => event === 'finding')).toMatchObject([{ path, kind: 'unlisted' }]);
   });
 
+  it('doctor checks no host that the exchange does not have', async () => {
+    const { stdout } = await cryptodl(['doctor', '--out', out, '--json'], {
+      loadSource: secondExchange(archive),
+    });
+    expect(stdout).toContain('"check":"archive"');
+    expect(stdout).not.toContain('binance.com');
+  });
+
   it('coverage ends with the last day that is over for the exchange', async () => {
     await vision(days(1, 2));
     const { events } = await run('coverage --json', '2024-03-09T16:00:00Z');
