@@ -173,13 +173,13 @@ function rightValue(name: FlagName, typed: string, value: string | undefined): s
 function excessWords(verb: Verb, words: readonly Word[]): Error {
   const operands = words.filter(({ kind }) => kind === 'operand');
   if (FOLDING.includes(verb))
-    return usage(`${verb} takes no operand, "${operands[0]?.text ?? ''}" is one too many`, undefined, {
+    return usage(`${verb} takes no argument: "${operands[0]?.text ?? ''}" is one too many`, undefined, {
       argv: folded(textsOf(words), verb),
     });
   const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
   const extra = operands.slice(allowed);
   return usage(
-    `${verb} takes ${allowed === 0 ? 'no' : 'one'} operand, "${extra[0]?.text ?? ''}" is one too many`,
+    `${verb} takes ${allowed === 0 ? 'no' : 'one'} argument: "${extra[0]?.text ?? ''}" is one too many`,
     undefined,
     {
       argv: textsOf(words.filter((word) => !extra.includes(word))),

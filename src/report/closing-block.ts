@@ -252,9 +252,10 @@ export interface JobsClosing {
 }
 
 export function jobsBlock({ jobs, elapsedMs, reportPath, failed }: JobsClosing): string[] {
-  const well = jobs.filter(({ exitCode }) => exitCode === 0).length;
+  const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ name }) => name.length));
-  const all = well === jobs.length ? 'all well' : `${well} well, ${jobs.length - well} not`;
+  const all =
+    succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
   return [
     `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
     ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),

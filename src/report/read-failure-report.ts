@@ -83,7 +83,7 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   const header = v.safeParse(HeaderSchema, first?.content);
   if (!header.success)
     throw usage(
-      `${path} is not a failure report: its first line is no header`,
+      `${path} is not a failure report: its first line is not a header`,
       'give the failure report of a run',
     );
   const jobs: JobHeader[] = [];

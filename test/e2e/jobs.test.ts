@@ -108,7 +108,10 @@ const SERIES = 'um/klines/interval=1h';
 describe('cryptodl run', () => {
   it('config/jobs.example.yaml works as it is', async () => {
     const result = await scene.run(['run', EXAMPLE, '--json']);
-    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('\n3 jobs: all well, in ')]);
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringContaining('\n3 jobs: all succeeded, in '),
+    ]);
     expect(summary(result)).toMatchObject({
       event: 'summary',
       jobs: [
@@ -135,7 +138,7 @@ describe('cryptodl run', () => {
     const result = await run(['run', jobs(TWO), '--json', ...FAST]);
     expect(result.code).toBe(0);
     expect(result.stderr).toMatch(
-      /^\[btc\]\num klines 1h: [^[]*\n\[eth\]\num klines 1h: [^[]*\n2 jobs: all well, in \S+\n/,
+      /^\[btc\]\num klines 1h: [^[]*\n\[eth\]\num klines 1h: [^[]*\n2 jobs: all succeeded, in \S+\n/,
     );
     expect(result.stderr).toMatch(/\n {2}btc {8}2 ok\n {2}eth {8}1 ok\n$/);
     const named = result.events.map(({ event, job }) => `${String(event)} ${String(job)}`);
@@ -225,7 +228,7 @@ jobs:
       exitCode: 1,
     });
     expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: out no-folder cannot be used (');
-    expect(result.stderr).toContain('3 jobs: 1 well, 2 not, in ');
+    expect(result.stderr).toContain('3 jobs: 1 succeeded, 2 failed, in ');
     expect(result.stderr).toContain('  lost       nothing done (exit code 1)\n');
     // What only the archive can tell is told when it is asked.
     const typo = await run(['run', jobs(text), '--json', '--only', 'typo,btc', ...FAST]);
@@ -296,7 +299,7 @@ jobs:
     const result = await run(['run', jobs(APART), '--jobs', '2', '--json', ...FAST]);
     expect(result.code).toBe(0);
     const printed = result.stderr.trimEnd().split('\n');
-    const whole = printed.findIndex((line) => line.startsWith('2 jobs: all well'));
+    const whole = printed.findIndex((line) => line.startsWith('2 jobs: all succeeded'));
     expect(printed.slice(whole + 1).map((line) => line.trim())).toEqual([
       'btc        3 ok',
       'eth        3 ok',

@@ -93,7 +93,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', 'BTCUSDT', 'ETHUSDT'],
-    says: 'vision takes no operand',
+    says: 'vision takes no argument',
     line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
   },
   {
@@ -307,12 +307,12 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', 'ETHUSDT', '--days', '1'],
-    says: 'vision takes no operand, "ETHUSDT" is one too many',
+    says: 'vision takes no argument: "ETHUSDT" is one too many',
     line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT --days 1',
   },
   {
     typed: ['vision', 'klines', 'BTCUSDT', 'um', '1h'],
-    says: 'vision takes no operand',
+    says: 'vision takes no argument',
     line: 'cryptodl vision --dataset klines --symbols BTCUSDT --market um --interval 1h',
   },
   {
@@ -352,7 +352,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--no-progress', 'BTCUSDT'],
-    says: 'vision takes no operand, "BTCUSDT" is one too many',
+    says: 'vision takes no argument: "BTCUSDT" is one too many',
     line: 'cryptodl vision --no-progress --symbols BTCUSDT',
   },
   {
@@ -382,7 +382,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['list', 'datasets', 'extra'],
-    says: 'list takes one operand, "extra" is one too many',
+    says: 'list takes one argument: "extra" is one too many',
     line: 'cryptodl list datasets',
   },
   {

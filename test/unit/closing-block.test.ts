@@ -228,7 +228,7 @@ it('the closing block of several jobs has the open objects of each job', () => {
     { ...job, name: 'waiting', exitCode: undefined, outcomes: undefined },
   ];
   expect(jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, failed: new Tally() })).toEqual([
-    '5 jobs: 1 well, 4 not, in 2.5s',
+    '5 jobs: 1 succeeded, 4 failed, in 2.5s',
     '  full       63 not done (exit code 1)',
     '  stopped    58 ok, 1,005 not done (exit code 130)',
     '  held       nothing to do',

@@ -188,9 +188,13 @@ describe('reading', () => {
   });
 
   it.each([
-    ['an empty file', '', 'its first line is no header'],
-    ['another file', '{"a":1}\n', 'its first line is no header'],
-    ['a report of another version', header.replace('"v":1', '"v":2') + '\n', 'its first line is no header'],
+    ['an empty file', '', 'its first line is not a header'],
+    ['another file', '{"a":1}\n', 'its first line is not a header'],
+    [
+      'a report of another version',
+      header.replace('"v":1', '"v":2') + '\n',
+      'its first line is not a header',
+    ],
     ['text', 'hello\n', 'line 1 is not JSON'],
     ['a damaged line', `${header}\n{"v":1\n`, 'line 2 is not JSON'],
     ['a line that is no failure', `${header}\n{"v":1,"kind":"failed"}\n`, 'line 2 is not a failure'],

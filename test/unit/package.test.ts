@@ -1,5 +1,5 @@
 /** What an installation brings: read from the lockfile, as npm does. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -16,6 +16,7 @@ const read = (name: string): string =>
 const lockfile = JSON.parse(read('package-lock.json')) as { packages: Readonly<Record<string, Locked>> };
 const manifest = JSON.parse(read('package.json')) as {
   devDependencies: Readonly<Record<string, string>>;
+  files: readonly string[];
   scripts: Readonly<Record<string, string>>;
 };
 const { '': _, ...packages } = lockfile.packages;
@@ -55,6 +56,17 @@ describe('the lockfile', () => {
 });
 
 describe('npm pack', () => {
+  it('contains each file that the README links to', () => {
+    const links = [...read('README.md').matchAll(/\]\(([^):#]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
+    expect(links.length).toBeGreaterThan(10);
+    const missing = links.filter(
+      (path) =>
+        !existsSync(fileURLToPath(new URL(`../../${path}`, import.meta.url))) ||
+        !manifest.files.some((kept) => path === kept || path.startsWith(`${kept}/`)),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it('builds its content before it is packed; .npmrc must not prevent that', () => {
     expect(manifest.scripts['prepack']).toBe('npm run --silent build');
     expect(read('.npmrc')).not.toContain('ignore-scripts');
