@@ -91,12 +91,30 @@ export const duration: Parse<number> = (value, where) => {
   );
 };
 
+/** A duration of at least 1ms, because a timeout of 0 would end every attempt at its start. */
+export const timeout: Parse<number> = (value, where) => {
+  const ms = duration(value, where);
+  if (ms >= 1) return ms;
+  throw usage(`${where}: "${value}" is below the minimum of 1ms`, given(where, '30s'), { value: '30s' });
+};
+
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
   throw usage(`${where}: "${value}" is not a size`, `${given(where, '500MB')} or ${given(where, '2GiB')}`, {
     value: '2GiB',
   });
+};
+
+/** Bytes per second, at least 1000, because a run with a lower limit would seem to hang. */
+export const byteRate: Parse<number> = (value, where) => {
+  const rate = bytes(value, where);
+  if (rate >= 1000) return rate;
+  throw usage(
+    `${where}: "${value}" is below the minimum of 1kB per second`,
+    `${given(where, '10MB')}, or leave it out for no limit`,
+    { value: '10MB' },
+  );
 };
 
 /** A bare UTC date → day number. */

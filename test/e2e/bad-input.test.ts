@@ -184,6 +184,23 @@ describe('bad input', () => {
       says: '--max-bytes: "lots" is not a size',
       hint: '--max-bytes 500MB',
     },
+    ...['0', '1', '999B'].map((size) => ({
+      type: `--bwlimit ${size}`,
+      args: [...BASE, '--symbols', 'BTCUSDT', '--bwlimit', size],
+      says: `--bwlimit: "${size}" is below the minimum of 1kB per second`,
+      hint: '--bwlimit 10MB, or leave it out for no limit',
+    })),
+    ...[
+      ['--connect-timeout', '0'],
+      ['--headers-timeout', '0s'],
+      ['--idle-timeout', '0.5ms'],
+      ['--total-timeout', '0ms'],
+    ].map(([flag = '', time = '']) => ({
+      type: `${flag} ${time}`,
+      args: [...BASE, '--symbols', 'BTCUSDT', flag, time],
+      says: `${flag}: "${time}" is below the minimum of 1ms`,
+      hint: `${flag} 30s`,
+    })),
     {
       type: 'an address that is none',
       args: [...BASE, '--symbols', 'BTCUSDT', '--archive-url', 'localhost:8090'],
