@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { systemClock } from './model/clock.js';
 import { CryptodlError, usage } from './model/errors.js';
-import { nearest } from './text/did-you-mean.js';
+import { didYouMean } from './text/did-you-mean.js';
 import { SILENT_OBSERVER } from './model/observer.js';
 import type { Announcement, Observer } from './model/observer.js';
 import { camelCase, flagsOf, flagSpec, nameOptions, withOptionNames } from './options/flags.js';
@@ -82,9 +82,12 @@ export interface VisionRun extends AsyncIterable<TaskOutcome> {
 /**
  * Downloads into the lake like `cryptodl vision`, without printing and without reading environment or config file.
  * The run begins when the first outcome or the summary is requested. A failed object is an outcome, not an exception.
- * Unknown or invalid options throw a CryptodlError with the code `usage`.
+ * Unknown or invalid options and hooks throw a CryptodlError with the code `usage`.
  */
 export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionRun {
+  if (!isObject(options))
+    throw usage('vision takes an object of options', "vision({ symbols: 'BTCUSDT', days: 7 })");
+  checkHooks(hooks);
   const layer: RawLayer = { origin: 'flag', values: rawValues(options), nameOf: camelCase };
   const run = startRun({
     source: loadBinance(),
@@ -114,6 +117,52 @@ export function vision(options: VisionOptions, hooks: VisionHooks = {}): VisionR
   };
 }
 
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const SIGNAL_ARGUMENT = 'vision(options, { signal })';
+
+/** The test of each hook, and what to write instead of a wrong value. */
+const HOOKS: Readonly<
+  Record<keyof VisionHooks, { is: (value: unknown) => boolean; kind: string; example: string }>
+> = {
+  signal: {
+    is: (value) => value instanceof AbortSignal,
+    kind: 'an AbortSignal',
+    example: 'vision(options, { signal: AbortSignal.timeout(60_000) })',
+  },
+  onPlan: {
+    is: (value) => typeof value === 'function',
+    kind: 'a function',
+    example: 'vision(options, { onPlan: (plan) => console.log(plan) })',
+  },
+  onWarning: {
+    is: (value) => typeof value === 'function',
+    kind: 'a function',
+    example: 'vision(options, { onWarning: (message) => console.warn(message) })',
+  },
+};
+
+/** Throws a usage error for unknown hooks and for hooks of a wrong type. */
+function checkHooks(hooks: unknown): void {
+  if (!isObject(hooks)) throw usage('the second argument of vision is no object of hooks', SIGNAL_ARGUMENT);
+  for (const wrong of [AbortSignal, AbortController])
+    if (hooks instanceof wrong) throw usage(`an ${wrong.name} is no object of hooks`, SIGNAL_ARGUMENT);
+  for (const [key, value] of Object.entries(hooks)) {
+    if (!isHook(key)) {
+      const names = Object.keys(HOOKS);
+      throw usage(`vision has no hook "${key}"`, didYouMean(key, names) ?? `hooks are ${names.join(', ')}`);
+    }
+    const { is, kind, example } = HOOKS[key];
+    if (value !== undefined && !is(value)) throw usage(`${key} is not ${kind}`, example);
+  }
+}
+
+function isHook(name: string): name is keyof VisionHooks {
+  return Object.hasOwn(HOOKS, name);
+}
+
 function throwInOptionNames(error: unknown): never {
   throw error instanceof CryptodlError ? withOptionNames(error, camelCase) : error;
 }
@@ -136,8 +185,7 @@ function rawValues(options: VisionOptions): RawValues {
     if (name === undefined) {
       if (COMMAND_LINE.some((other) => camelCase(other) === key))
         throw usage(`vision has no option "${key}": it is a flag of the command line only`);
-      const near = nearest(key, [...names.keys()]);
-      throw usage(`vision has no option "${key}"`, near === undefined ? undefined : `did you mean ${near}?`);
+      throw usage(`vision has no option "${key}"`, didYouMean(key, [...names.keys()]));
     }
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (items.length === 0) throw usage(`${key} is empty`);
