@@ -33,7 +33,7 @@ export function throwSettingsError(
   folder: string,
   differences: readonly Difference[],
 ): never {
-  const texts = differences.map(({ name, held, asked }) => `--${name} ${held}, not ${asked}`);
+  const texts = differences.map(({ name, held, asked }) => `${name} ${held}, but --${name} is ${asked}`);
   throw usage(
     `${seriesName(series)} in ${folder} is held with ${texts.join(' and ')}`,
     `${differences.map(({ name, held }) => (name === 'as-published' ? (held === 'true' ? '--as-published' : 'leave --as-published out') : `--${name} ${held}`)).join(' ')}, another --out, or --force to rewrite the series`,

@@ -175,7 +175,7 @@ it('suggests a line that runs when the lake is held with other settings', async 
   const result = await cli(['retry', REPORT, ...FAST]);
   expect([result.code, result.stderr]).toEqual([
     2,
-    expect.stringContaining('is held with --partition month'),
+    expect.stringContaining('is held with partition month, but '),
   ]);
   const line = result.stderr.trimEnd().split('\n').at(-1)?.trim() ?? '';
   expect(line).toBe('cryptodl vision --out lake');
