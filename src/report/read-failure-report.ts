@@ -1,7 +1,8 @@
 /** Reads a failure report for `cryptodl retry`. */
-import { lstat, readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import { errnoOf, usage } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 
 const SettingsSchema = v.strictObject({
@@ -122,6 +123,22 @@ export function isCutLine(line: string): boolean {
   return line.startsWith(LINE_START) || LINE_START.startsWith(line);
 }
 
+/** Where the runs of a lake without --out write their reports. */
+const USUAL_FOLDER = 'data/failures';
+
+/** A usage error with the newest report of the usual folder, if there is one. */
+export async function refuseReport(message: string): Promise<CryptodlError> {
+  const names = await readdir(USUAL_FOLDER).catch(() => []);
+  const stampOf = (name: string): string => /-(\d{8}T\d{6}Z.*)\.jsonl$/.exec(name)?.[1] ?? '';
+  const newest = names
+    .filter((name) => stampOf(name) !== '')
+    .sort((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
+    .at(-1);
+  return newest === undefined
+    ? usage(message)
+    : usage(message, `the newest report of ${USUAL_FOLDER}:`, { operand: `${USUAL_FOLDER}/${newest}` });
+}
+
 async function fileOf(path: string): Promise<string | undefined> {
   if (!(await stat(path)).isFile()) return undefined;
   return (await lstat(path)).isSymbolicLink() ? realpath(path) : path;
@@ -137,7 +154,7 @@ async function linesOf(path: string): Promise<Lines> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw usage(`cannot read ${path} (${errnoOf(error)})`, 'cryptodl retry data/failures/vision-….jsonl');
+    throw await refuseReport(`cannot read ${path} (${errnoOf(error)})`);
   }
   const texts = text.split('\n').map((each, index) => ({ line: index + 1, text: each }));
   const last = texts.at(-1);
