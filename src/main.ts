@@ -27,7 +27,10 @@ export async function run(
   const typed = { argv, io };
   return printingErrors(typed, async () => {
     const invocation = parseCommandLine(argv, io);
-    return invocation === undefined ? 0 : COMMANDS[invocation.verb](invocation, typed, loadSource);
+    if (invocation === undefined) return 0;
+    const { warnOfVariables } = await import('./cli/option-layers.js');
+    warnOfVariables(io);
+    return COMMANDS[invocation.verb](invocation, typed, loadSource);
   });
 }
 
@@ -88,7 +91,7 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
     const source = await loadSource();
     return withResolved(invocation, { layers, source }, io, (resolved) => {
       // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-      const typed = { ...given, nameOf: resolved.nameOf };
+      const typed = { ...given, resolved };
       return printingErrors(typed, () => act({ source, resolved, io, typed }, invocation));
     });
   };
@@ -146,7 +149,7 @@ async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSou
     return 0;
   }
   const { runJobs } = await import('./download/run-jobs.js');
-  const typed = { ...given, nameOf: resolved.nameOf };
+  const typed = { ...given, resolved };
   return printingErrors(typed, () => runJobs({ source, jobs, resolved, io, typed }));
 }
 
@@ -159,7 +162,7 @@ async function retry(invocation: Invocation, given: Typed, loadSource: LoadSourc
   const report = await readReport(path, source);
   const { resolved, verb, failures, blame } = pastRun(path, report, layers, source);
   if (resolved.options.printOptions) return printOptionsOf('retry', resolved, io);
-  const typed = { ...given, nameOf: resolved.nameOf };
+  const typed = { ...given, resolved };
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
     return download({ source, resolved, io, typed, verb, failures, blame });

@@ -3,7 +3,7 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { LookUp } from '../cli/look-up.js';
 import type { Resolved } from '../options/resolve.js';
-import { describeDataset } from '../source/describe.js';
+import { describeDataset, marketWith } from '../source/describe.js';
 import { datasetLike, oneMarket } from '../select/select-datasets.js';
 import type { Market } from '../model/task.js';
 import { datasetsOf, findDataset, marketNames } from '../source/venue.js';
@@ -35,7 +35,7 @@ function choose(
   }
   const spec = findDataset(venue, market, word);
   if (spec !== undefined) return { market, spec };
-  const elsewhere = marketNames(venue).find((other) => findDataset(venue, other, word) !== undefined);
+  const elsewhere = marketWith(venue, word);
   const found = elsewhere === undefined ? undefined : findDataset(venue, elsewhere, word);
   if (elsewhere !== undefined && found !== undefined) {
     if (origins.market === 'default') return { market: elsewhere, spec: found };

@@ -1,7 +1,8 @@
 /** Errors for command lines that commander refuses: the mistake, and a corrected line. */
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
-import { usage } from '../model/errors.js';
+import { CryptodlError, usage } from '../model/errors.js';
+import { refuseConfig } from '../options/jobs-file.js';
 import { VERBS } from '../options/flag-spec.js';
 import { flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
@@ -18,6 +19,9 @@ export function refuseWord(argv: readonly string[]): never {
   const [word, ...rest] = argv;
   if (word === undefined)
     throw usage('no command given', 'cryptodl --help shows what there is', { command: FIRST_LINE });
+  const owner = VERBS.find((name) => VERB_TEXTS[name].choices?.includes(word) === true);
+  if (owner !== undefined)
+    throw usage(`"${word}" is no command`, `did you mean ${owner} ${word}?`, { argv: [owner, ...argv] });
   const verb = VERBS.find((name) => VERB_TEXTS[name].aka.includes(word)) ?? nearest(word, VERBS);
   const known = VERBS.find((name) => name === verb);
   if (known !== undefined)
@@ -36,15 +40,45 @@ export function refuseMissingValues(argv: readonly string[]): void {
   const verb = verbOf(argv);
   if (verb === undefined) return;
   const words = wordsOf(argv, verb);
+  refuseLongDash(verb, words);
   for (const [at, { kind, flag, text }] of words.entries()) {
     if (kind !== 'flag' || flag === undefined || isSwitch(flag) || text !== `--${flag}`) continue;
     if (words[at + 1]?.kind === 'value') continue;
     const value = flagSpec(flag).default ?? flagSpec(flag).example;
+    const next = words[at + 1]?.text ?? '';
     // A negative number looks like a flag.
-    const rest = words.slice(/^-\d/.test(words[at + 1]?.text ?? '') ? at + 2 : at + 1);
+    const isNumber = /^-\d/.test(next);
+    const rest = words.slice(isNumber ? at + 2 : at + 1);
     const filled = [...textsOf(words.slice(0, at + 1)), value ?? '', ...textsOf(rest)];
+    if (isNumber) refuseNumber(flag, next, filled);
     throw usage(`--${flag} needs a value`, undefined, value === undefined ? undefined : { argv: filled });
   }
+}
+
+/** The error of the flag itself, if it does not accept the negative number. */
+function refuseNumber(flag: FlagName, value: string, filled: readonly string[]): void {
+  try {
+    flagSpec(flag).parse(value, `--${flag}`);
+  } catch (error) {
+    if (!(error instanceof CryptodlError)) throw error;
+    const { message, hint, correction } = error;
+    const better = correction?.value === undefined ? {} : { flags: { [flag]: correction.value } };
+    throw usage(message, hint, { argv: filled, ...better });
+  }
+}
+
+/** Text programs replace the two hyphens of a flag by a dash. */
+function refuseLongDash(verb: Verb, words: readonly Word[]): void {
+  const flagIn = (text: string): string | undefined => {
+    const [, name = '', value = ''] =
+      /^[\u2010-\u2015\u2212][-\u2010-\u2015\u2212]?([^=]+)(=.*)?$/s.exec(text) ?? [];
+    return flagsOf(verb).some((flag) => flag === name) ? `--${name}${value}` : undefined;
+  };
+  const found = words.find(({ kind, text }) => kind === 'operand' && flagIn(text) !== undefined)?.text;
+  if (found === undefined) return;
+  throw usage(`"${found}" begins with a long dash`, `write ${flagIn(found)?.split('=')[0] ?? ''}`, {
+    argv: textsOf(words).map((text) => flagIn(text) ?? text),
+  });
 }
 
 export function refuseArguments(error: CommanderError, argv: readonly string[]): Error {
@@ -129,6 +163,10 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   if (verb === 'run' && foreign !== undefined && (other === 'vision' || other === 'metrics')) {
     const argv = [...before, ...after];
     const file = wordsOf(argv, verb).find(({ kind }) => kind === 'operand')?.text;
+    if (file !== undefined && foreign === 'config') {
+      const { message, hint } = refuseConfig('', file);
+      return { says: message, ...(hint === undefined ? {} : { hint }), argv };
+    }
     if (file !== undefined) {
       const entry = `${plain}: ${valueInFile(foreign, value)}`;
       return {
@@ -142,6 +180,21 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
       argv: [other, ...flags],
     };
   }
+  const operand = VERB_TEXTS[verb].operand?.slice(1, -1);
+  if (operand === plain && value !== undefined && !words.some(({ kind }) => kind === 'operand'))
+    return {
+      says: `${verb} has no flag ${typed}`,
+      hint: `the ${operand} is written without a flag`,
+      argv: [...before, value, ...after],
+    };
+  const inner = words.slice(words.findIndex(({ text }) => text === '--') + 1)[0]?.text;
+  if (VERB_TEXTS[verb].behind !== undefined && foreign !== undefined && isVerb(inner ?? ''))
+    if (flagsOf(VERBS.find((one) => one === inner) ?? verb).includes(foreign))
+      return {
+        says: `${verb} has no flag ${typed}`,
+        hint: `${typed} is a flag of ${inner ?? ''}: write it after --`,
+        argv: [...before, ...after, unknown.text, ...(hasValue ? [next.text] : [])],
+      };
   const hint =
     other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
   return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
@@ -176,6 +229,14 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
     return usage(`${verb} takes no argument: "${operands[0]?.text ?? ''}" is one too many`, undefined, {
       argv: folded(textsOf(words), verb),
     });
+  if (verb === 'sql')
+    return usage(
+      `sql takes one operand, "${operands[1]?.text ?? ''}" is one too many`,
+      'put the query in quotes',
+      {
+        argv: [...textsOf(words.filter(({ kind }) => kind !== 'operand')), textsOf(operands).join(' ')],
+      },
+    );
   const allowed = VERB_TEXTS[verb].operand === undefined ? 0 : 1;
   const extra = operands.slice(allowed);
   return usage(
@@ -212,6 +273,8 @@ function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: str
   if (at < 0) return [...argv, `--${flag}`, item];
   return textsOf(words).map((text, index) => {
     if (index !== at || text === item) return text;
-    return flagSpec(flag).list === undefined ? item : `${text},${item}`;
+    // `A, B` and `A ,B` have a comma already.
+    const items = [text.replace(/,+$/, ''), item.replace(/^,+/, '')];
+    return flagSpec(flag).list === undefined ? item : items.join(',');
   });
 }

@@ -2,10 +2,12 @@
 import { dayText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
-import { flagsOf, flagSpec, isSwitch, optionName } from '../options/flags.js';
+import { environmentName, FLAG_NAMES, flagsOf, flagSpec, isSwitch, optionName } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import { configLayer, environmentLayer } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
+import { nearest } from '../text/did-you-mean.js';
+import { printLines } from '../text/printable.js';
 import type { Invocation } from './program.js';
 
 /** Flags, environment and config file of an invocation, in order of precedence. */
@@ -18,6 +20,22 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
   const { readConfigFile } = await import('../options/config-file.js');
   return [flags, environment, configLayer(file, await readConfigFile(file), verb)];
 }
+
+/** Warns of variables whose name is almost the name of an option. Other variables may belong to scripts of the user. */
+export function warnOfVariables({ environment, stderr }: Io): void {
+  const known = FLAG_NAMES.map(environmentName);
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith(PREFIX) || known.includes(name)) continue;
+    const near = nearest(
+      name.slice(PREFIX.length),
+      known.map((each) => each.slice(PREFIX.length)),
+    );
+    if (near !== undefined)
+      printLines(stderr, [`warning: ${name} is no option; did you mean ${PREFIX}${near}?`]);
+  }
+}
+
+const PREFIX = 'CRYPTODL_';
 
 export function typedLayer({ values }: Invocation): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };

@@ -5,6 +5,8 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { environmentName, FLAG_NAMES, flagsOf, isSwitch, nameOptions } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
+import { RANGE } from '../options/resolve.js';
+import type { Resolved } from '../options/resolve.js';
 import { printLines, shellWord, withoutPassword } from '../text/printable.js';
 import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
@@ -15,25 +17,49 @@ export interface Typed {
   readonly io: Io;
   /** Words before these ones, for example `schedule --`. */
   readonly before?: readonly string[];
-  /** Where an option was given; without it messages name flags. */
-  readonly nameOf?: (name: FlagName) => string;
+  /** Where the options were given; without it messages name flags. */
+  readonly resolved?: Pick<Resolved, 'nameOf' | 'origins' | 'texts'>;
 }
 
 /** Prints the error with its place, the advice, and a corrected line. Bugs also print their stack. */
-export function complain(error: CryptodlError, { argv, io, before, nameOf }: Typed): ExitCode {
+export function complain(error: CryptodlError, typed: Typed): ExitCode {
+  const { argv, io, before, resolved } = typed;
   const { hint, correction, cause } = error;
   const line =
     correction === undefined || !mayBeTyped(argv, correction)
       ? undefined
-      : correctedLine(argv, correction, io.environment, before);
+      : (withoutKeys(correction, resolved) ?? correctedLine(argv, correction, io.environment, before));
   const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
-  const message = nameOf === undefined ? error.message : nameOptions(error.message, nameOf);
+  const message = resolved === undefined ? error.message : nameOptions(error.message, resolved.nameOf);
   printLines(io.stderr, [
     `cryptodl: ${message}`,
     ...[hint, line].flatMap((text) => (text === undefined ? [] : `  ${text}`.split('\n'))),
     ...(stack ?? []),
   ]);
   return exitCodeOfError(error.code);
+}
+
+/**
+ * The lines of the config file to delete, if the correction removes options that stand there: a command line cannot remove them.
+ * A range from flags replaces the range of the file.
+ */
+function withoutKeys({ flags = {} }: Correction, resolved: Typed['resolved']): string | undefined {
+  const names = FLAG_NAMES.filter(
+    (name) => flags[name] === null && resolved?.origins[name] === 'config file' && !isReplaced(name, flags),
+  );
+  return names.length === 0
+    ? undefined
+    : names
+        .map((name) => {
+          const file = resolved?.nameOf(name).slice(0, -`: ${name}`.length) ?? '';
+          return `delete the line "${name}: ${resolved?.texts[name]?.join(',') ?? ''}" in ${file}`;
+        })
+        .join('\n');
+}
+
+/** Whether the correction has another range, so that the range of the file no longer counts. */
+function isReplaced(name: FlagName, flags: NonNullable<Correction['flags']>): boolean {
+  return RANGE.has(name) && FLAG_NAMES.some((other) => RANGE.has(other) && typeof flags[other] === 'string');
 }
 
 /** Whether the corrected line can be typed: its verb may lack the flag, or the line may have a second mistake. */

@@ -169,7 +169,7 @@ async function runJob(job: Job, { source, io, typed, log, report, signals, commo
     common,
   };
   try {
-    const told = { ...typed, nameOf: resolved.nameOf };
+    const told = { ...typed, resolved };
     return await tellRun(request, { reporter, io, typed: told, signalled: signals.signalled, job, blame });
   } finally {
     reporter.close();

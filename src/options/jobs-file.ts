@@ -34,6 +34,11 @@ const OF_ALL_JOBS: readonly FlagName[] = [
 /** Flags for the command line only. */
 const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
+/** The file of jobs is itself a file of options. */
+export function refuseConfig(where: string, file: string): CryptodlError {
+  return usage(`${where}run takes no config file`, `write its keys under defaults of ${file}`);
+}
+
 const SHAPE =
   'see config/jobs.example.yaml: defaults, and jobs with a name, a verb and the flags of that verb';
 
@@ -49,17 +54,21 @@ export function jobsFile(file: string, content: unknown): JobsFile {
     throw usage(`${file}: jobs is not a map of names to jobs`, SHAPE);
   if (!isMap(jobs) || Object.keys(jobs).length === 0) throw usage(`${file}: no jobs`, SHAPE);
   return {
-    defaults: defaultsLayer(`${file}: defaults`, defaults),
+    defaults: defaultsLayer(file, defaults),
     jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job)),
   };
 }
 
-function defaultsLayer(where: string, map: object): RawLayer {
+function defaultsLayer(file: string, map: object): RawLayer {
+  const where = `${file}: defaults`;
   const known = new Set([...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')]);
   const values = mapValues(map, {
     nameOf: (key) => `${where}: ${key}`,
     isKnown: (name) => known.has(name) && !TYPED.includes(name),
-    refuse: (key) => unknownKey(where, key, [...known], 'see cryptodl vision --help for the names'),
+    refuse: (key) =>
+      key === 'config'
+        ? refuseConfig(`${where}: config: `, file)
+        : unknownKey(where, key, [...known], 'see cryptodl vision --help for the names'),
   });
   return { origin: 'defaults of the jobs', values, nameOf: (name) => `${where}: ${name}` };
 }
@@ -79,7 +88,8 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
   const values = mapValues(map, {
     nameOf: (key) => `${where}: ${key}`,
     isKnown: (flag) => flagsOf(verb).includes(flag) && !TYPED.includes(flag) && !OF_ALL_JOBS.includes(flag),
-    refuse: (key) => refuseKey(where, verb, key),
+    refuse: (key) =>
+      key === 'config' ? refuseConfig(`${where}: config: `, file) : refuseKey(where, verb, key),
   });
   const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
   return { name, verb, layer, blame: (error) => inWordsOfTheFile(file, where, error) };
@@ -113,9 +123,12 @@ function inWordsOfTheFile(file: string, where: string, error: CryptodlError): Cr
   const { message, hint, correction, cause, code } = error;
   const isTold = message.startsWith(`${file}: `);
   const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
-    value === null ? `leave ${name} out` : `${name}: ${value}`,
+    value === null ? `delete "${name}"` : `${name}: ${value}`,
   );
-  const help = [hint, ...lines.filter((line) => hint?.includes(line) !== true)];
+  const help = [
+    hint === undefined ? undefined : nameOptions(hint, (name) => name),
+    ...lines.filter((line) => hint?.includes(line) !== true),
+  ];
   const text = help.filter((line) => line !== undefined).join('\n  ');
   return new CryptodlError(code, isTold ? message : `${where}: ${nameOptions(message, (name) => name)}`, {
     cause,

@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
 import { parseBytes, parseDurationMs } from '../model/units.js';
-import { ALL } from '../source/names.js';
+import { ALL, MARKET_ALIASES } from '../source/names.js';
 import { isProxy } from './environment.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 
@@ -35,7 +35,15 @@ export function choice<const T extends string>(values: readonly T[]): Parse<T> {
 
 /** A market of the exchange of the run, or `all`. */
 export function market(known: readonly string[]): Parse<string> {
-  return (value, where, markets = known) => choice([...markets, ALL])(value, where);
+  return (value, where, markets = known) => {
+    const values = [...markets, ALL];
+    const meant = MARKET_ALIASES[value.toLowerCase()];
+    if (values.includes(value) || meant === undefined || !values.includes(meant))
+      return choice(values)(value, where);
+    throw usage(`${where}: "${value}" is not one of ${values.join(', ')}`, `did you mean ${meant}?`, {
+      value: meant,
+    });
+  };
 }
 
 export const text: Parse<string> = (value, where) => {

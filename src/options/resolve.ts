@@ -59,7 +59,7 @@ export function environmentLayer(
 }
 
 /** The range comes from one source as a whole: a source with any of these flags hides those of later sources. */
-const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
+export const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
  * The first layer with a value wins. Throws a usage error for an invalid value. Without an exchange, markets and addresses

@@ -28,8 +28,11 @@ export function resolveRange(
   const kinds = [
     options.days === undefined ? undefined : '--days',
     options.months === undefined ? undefined : '--months',
-    options.fromDay === undefined && options.toDay === undefined ? undefined : '--from/--to',
-  ].filter((kind) => kind !== undefined);
+    [
+      ...(options.fromDay === undefined ? [] : ['--from']),
+      ...(options.toDay === undefined ? [] : ['--to']),
+    ].join('/'),
+  ].filter((kind) => kind !== undefined && kind !== '');
   if (kinds.length > 1)
     throw usage(
       `${kinds.join(' and ')} are two kinds of range`,
@@ -67,8 +70,12 @@ export function resolveRange(
 }
 
 /** A correction that keeps the first kind of range. */
-function withoutOthers({ days }: RangeOptions): Record<string, null> {
-  return days === undefined ? { from: null, to: null } : { months: null, from: null, to: null };
+function withoutOthers({ days, months, fromDay, toDay }: RangeOptions): Record<string, null> {
+  return {
+    ...(days === undefined || months === undefined ? {} : { months: null }),
+    ...(fromDay === undefined ? {} : { from: null }),
+    ...(toDay === undefined ? {} : { to: null }),
+  };
 }
 
 function refuseFuture(

@@ -4,7 +4,7 @@ import { usage } from '../model/errors.js';
 import type { Cadence, Market, PlanTotals } from '../model/task.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
-import { endedText, endOfDataset } from '../source/describe.js';
+import { endedText, endOfDataset, marketWith } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { ALL } from '../source/names.js';
 import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames } from '../source/venue.js';
@@ -191,7 +191,7 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: S
   const meant = datasetLike(venue, [market], name);
   const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
   if (spec !== undefined) return refuseSource(flags, spec, source);
-  const elsewhere = marketNames(venue).find((candidate) => findDataset(venue, candidate, name) !== undefined);
+  const elsewhere = marketWith(venue, name);
   if (elsewhere !== undefined) {
     const found = findDataset(venue, elsewhere, name);
     if (found !== undefined && !has(found)) return refuseSource({ market: elsewhere }, found, source);

@@ -29,17 +29,17 @@ export type ReadList = (source: { readonly file: string } | 'stdin') => Promise<
 /** Throws a usage error for an empty list, and for names that an archive key cannot contain. */
 export async function readPatterns(values: readonly string[], read: ReadList): Promise<SymbolPatterns> {
   const words: string[] = [];
-  for (const value of values) {
-    for (const part of value.split(',')) {
-      const word = part.trim();
-      if (word === '-') for (const each of listWords(await read('stdin'))) words.push(each);
-      else if (word.startsWith('@'))
-        for (const each of listWords(await read({ file: word.slice(1) }))) words.push(each);
-      else if (word !== '') words.push(word);
-    }
+  const parts = values.flatMap((value) => value.split(',')).map((part) => part.trim());
+  for (const part of parts) {
+    if (part === '-') for (const each of listWords(await read('stdin'))) words.push(each);
+    else if (part.startsWith('@'))
+      for (const each of listWords(await read({ file: part.slice(1) }))) words.push(each);
+    else if (part !== '') words.push(part);
   }
   const chosen = words.filter((word) => !word.startsWith('!'));
   if (chosen.length === 0) {
+    // No command line is offered: the mistake is in the command before the pipe.
+    if (words.length === 0 && parts.includes('-')) throw usage('--symbols: stdin has no symbol');
     const what = words.length === 0 ? 'names no symbol' : 'has only exclusions';
     throw usage(`--symbols ${what}`, "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'", {
       flags: { symbols: ['*', ...words].join(',') },

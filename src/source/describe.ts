@@ -121,6 +121,13 @@ function intervalText(spec: DatasetSpec, all: readonly string[]): string {
   return rest.length === 0 ? text : `${text} (${rest.join(' ')} monthly only)`;
 }
 
+/** A market with the dataset: the default market, if it has the dataset, else the first. */
+export function marketWith(venue: Venue, dataset: string): Market | undefined {
+  return [venue.defaultMarket, ...marketNames(venue)].find(
+    (market) => findDataset(venue, market, dataset) !== undefined,
+  );
+}
+
 // Datasets that have ended.
 
 /** The day after the last period of these cadences; undefined if one of them has no end. */

@@ -11,6 +11,27 @@ export const ALL = 'all' as const;
 /** The markets of Binance, for the help of the command line. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
+/** Names of the markets in other tools and in the documentation of Binance, only for hints. */
+export const MARKET_ALIASES: Readonly<Record<string, string>> = {
+  futures: 'um',
+  future: 'um',
+  usdm: 'um',
+  'usd-m': 'um',
+  'usdt-m': 'um',
+  'usdⓢ-m': 'um',
+  perp: 'um',
+  perps: 'um',
+  perpetual: 'um',
+  swap: 'um',
+  linear: 'um',
+  fapi: 'um',
+  coinm: 'cm',
+  'coin-m': 'cm',
+  inverse: 'cm',
+  dapi: 'cm',
+  options: 'option',
+};
+
 /** The strategies of http/retry/. */
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;

@@ -159,6 +159,22 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: ['vision', '--market', 'futures', '--symbols', 'BTCUSDT'],
     says: '--market: "futures" is not one of spot, um, cm, option',
+    line: 'cryptodl vision --market um --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--market', 'coinm', '--symbols', 'BTCUSD_PERP'],
+    says: '--market: "coinm" is not one of spot, um, cm, option',
+    line: 'cryptodl vision --market cm --symbols BTCUSD_PERP',
+  },
+  {
+    typed: ['vision', '--market', 'option', '--symbols', 'BTCUSDT'],
+    says: 'option has no "klines"',
+    line: 'cryptodl vision --market um --symbols BTCUSDT',
+  },
+  {
+    typed: ['schema', 'klines', '--market', 'option'],
+    says: 'option has no klines',
+    line: 'cryptodl schema klines --market um',
   },
   {
     typed: ['vision', '--market', 'SPOT', '--symbols', 'BTCUSDT'],
@@ -268,7 +284,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--days', '7', '--from', '2026-11-18'],
-    says: '--days and --from/--to are two kinds of range',
+    says: '--days and --from are two kinds of range',
     line: 'cryptodl vision --symbols BTCUSDT --days 7',
   },
   {
@@ -332,8 +348,45 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--days', '-3'],
-    says: '--days needs a value',
+    says: '--days: "-3" is not a whole number of at least 1',
     line: 'cryptodl vision --symbols BTCUSDT --days 7',
+  },
+  {
+    typed: ['vision', '--max-wait', '-5s', '--symbols', 'BTCUSDT'],
+    says: '--max-wait: "-5s" is not a duration',
+    line: 'cryptodl vision --max-wait 30s --symbols BTCUSDT',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '—-days', '7'],
+    says: '"—-days" begins with a long dash',
+    line: 'cryptodl vision --symbols BTCUSDT --days 7',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT', '–interval=1h'],
+    says: '"–interval=1h" begins with a long dash',
+    line: 'cryptodl vision --symbols BTCUSDT --interval=1h',
+  },
+  {
+    typed: ['vision', '--symbols', 'BTCUSDT,', 'ETHUSDT'],
+    says: 'vision takes no operand, "ETHUSDT" is one too many',
+    line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
+  },
+  {
+    typed: ['schema', '--dataset', 'klines'],
+    says: 'schema has no flag --dataset',
+    line: 'cryptodl schema klines',
+  },
+  { typed: ['datasets'], says: '"datasets" is no command', line: 'cryptodl list datasets' },
+  { typed: ['markets', '--json'], says: '"markets" is no command', line: 'cryptodl list markets --json' },
+  {
+    typed: ['sql', '--csv', 'SELECT', '1', 'AS', 'one'],
+    says: 'sql takes one operand, "1" is one too many',
+    line: "cryptodl sql --csv 'SELECT 1 AS one'",
+  },
+  {
+    typed: ['schedule', '--out', '/srv/lake', '--', 'vision', '--symbols', 'BTCUSDT'],
+    says: 'schedule has no flag --out',
+    line: 'cryptodl schedule -- vision --symbols BTCUSDT --out /srv/lake',
   },
   {
     typed: ['verify', '--fapi-url', 'http://a', '--spot-url=http://b', '--dapi-url', 'http://c'],
@@ -483,6 +536,110 @@ describe('a typical mistake', () => {
     expect(offered).toMatch(/^cryptodl /);
     if (line !== undefined) expect(offered).toBe(line);
     await type(offered, cwd);
+  });
+});
+
+/** Mistakes in files and on stdin. The advice is a change there, because no other command line helps. */
+const ELSEWHERE: readonly {
+  readonly typed: string;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly says: string;
+}[] = [
+  {
+    typed: 'vision --symbols -',
+    stdin: '# none\n',
+    says: '--symbols: stdin has no symbol\n',
+  },
+  {
+    typed: 'run jobs.yaml --config c.yaml',
+    says: 'run takes no config file\n  write its keys under defaults of jobs.yaml\n  cryptodl run jobs.yaml\n',
+  },
+  {
+    typed: 'run jobs.yaml',
+    files: { 'jobs.yaml': 'jobs: { a: { verb: vision, symbols: BTCUSDT, config: c.yaml } }' },
+    says: 'jobs.yaml: jobs.a: config: run takes no config file\n  write its keys under defaults of jobs.yaml\n',
+  },
+  {
+    typed: 'run jobs.yaml',
+    files: { 'jobs.yaml': 'defaults: { config: c.yaml }\njobs: { a: { verb: vision, symbols: BTCUSDT } }' },
+    says: 'jobs.yaml: defaults: config: run takes no config file\n  write its keys under defaults of jobs.yaml\n',
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'symbols: "*"\nquote: EUR\n' },
+    says:
+      'c.yaml: quote EUR matches none of the 3 selected symbols\n' +
+      '  for example 1000SHIBUSDT, BTCUSDT, ETHUSDT\n  delete the line "quote: EUR" in c.yaml\n',
+  },
+  {
+    typed: 'vision --config c.yaml',
+    files: { 'c.yaml': 'symbols: BTCUSDT\ndays: 2\nfrom: 2026-11-18\n' },
+    says:
+      'c.yaml: days and c.yaml: from are two kinds of range\n  keep one, for example --days\n' +
+      '  delete the line "from: 2026-11-18" in c.yaml\n',
+  },
+  {
+    typed: 'run jobs.yaml',
+    files: { 'jobs.yaml': 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 2, from: 2026-11-18 } }' },
+    says: 'jobs.yaml: jobs.a: days and from are two kinds of range\n  keep one, for example days\n  delete "from"\n',
+  },
+];
+
+it('retry of a missing report offers the newest report, and no line without one', async () => {
+  const cwd = join(scratch, 'no-report');
+  mkdirSync(join(cwd, 'data/failures'), { recursive: true });
+  const refused = async (): Promise<string> =>
+    (await cryptodl(['retry', 'none.jsonl'], { cwd, env: environment() })).stderr;
+  expect(await refused()).toBe('cryptodl: cannot read none.jsonl (ENOENT)\n');
+  for (const name of ['vision-20261119T070000Z', 'metrics-20261120T070000Z', 'vision-20261118T070000Z'])
+    writeFileSync(join(cwd, 'data/failures', `${name}.jsonl`), '');
+  writeFileSync(join(cwd, 'data/failures/zz.txt'), '');
+  expect(await refused()).toBe(
+    'cryptodl: cannot read none.jsonl (ENOENT)\n  the newest report of data/failures:\n' +
+      '  cryptodl retry data/failures/metrics-20261120T070000Z.jsonl\n',
+  );
+});
+
+it('names the setting of the lake, and the place of the other setting', async () => {
+  const cwd = join(scratch, 'held');
+  mkdirSync(cwd);
+  const env = environment();
+  const args = ['vision', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1'];
+  await cryptodl(args, { cwd, env });
+  writeFileSync(join(cwd, 'c.yaml'), 'numbers: string\n');
+  const config = await cryptodl([...args, '--days', '2', '--config', 'c.yaml'], { cwd, env });
+  expect(config.code).toBe(2);
+  expect(config.stderr).toContain('is held with numbers double, but c.yaml: numbers is string\n');
+  const given = { ...env, CRYPTODL_NUMBERS: 'string' };
+  const variable = await cryptodl([...args, '--days', '2'], { cwd, env: given });
+  expect(variable.stderr).toContain('is held with numbers double, but CRYPTODL_NUMBERS is string\n');
+});
+
+it.each([
+  ['CRYPTODL_SIMBOLS', 'warning: CRYPTODL_SIMBOLS is no option; did you mean CRYPTODL_SYMBOLS?\n'],
+  ['CRYPTODL_ARCHIVEURL', 'warning: CRYPTODL_ARCHIVEURL is no option; did you mean CRYPTODL_ARCHIVE_URL?\n'],
+  ['CRYPTODL_HOME', ''],
+  ['CRYPTODL_SYMBOLS', ''],
+  ['CRYPTODL_JOBS', ''],
+])('the variable %s', async (name, warning) => {
+  const cwd = join(scratch, name);
+  mkdirSync(cwd);
+  const result = await cryptodl(['schema', 'klines'], { cwd, env: { [name]: '2' } });
+  expect([result.code, result.stderr]).toEqual([0, warning]);
+});
+
+describe('a mistake in a file or on stdin', () => {
+  it.each(ELSEWHERE)('cryptodl $typed: $says', async (mistake) => {
+    const { typed, files, stdin, says } = mistake;
+    const cwd = join(scratch, `elsewhere-${ELSEWHERE.indexOf(mistake)}`);
+    mkdirSync(cwd);
+    const jobs = 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 1 } }';
+    for (const [name, text] of Object.entries({ 'jobs.yaml': jobs, ...files }))
+      writeFileSync(join(cwd, name), text);
+    const given = stdin === undefined ? {} : { stdin };
+    const result = await cryptodl(typed.split(' '), { cwd, env: environment(), ...given });
+    expect([result.code, result.stderr]).toEqual([2, `cryptodl: ${says}`]);
   });
 });
 

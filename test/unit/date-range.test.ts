@@ -85,8 +85,9 @@ describe('--from and --to', () => {
 
 it.each([
   ['--days and --months', { days: 1, months: 1 }],
-  ['--days and --from/--to', { days: 1, toDay: 1 }],
-  ['--months and --from/--to', { months: 1, fromDay: 1 }],
+  ['--days and --to', { days: 1, toDay: 1 }],
+  ['--months and --from', { months: 1, fromDay: 1 }],
+  ['--months and --from/--to', { months: 1, fromDay: 1, toDay: 1 }],
 ] as const)('%s are refused together', (kinds, options) => {
   expect(refusal(options)[0]).toContain(kinds);
   expect(isRangeGiven({ ...NONE, ...options })).toBe(true);
