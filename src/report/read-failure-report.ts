@@ -129,7 +129,6 @@ const USUAL_FOLDER = 'data/failures';
 /** A usage error with the newest report of the usual folder, if there is one. */
 export async function refuseReport(message: string): Promise<CryptodlError> {
   const names = await readdir(USUAL_FOLDER).catch(() => []);
-  const stampOf = (name: string): string => /-(\d{8}T\d{6}Z.*)\.jsonl$/.exec(name)?.[1] ?? '';
   const newest = names
     .filter((name) => stampOf(name) !== '')
     .sort((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
@@ -137,6 +136,11 @@ export async function refuseReport(message: string): Promise<CryptodlError> {
   return newest === undefined
     ? usage(message)
     : usage(message, `the newest report of ${USUAL_FOLDER}:`, { operand: `${USUAL_FOLDER}/${newest}` });
+}
+
+/** The time in the name of a report; empty for another file. */
+function stampOf(name: string): string {
+  return /-(\d{8}T\d{6}Z.*)\.jsonl$/.exec(name)?.[1] ?? '';
 }
 
 async function fileOf(path: string): Promise<string | undefined> {
