@@ -6,6 +6,7 @@ import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
 import { openLogOf, openReporter, tellRun } from '../download/download.js';
 import type { Session } from '../download/session.js';
+import { monthText } from '../model/calendar.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -19,7 +20,7 @@ import type { AuditedMonth, AuditFailure } from './audit-archive.js';
 import type { AuditFinding } from './audit-finding.js';
 import { findingText } from './audit-finding.js';
 import { rebuildsOf, selectRebuilds } from './rebuild-months.js';
-import { selectAudit } from './select-audit.js';
+import { comparableMonths, selectAudit } from './select-audit.js';
 
 /** Resolves with 4 for findings and permanent failures, 3 for failures that may succeed later, 0 for none. */
 export async function audit(run: LookUp): Promise<ExitCode> {
@@ -53,12 +54,18 @@ class AuditTally {
   readonly findings = new Map<AuditFinding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
+  /** The months with the object of a cadence. */
+  readonly listed = { monthly: 0, daily: 0 };
+  /** The months `[from, to)` of the series whose dataset has both cadences. */
+  comparable: { readonly from: number | undefined; readonly to: number } | undefined;
   /** Findings and failures that do not affect the lake, because it holds daily objects; `rebuilt`: fixed by this run. */
   readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
-  add({ audit: { series, findings, daysCompared, rows }, failures }: AuditedMonth): void {
+  add({ audit: { series, findings, daysCompared, rows }, failures, monthlyKey, days }: AuditedMonth): void {
     this.series.add(seriesName(series));
     this.months += 1;
+    if (monthlyKey !== undefined) this.listed.monthly += 1;
+    if (days.size > 0) this.listed.daily += 1;
     if (daysCompared > 0) this.compared += 1;
     this.rows += rows;
     this.failures.push(...failures);
@@ -110,6 +117,7 @@ async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promi
     await session.refuseBanned('audit');
     const soFar = tellSoFar(resolved.options, io);
     const audited = await selectAudit(session, resolved, readLists(io));
+    tally.comparable = comparableMonths(audited, session.venue);
     for await (const month of auditArchive(session, audited)) {
       tally.add(month);
       await printMonth(run, month);
@@ -205,12 +213,24 @@ async function conclude(
   if (options.json) await writeData(io, [{ event: 'audit', ...summary }]);
   if (options.quiet && code === 0) return code;
   printLines(io.stderr, [`${textOf(tally)}${rightText(mended, right - mended)}`]);
+  if (tally.compared === 0 && tally.failures.length === 0) printLines(io.stderr, nothingComparedLines(tally));
   if (tally.rebuilds.length > 0 && !isPreferred) {
     const months = `${countText(tally.rebuilds.length, 'month')} of the lake`;
     const line = correctedLine(typed.argv, { flags: { prefer: 'daily' } }, io.environment, typed.before);
     printLines(io.stderr, [`${months} would be better from daily objects`, `next: ${line}`]);
   }
   return code;
+}
+
+/** The reason why no rows were compared, if it is one cadence that the archive lacks. */
+function nothingComparedLines({ comparable, listed }: AuditTally): string[] {
+  const lacking = listed.monthly === 0 ? 'monthly' : listed.daily === 0 ? 'daily' : undefined;
+  if (comparable === undefined || lacking === undefined) return [];
+  const { from, to } = comparable;
+  const last = monthText(to - 1);
+  const months =
+    from === undefined ? `up to ${last}` : `for ${from === to - 1 ? '' : `${monthText(from)} … `}${last}`;
+  return [`nothing was compared: the archive has no ${lacking} object ${months}`];
 }
 
 function rightText(mended: number, before: number): string {

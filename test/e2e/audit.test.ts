@@ -84,6 +84,15 @@ beforeAll(async () => {
   for (const symbol of ['EXTRAUSDT', 'MIXEDUSDT']) cutDay(symbol, '2024-01-03');
   makeArchive(folder, {
     market: 'um',
+    dataset: 'klines',
+    interval: '1h',
+    symbols: ['NEWUSDT'],
+    from: '2024-02-01',
+    to: '2024-02-03',
+    cadence: 'daily',
+  });
+  makeArchive(folder, {
+    market: 'um',
     dataset: 'metrics',
     symbols: ['BTCUSDT'],
     from: '2026-06-20',
@@ -179,6 +188,33 @@ describe('a month and its days', () => {
       exitCode: 4,
     });
     expect(stderr).toContain('480 rows compared; 1 finding');
+  });
+
+  it.each([
+    ['NEWUSDT', ['2024-02-01', '2024-02-29'], 'no monthly object for 2024-02'],
+    ['NEWUSDT', ['2024-01-01', '2024-03-31'], 'no monthly object for 2024-01 … 2024-03'],
+    ['RIGHTUSDT', ['2024-02-01', '2024-02-29'], 'no monthly object for 2024-02'],
+  ])('%s %j: says why nothing was compared', async (symbol, [from = '', to = ''], says) => {
+    const flags = ['--interval', '1h', '--symbols', symbol, '--from', from, '--to', to];
+    const told = await run('audit', 'none', ...flags);
+    const line = `\nnothing was compared: the archive has ${says}\n`;
+    expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(line)]);
+    expect((await run('audit', 'none', ...flags, '--quiet')).stderr).toBe('');
+  });
+
+  it('does not say so after a comparison, or for a dataset without monthly objects', async () => {
+    const metrics = [
+      '--dataset',
+      'metrics',
+      '--symbols',
+      'BTCUSDT',
+      '--from',
+      '2026-06-20',
+      '--to',
+      '2026-06-28',
+    ];
+    for (const told of [await audit('none', 'RIGHTUSDT'), await run('audit', 'none', ...metrics)])
+      expect(told.stderr).toMatch(/^1 series, 1 month: [^\n]*\n$/);
   });
 });
 
