@@ -15,7 +15,7 @@ import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import type { Range } from '../select/date-range.js';
-import { heldSeries, filterHeldSeries } from '../select/held-series.js';
+import { heldSeries, filterHeldSeries, refuseFormat } from '../select/held-series.js';
 import { readLists, readPatterns } from '../select/symbol-patterns.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
@@ -73,6 +73,9 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
   for await (const series of heldSeries(root, venue, skip)) held.push(series);
   const patterns =
     options.symbols === undefined ? undefined : await readPatterns(options.symbols, readLists(io));
+  const chosen = filterHeldSeries(held, resolved, patterns);
+  const isFormatGiven = origins.format !== 'default';
+  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
   const found: CoverageCounts = {
     skipped,
     refused: [],
@@ -88,8 +91,8 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     root,
     venue,
     held,
-    chosen: filterHeldSeries(held, resolved, patterns),
-    formats: origins.format === 'default' ? FORMATS : [options.format],
+    chosen,
+    formats: isFormatGiven ? [options.format] : FORMATS,
     range: range ?? {},
     today: dayOf(nowMs, venue),
     halts: venue.halts(),

@@ -1,11 +1,12 @@
 /** The series in a lake, and the selection of `verify` and `repair` among them. */
 import { join } from 'node:path';
 import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
-import { keyPath, MANIFEST } from '../lake/layout.js';
+import { keyPath, MANIFEST, seriesFolder } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
 import { listEntries, walkLake } from '../lake/walk-lake.js';
 import type { SeriesFolder } from '../lake/walk-lake.js';
 import { usage } from '../model/errors.js';
-import { seriesName } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -35,12 +36,15 @@ export async function selectHeldSeries(
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
-  if (!NARROWING.some((name) => given.has(name)))
-    return { isWhole: format === undefined, has: () => true, format };
+  const isNarrowed = NARROWING.some((name) => given.has(name));
+  if (!isNarrowed && format === undefined) return { isWhole: true, has: () => true, format };
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
-  const names = new Set(filterHeldSeries(held, resolved, patterns).map(seriesName));
+  const chosen = filterHeldSeries(held, resolved, patterns);
+  if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
+  if (!isNarrowed) return { isWhole: false, has: () => true, format };
+  const names = new Set(chosen.map(seriesName));
   return { isWhole: false, has: (series) => names.has(seriesName(series)), format };
 }
 
@@ -71,6 +75,44 @@ export function filterHeldSeries(
   const { symbols } = selectSymbols(patterns ?? every, quotes, available, whatOf(chosen), options.out);
   const wanted = new Set(symbols);
   return chosen.filter(({ symbol }) => wanted.has(symbol));
+}
+
+/** Throws a usage error if all series hold other formats. */
+export async function refuseFormat(
+  format: Format,
+  series: readonly Series[],
+  lake: { readonly root: string; readonly venue: Source; readonly out: string },
+): Promise<void> {
+  const others = new Set<Format>();
+  for (const one of series) {
+    const formats = await formatsOf(lake.root, lake.venue, one);
+    // Without any format, the manifest is damaged or missing, and the verb tells that.
+    if (formats.length === 0 || formats.includes(format)) return;
+    for (const other of formats) others.add(other);
+  }
+  const [first] = others;
+  if (first === undefined) return;
+  throw usage(
+    `--format ${format}: ${lake.out} holds no ${format} series; it holds ${[...others].join(', ')}`,
+    undefined,
+    { flags: { format: first } },
+  );
+}
+
+/** The formats of the manifest and of the files. */
+async function formatsOf(root: string, venue: Source, series: Series): Promise<Format[]> {
+  const folder = seriesFolder(venue.name, series);
+  try {
+    const manifest = await readManifest(join(root, folder), venue.archive);
+    const { files } = await listEntries(join(root, folder));
+    const hasZips = await hasFiles(root, venue, { series, files: [] });
+    return FORMATS.filter((format) => {
+      const isInFiles = format === 'zip' ? hasZips : files.some((name) => name.endsWith(`.${format}`));
+      return isInFiles || manifest[format].size > 0;
+    });
+  } catch {
+    return [];
+  }
 }
 
 export function nothingHeld(out: string): Error {
@@ -124,7 +166,11 @@ export async function* heldSeries(
 }
 
 /** Whether the series has files in its folder, or zips under their keys. */
-async function hasFiles(root: string, venue: Source, { series, files }: SeriesFolder): Promise<boolean> {
+async function hasFiles(
+  root: string,
+  venue: Source,
+  { series, files }: Pick<SeriesFolder, 'series' | 'files'>,
+): Promise<boolean> {
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {
     const place = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));

@@ -364,6 +364,8 @@ describe('the selection', () => {
     ['--symbols', 'BTCUSD', 'has no BTCUSD in um klines 1m', '--symbols BTCUSDT'],
     ['--dataset', 'kline', 'holds no kline; it holds klines', '--dataset klines'],
     ['--market', 'spot', 'holds no spot; it holds um', '--market um'],
+    ['--format', 'zip', 'holds no zip series; it holds parquet', '--format parquet'],
+    ['--format', 'csv', 'holds no csv series; it holds parquet', '--format parquet'],
     ['--interval', '1h', 'holds no 1h; it holds 1m', '--interval 1m'],
     ['--min', '101', '"101" is not a percentage from 0 to 100', '--min 99.9'],
   ])('%s %s: a mistake gives a command that works', async (flag, value, says, line) => {
@@ -373,6 +375,15 @@ describe('the selection', () => {
     expect(stderr).toContain(`cryptodl coverage --out ${lake} --now ${NOW} ${line}\n`);
     const [name = '', corrected = ''] = line.split(' ');
     expect((await coverage(lake, name, corrected)).code).toBe(0);
+  });
+
+  it.each(['zip', 'csv'])('verify --format %s: a lake of Parquet alone is a usage error', async (format) => {
+    const lake = newLake({ BTCUSDT: {} });
+    const { code, stderr } = await cryptodl(['verify', '--out', lake, '--format', format]);
+    expect([code, stderr]).toEqual([
+      2,
+      `cryptodl: --format ${format}: ${lake} holds no ${format} series; it holds parquet\n  cryptodl verify --out ${lake} --format parquet\n`,
+    ]);
   });
 
   it('given as words without flags is refused with a command that has the flags', async () => {
