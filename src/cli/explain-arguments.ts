@@ -85,7 +85,6 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   const [first = ''] = error.message.replace(/^error: /, '').split('\n');
   const verb = verbOf(argv);
   if (verb === undefined) {
-    if (argv[0]?.startsWith('-') === false) refuseWord(argv);
     const isOfVision = flagsOf('vision').some((name) => argv[0]?.split('=')[0] === `--${name}`);
     const line = isOfVision ? { argv: ['vision', ...argv] } : { command: FIRST_LINE };
     return usage(isOfVision ? 'no command given' : first, 'a command comes first, for example vision', line);

@@ -46,8 +46,8 @@ export function parseCommandLine(
     .configureHelp({ subcommandTerm: (command) => termOf(command.name()) })
     .argument('[command]')
     .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
-    .action((word: string | undefined) => {
-      refuseWord(word === undefined ? [] : argv);
+    .action(() => {
+      refuseWord([]);
     })
     .hook('preSubcommand', (_, command) => {
       const name = command.name();
@@ -59,8 +59,12 @@ export function parseCommandLine(
     });
   }
   refuseMissingValues(argv);
+  const line = helpAsFlag(own);
+  const [first = '-'] = line;
+  // Commander would print the help of the program for an unknown word with --help.
+  if (!first.startsWith('-') && !isVerb(first)) refuseWord(line);
   try {
-    program.parse(helpAsFlag(own), { from: 'user' });
+    program.parse(line, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;

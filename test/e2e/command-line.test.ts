@@ -32,6 +32,12 @@ describe('the command line', () => {
   });
   afterAll(() => archive.close());
 
+  it('help as a word prints the same as --help', async () => {
+    const printed = async (...args: readonly string[]): Promise<string> => (await cryptodlOk(args)).stdout;
+    expect(await printed('help', 'vision')).toBe(await printed('vision', '--help'));
+    expect(await printed('help')).toBe(await printed('--help'));
+  });
+
   it('help groups every flag, shows defaults and examples, and needs no network', async () => {
     const { stdout, code } = await cryptodl(['vision', '--help']);
     expect(code).toBe(0);
