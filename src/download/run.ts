@@ -1,4 +1,5 @@
 /** A whole run: selection, plan, work, end. The command line and the library use it. */
+import { refuseFileAsRoot } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import type { Fetch } from '../http/fetch.js';
@@ -201,8 +202,15 @@ async function want(
 
 /** Node opens all files that a file imports at once, and a process may have few descriptors: this half of them comes later. */
 async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
-  const session = await import('./session.js');
-  return session.openSession(request);
+  const { openSession } = await import('./session.js');
+  const session = openSession(request);
+  try {
+    refuseFileAsRoot(session.paths.root);
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+  return session;
 }
 
 async function waitUntilPublished(session: Session, wanted: RunSelection): Promise<void> {

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
-import { absolutePath } from '../text/printable.js';
+import { absolutePath, shownPath } from '../text/printable.js';
 import { checkedFolder } from './path-checks.js';
 
 export const MANIFEST = '_manifest.jsonl';
@@ -86,8 +87,21 @@ export interface LakePaths {
   readonly folder: (place: string) => Promise<string>;
 }
 
-/** Rejects with `disk` when one of the folders that a run writes and clears is a symbolic link. */
-export async function refuseLinkedFolders({ folder }: LakePaths): Promise<void> {
+/** Throws a usage error if the root is a file. A missing root is no error here. */
+export function refuseFileAsRoot(root: string): void {
+  let isFile;
+  try {
+    isFile = !statSync(root).isDirectory();
+  } catch {
+    // It is missing or unusable. An unusable one is an error where the lake is opened.
+    return;
+  }
+  if (isFile) throw usage(`--out: ${shownPath(root)} is a file, not a folder`);
+}
+
+/** Rejects with `disk` when one of the folders that a run writes and clears is a symbolic link, and for a file as root. */
+export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
+  refuseFileAsRoot(root);
   await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LakePaths, VenueFolders } from './layout.js';
-import { MANIFEST, seriesAt } from './layout.js';
+import { MANIFEST, refuseFileAsRoot, seriesAt } from './layout.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -29,9 +29,10 @@ type Found = SeriesFolder | LoosePath;
 /** Names of cryptodl in the root of a lake, besides the folders of the venue. */
 const OWN_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
 
-/** In path order. Yields nothing for a missing lake. */
+/** In path order. Yields nothing for a missing lake. Rejects with a usage error for a file as root. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   const { folders, links } = await listEntries(root);
+  if (folders.length === 0) refuseFileAsRoot(root);
   for (const path of links)
     if ([venue.name, venue.archive.topFolder, ...OWN_FOLDERS].includes(path)) yield { kind: 'link', path };
   if (!folders.includes(venue.name)) return;

@@ -270,9 +270,19 @@ describe('bad input', () => {
     },
   );
 
-  it.each([
+  it.each<{ args: readonly string[]; says: string; hint?: string }>([
     { args: [], says: 'no command given' },
     { args: ['vison'], says: '"vison" is no command', hint: 'did you mean vision?' },
+    ...[
+      ['help', 'vison'],
+      ['vison', '--help'],
+      ['help', 'download'],
+    ].map((args) => ({
+      args,
+      says: `"${args.find((word) => !word.includes('help')) ?? ''}" is no command`,
+      hint: 'did you mean vision?\n  cryptodl vision --help\n',
+    })),
+    { args: ['help', 'xyzzyq'], says: '"xyzzyq" is no command', hint: 'commands are vision, ' },
     { args: ['retry'], says: "missing required argument 'report'" },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (ENOENT)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
@@ -308,24 +318,27 @@ describe('bad input', () => {
     },
   );
 
-  it('an output path that is a file ends with 1 and says where', async () => {
+  it.each([
+    ['vision', ['--symbols', 'BTCUSDT']],
+    ['vision', ['--symbols', 'BTCUSDT', '--dry-run']],
+    ['vision', []],
+    ['metrics', ['--symbols', 'BTCUSDT']],
+    ['repair', []],
+    ['verify', []],
+    ['verify', ['--fix']],
+    ['coverage', []],
+    ['sql', ['SHOW TABLES']],
+    ['audit', []],
+  ])('%s %j with a file as --out ends with 2, says where, and asks no host', async (verb, flags) => {
     const out = join(scratch, 'empty.txt');
-    const result = await cryptodl([
-      'vision',
-      ...BASE,
-      '--symbols',
-      'BTCUSDT',
-      '--archive-url',
-      archive.url,
-      '--now',
-      NOW,
-      '--out',
-      out,
-      ...FAST,
-    ]);
-    expect(result.code).toBe(1);
-    expect(result.stderr).toMatch(/^cryptodl: --out .*empty\.txt cannot be used \(/);
+    const isOnline = !['coverage', 'sql'].includes(verb);
+    const online = isOnline ? ['--archive-url', archive.url] : [];
+    if (verb === 'metrics') online.push('--fapi-url', archive.url);
+    archive.requests.length = 0;
+    const result = await cryptodl([verb, ...flags, '--out', out, ...online]);
+    expect(result.stderr).toContain(`cryptodl: --out: ${out} is a file, not a folder\n`);
     expect(result.stderr).not.toMatch(/\n\s+at /);
+    expect([result.code, result.stdout, archive.requests]).toEqual([2, '', []]);
   });
 
   it('a failure report that cannot be written is refused before the first byte', async () => {

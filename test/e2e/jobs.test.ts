@@ -216,7 +216,7 @@ jobs:
   it('a job that ends early does not keep the next one from its turn; the most important code is the end', async () => {
     writeFileSync(join(cwd, 'no-folder'), '');
     failing(ETH);
-    const text = `${TWO}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder }\n  typo: { verb: vision, symbols: BTCUSD }\n`;
+    const text = `${TWO}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder/lake }\n  typo: { verb: vision, symbols: BTCUSD }\n`;
     const result = await run(['run', jobs(text), '--json', '--only', 'eth,lost,btc', ...FAST]);
     expect(result.code).toBe(1);
     expect(summary(result)).toMatchObject({
@@ -227,7 +227,7 @@ jobs:
       ],
       exitCode: 1,
     });
-    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: out no-folder cannot be used (');
+    expect(result.stderr).toContain('cryptodl: jobs.yaml: jobs.lost: out no-folder/lake cannot be used (');
     expect(result.stderr).toContain('3 jobs: 1 succeeded, 2 failed, in ');
     expect(result.stderr).toContain('  lost       nothing done (exit code 1)\n');
     // What only the archive can tell is told when it is asked.
@@ -446,7 +446,7 @@ jobs:
 
   it('a job that ends early does not keep the others from their turn', async () => {
     writeFileSync(join(cwd, 'no-folder'), '');
-    const text = `${APART}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder }\n`;
+    const text = `${APART}  lost: { verb: vision, symbols: BTCUSDT, out: no-folder/lake }\n`;
     const result = await run(['run', jobs(text), '--jobs', '3', '--json', ...FAST]);
     expect([result.code, summary(result)]).toMatchObject([
       1,
@@ -569,8 +569,8 @@ jobs:
     writeFileSync(join(cwd, 'b'), '');
     const result = await run(['retry', 'failed.jsonl', '--json', ...FAST]);
     expect([result.code, result.stderr]).toEqual([
-      1,
-      expect.stringContaining('cryptodl: job eth: failed.jsonl: out '),
+      2,
+      expect.stringContaining('cryptodl: job eth: failed.jsonl: out: b is a file, not a folder\n'),
     ]);
     expect(files('a')).toHaveLength(1);
     expect(lines('failed.jsonl')).toEqual(before);
