@@ -145,7 +145,7 @@ async function locked<T>(
 ): Promise<T> {
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
-    // Another run may have changed the manifests that were read before.
+    // Manifests are valid while no other process writes: a cache begins with the lock.
     return await act({ ...session, lock, runFolder, manifests: new Manifests(session.venue.archive) });
   } finally {
     await lock.release();

@@ -1,3 +1,6 @@
+/** The engine: its sessions, its settings, and its interruption. */
+import { getEventListeners } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -50,5 +53,40 @@ describe('the engine', () => {
     expect((await refused).code).toBe('interrupted');
     for (const session of [first, small, fifth]) session.close();
     engine.close();
+  });
+
+  const SETTINGS_READ = [
+    'threads',
+    'memory_limit',
+    'autoinstall_known_extensions',
+    'autoload_known_extensions',
+  ]
+    .map((name) => `current_setting('${name}') AS ${name}`)
+    .join(', ');
+
+  it.each(['small', 'large'] as const)(
+    'has a memory limit and downloads no extensions by default (%s sessions)',
+    async (work) => {
+      const engine = createEngine({ tempFolder });
+      const session = await engine.session(work);
+      expect(await session.rows(`SELECT ${SETTINGS_READ}`)).toEqual([
+        {
+          threads: String(work === 'small' ? 1 : availableParallelism()),
+          memory_limit: '286.1 MiB',
+          autoinstall_known_extensions: false,
+          autoload_known_extensions: false,
+        },
+      ]);
+      session.close();
+      engine.close();
+    },
+  );
+
+  it('listens to its signal until it is closed', () => {
+    const { signal } = new AbortController();
+    const engine = createEngine({ tempFolder, signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    engine.close();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 });

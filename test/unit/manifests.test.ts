@@ -4,9 +4,10 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MANIFEST } from '../../src/lake/layout.js';
+import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import { objectLine } from '../helpers/conversion.js';
+import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { refuse, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
@@ -16,9 +17,17 @@ const ARCHIVE = loadBinance().archive;
 const scratch = scratchFolder();
 const folderOf = (): Promise<string> => mkdtemp(join(scratch, 'series-'));
 const line = (day: number): ReturnType<typeof objectLine> => objectLine(`2024-01-0${day}`);
-const write = (folder: string, ...days: number[]): void => {
-  writeFileSync(join(folder, MANIFEST), days.map((day) => `${JSON.stringify(line(day))}\n`).join(''));
+const writeLines = (folder: string, lines: readonly ManifestLine[]): void => {
+  writeFileSync(join(folder, MANIFEST), lines.map((each) => `${JSON.stringify(each)}\n`).join(''));
 };
+const write = (folder: string, ...days: number[]): void => {
+  writeLines(folder, days.map(line));
+};
+/** Lines of consecutive days. */
+const linesOf = (count: number, fields: Partial<ObjectLine> = {}): ObjectLine[] =>
+  Array.from({ length: count }, (_, at) =>
+    objectLine(new Date(Date.UTC(2001, 0, 1 + at)).toISOString().slice(0, 10), fields),
+  );
 const daysHeld = async (manifests: Manifests, folder: string): Promise<string[]> =>
   (await manifests.of(folder)).parquet.lines().map(({ period }) => period);
 
@@ -49,6 +58,19 @@ describe('a manifest in memory', () => {
     const reading = manifests.of(folder);
     await manifests.append(folder, [line(2)]);
     expect((await reading).parquet.size).toBe(2);
+  });
+
+  it('has the lines of an append that was under way when it was asked for', async () => {
+    for (const isRead of [true, false]) {
+      const folder = await folderOf();
+      writeLines(folder, linesOf(500));
+      const manifests = new Manifests(ARCHIVE);
+      if (isRead) await manifests.of(folder);
+      const appending = manifests.append(folder, [line(1)]);
+      const asked = manifests.of(folder);
+      await appending;
+      expect((await asked).parquet.size).toBe(501);
+    }
   });
 
   it('is read again after a failed append, because the lines may be in the file or not', async () => {
@@ -99,5 +121,59 @@ describe('of many manifests', () => {
     await manifests.append(large, [2, 3, 4, 5, 6, 7, 8].map(line));
     expect(await manifests.of(large)).toBe(largeRead);
     expect(await manifests.of(small)).not.toBe(smallRead);
+  });
+
+  it.each([
+    [4000, true],
+    [6000, false],
+  ])('two of %d lines stay both: %s', async (count, isKept) => {
+    const [first, second] = [await folderOf(), await folderOf()];
+    for (const folder of [first, second]) writeLines(folder, linesOf(count));
+    const manifests = new Manifests(ARCHIVE);
+    const read = await manifests.of(first);
+    await manifests.of(second);
+    expect((await manifests.of(first)) === read).toBe(isKept);
+  });
+
+  const absent = {
+    v: 1,
+    kind: 'absent',
+    reason: 'hole',
+    asked: 1,
+    at: '2024-02-01T00:00:00.000Z',
+    tool: 'test',
+  } as const;
+  const days = { ...absent, cadence: 'daily', first: '2024-01-01', last: '2024-03-31' } as const;
+  const months = { ...absent, cadence: 'monthly', first: '2017-01', last: '2023-12' } as const;
+
+  it.each([
+    ['parquet', linesOf(4)],
+    ['csv', linesOf(4, { settings: { ...SETTINGS, format: 'csv' } })],
+    ['zip', linesOf(4, { file: `${ARCHIVE.topFolder}/1.zip`, settings: { ...SETTINGS, format: 'zip' } })],
+    ['absent days', [days]],
+    ['absent months', [months]],
+  ])('the lines of %s count', async (_, lines) => {
+    const [small, large] = [await folderOf(), await folderOf()];
+    write(small, 1);
+    writeLines(large, lines);
+    // 5 lines of the small one, 4 of the empty large one, and its content.
+    const manifests = new Manifests(ARCHIVE, 12);
+    const read = await manifests.of(small);
+    await manifests.of(large);
+    expect(await manifests.of(small)).not.toBe(read);
+  });
+
+  it('one that was removed while it was read does not count', async () => {
+    const [slow, large, first, second] = await Promise.all([folderOf(), folderOf(), folderOf(), folderOf()]);
+    writeLines(slow, linesOf(3000));
+    writeLines(large, linesOf(20));
+    for (const folder of [first, second]) write(folder, 1, 2);
+    const manifests = new Manifests(ARCHIVE, 12);
+    const reading = manifests.of(slow);
+    await manifests.of(large);
+    await reading;
+    const read = await manifests.of(first);
+    await manifests.of(second);
+    expect(await manifests.of(first)).toBe(read);
   });
 });

@@ -1,0 +1,74 @@
+/** Jobs of one process share the buckets of the hosts that they ask. */
+import { expect, it } from 'vitest';
+import { backoffOf } from '../../src/download/http-session.js';
+import { layersOver } from '../../src/http/stack.js';
+import type { Stack } from '../../src/http/stack.js';
+import { SharedResources } from '../../src/model/io.js';
+import { SILENT_OBSERVER } from '../../src/model/observer.js';
+import { NO_PROXIES } from '../../src/options/environment.js';
+import { resolveOptions } from '../../src/options/resolve.js';
+import { Concurrency, mostInFlight } from '../../src/queue/concurrency.js';
+import { Costs } from '../../src/report/costs.js';
+import { Figures } from '../../src/report/figures.js';
+import { StageTimes } from '../../src/report/stage-times.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
+import { exchangeHosts } from '../../src/source/routes.js';
+import { answer } from '../helpers/requests.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
+
+const { signal } = new AbortController();
+const ONE_PER_SECOND = [{ text: 'archive=1/s', bucket: 'archive', permits: 1, windowMs: 1000 }];
+
+interface Job {
+  readonly stateFolder?: string;
+  readonly archiveUrl?: string;
+  readonly listingUrl?: string;
+  readonly fapiUrl?: string;
+}
+
+const LISTING_URL = 'http://listing.test';
+
+function layersOf(
+  clock: VirtualClock,
+  common: SharedResources,
+  { stateFolder = '/nowhere', ...urls }: Job,
+): Pick<Stack, 'fetch' | 'throttle'> {
+  const { options: defaults } = resolveOptions('vision', []);
+  const options = { ...defaults, listingUrl: LISTING_URL, ...urls, limits: ONE_PER_SECOND };
+  return layersOver(() => Promise.resolve(answer('x')), {
+    options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
+    backoff: backoffOf(options),
+    clock,
+    hosts: exchangeHosts(options, loadBinance()),
+    observer: SILENT_OBSERVER,
+    figures: new Figures(),
+    costs: new Costs(clock),
+    times: new StageTimes(clock),
+    concurrency: new Concurrency({ choice: options.concurrency, start: 30 }),
+    bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
+    proxies: NO_PROXIES,
+    stateFolder,
+    isLate: () => false,
+    signal,
+    common,
+  });
+}
+
+it.each<[string, Job, number]>([
+  ['the same hosts wait for one another', {}, 1],
+  ['another --archive-url do not', { archiveUrl: 'http://mirror.test' }, 0],
+  ['another --listing-url do not', { listingUrl: 'http://mirror.test' }, 0],
+  ['another --fapi-url do not', { fapiUrl: 'http://rest.test' }, 0],
+  ['another state folder do not', { stateFolder: '/elsewhere' }, 0],
+])('jobs of %s', async (_, second, waits) => {
+  const clock = new VirtualClock();
+  const common = new SharedResources(signal);
+  const jobs = [layersOf(clock, common, {}), layersOf(clock, common, second)];
+  const url = 'http://archive.test/object.zip';
+  const done = Promise.all(
+    jobs.map(({ fetch }) => fetch({ url, bucket: 'archive' }, { signal, traceId: url })),
+  );
+  for (let seconds = 0; seconds < 3; seconds += 1) await clock.advance(1000);
+  await done;
+  expect(jobs.reduce((sum, { throttle }) => sum + throttle.figures.waits, 0)).toBe(waits);
+});
