@@ -230,7 +230,7 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
     });
   if (verb === 'sql')
     return usage(
-      `sql takes one operand, "${operands[1]?.text ?? ''}" is one too many`,
+      `sql takes one argument: "${operands[1]?.text ?? ''}" is one too many`,
       'put the query in quotes',
       {
         argv: [...textsOf(words.filter(({ kind }) => kind !== 'operand')), textsOf(operands).join(' ')],

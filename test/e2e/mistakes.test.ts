@@ -368,7 +368,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT,', 'ETHUSDT'],
-    says: 'vision takes no operand, "ETHUSDT" is one too many',
+    says: 'vision takes no argument: "ETHUSDT" is one too many',
     line: 'cryptodl vision --symbols BTCUSDT,ETHUSDT',
   },
   {
@@ -380,7 +380,7 @@ const MISTAKES: readonly Mistake[] = [
   { typed: ['markets', '--json'], says: '"markets" is no command', line: 'cryptodl list markets --json' },
   {
     typed: ['sql', '--csv', 'SELECT', '1', 'AS', 'one'],
-    says: 'sql takes one operand, "1" is one too many',
+    says: 'sql takes one argument: "1" is one too many',
     line: "cryptodl sql --csv 'SELECT 1 AS one'",
   },
   {
