@@ -1,8 +1,10 @@
 /** The built program within this process: `run(argv, io)` of dist/main.js with streams, environment and signals of the test. */
 import { Socket } from 'node:net';
 import { Readable, Writable } from 'node:stream';
+import type { Worker } from 'node:worker_threads';
 import type { LoadSource } from '../../src/main.js';
 import type { Io } from '../../src/model/io.js';
+import { openFiles } from './folders.js';
 import type { IdleClock } from './idle-clock.js';
 
 export interface RunWithin {
@@ -37,7 +39,7 @@ function socketBytes(): number {
 
 let isUnderWay = false;
 
-/** Fails when the run leaves a timer, a socket, a file, a thread or a listener for signals behind. */
+/** Rejects when the run leaves something open: see `refuseLeaks`. */
 export async function runWithin(args: readonly string[], options: RunWithin): Promise<RanWithin> {
   if (isUnderWay) throw new Error('one run at a time in a process: the others need cryptodlProcess()');
   isUnderWay = true;
@@ -58,7 +60,6 @@ async function ran(
   const { run, processLimits, systemClock } = await built();
   const stdout = new Collected();
   const stderr = new Collected();
-  const before = handles();
   let listeners = 0;
   const io: Io = {
     stdout,
@@ -83,10 +84,11 @@ async function ran(
       throw new Error(`the run ends its process with ${code}: it needs cryptodlProcess()`);
     },
   };
-  const done = run(args, io, loadSource);
   const progress = (): number => stdout.bytes + stderr.bytes + socketBytes();
-  const code = await (clock?.drive(done, { progress, isVenueWithin: true }) ?? done);
-  await allClosed(before);
+  const code = await refuseLeaks(() => {
+    const done = run(args, io, loadSource);
+    return clock?.drive(done, { progress, isVenueWithin: true }) ?? done;
+  });
   if (listeners !== 0) throw new Error(`the run left ${listeners} listeners for signals behind`);
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
@@ -121,13 +123,33 @@ class Collected extends Writable {
   }
 }
 
-/** How many handles of each kind keep this process alive, without the connections that servers of the tests have accepted. */
-function handles(): ReadonlyMap<string, number> {
+/** Rejects when `act` leaves a timer, a socket, a thread, a listener for signals or (on Linux) an open file behind. */
+export async function refuseLeaks<T>(act: () => Promise<T>, closedMs = CLOSED_MS): Promise<T> {
+  const threads = new Set<Worker>();
+  const onWorker = (thread: Worker): void => {
+    threads.add(thread);
+    thread.once('exit', () => threads.delete(thread));
+  };
+  process.on('worker', onWorker);
+  try {
+    const before = openResources();
+    const result = await act();
+    await allClosed(before, threads, closedMs);
+    return result;
+  } finally {
+    process.off('worker', onWorker);
+  }
+}
+
+/** The number of open resources of each kind, without the connections that servers of the tests have accepted. */
+function openResources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const count = (kind: string, by: number): void => void counts.set(kind, (counts.get(kind) ?? 0) + by);
   for (const kind of process.getActiveResourcesInfo()) if (kind !== 'Immediate') count(kind, 1);
   for (const handle of activeHandles())
     if (handle instanceof Socket && 'server' in handle && handle.server !== null) count('TCPSocketWrap', -1);
+  for (const path of process.platform === 'linux' ? openFiles('/') : []) count(path, 1);
+  for (const signal of ['SIGINT', 'SIGTERM']) count(`listener of ${signal}`, process.listenerCount(signal));
   return counts;
 }
 
@@ -136,10 +158,16 @@ function activeHandles(): unknown[] {
   return (process as unknown as { _getActiveHandles: () => unknown[] })._getActiveHandles();
 }
 
-async function allClosed(before: ReadonlyMap<string, number>): Promise<void> {
-  const until = performance.now() + CLOSED_MS;
+async function allClosed(
+  before: ReadonlyMap<string, number>,
+  threads: ReadonlySet<Worker>,
+  closedMs: number,
+): Promise<void> {
+  const until = performance.now() + closedMs;
   for (;;) {
-    const left = [...handles()].filter(([kind, count]) => count > (before.get(kind) ?? 0));
+    const left = [...openResources(), ['worker thread', threads.size] as const].filter(
+      ([kind, count]) => count > (before.get(kind) ?? 0),
+    );
     if (left.length === 0) return;
     if (performance.now() > until) {
       const what = left.map(([kind, count]) => `${kind} ×${count - (before.get(kind) ?? 0)}`);
