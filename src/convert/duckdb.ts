@@ -3,13 +3,10 @@ import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type * as Values from '@duckdb/node-api';
-import type {
-  DuckDBConnection,
-  DuckDBInstance,
-  DuckDBResult,
-  DuckDBTypeId,
-  DuckDBValueConverter,
-} from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { interrupted, mapErrors } from './duckdb-errors.js';
+import { select } from './query-stream.js';
+import type { QueryResult } from './query-stream.js';
 
 export interface EngineOptions {
   /** Threads; by default one per core. */
@@ -23,22 +20,6 @@ export interface EngineOptions {
 }
 
 export type Row = Readonly<Record<string, unknown>>;
-
-/** A value without loss: integers of 64 bits and more as bigint, decimals and times as text (UTC, with microseconds). */
-export type Cell =
-  null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
-
-export interface Column {
-  /** Unique: a repeated name gets a number. */
-  readonly name: string;
-  readonly isNumber: boolean;
-}
-
-export interface QueryResult {
-  readonly columns: readonly Column[];
-  /** Rows in batches, read while the query runs. */
-  readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
-}
 
 export interface DuckDbSession {
   run(sql: string): Promise<void>;
@@ -75,10 +56,12 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
-      return sessionOf(connection, () => {
+      const close = (): void => {
         open.delete(connection);
         onClose();
-      });
+        connection.closeSync();
+      };
+      return sessionOf(connection, { isInterrupted: () => isInterrupted, close });
     } catch (error) {
       onClose();
       throw error;
@@ -200,100 +183,16 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   });
 }
 
-function interrupted(): CryptodlError {
-  return new CryptodlError('interrupted', 'the write was interrupted');
-}
-
-function sessionOf(connection: DuckDBConnection, onClose: () => void): DuckDbSession {
+function sessionOf(
+  connection: DuckDBConnection,
+  { isInterrupted, close }: { readonly isInterrupted: () => boolean; readonly close: () => void },
+): DuckDbSession {
   return {
     run: async (sql) => {
       await mapErrors(() => connection.run(sql));
     },
     rows: async (sql) => (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
-    select: (sql) => select(connection, sql),
-    close: () => {
-      onClose();
-      connection.closeSync();
-    },
+    select: (sql) => select(connection, sql, { values: load(), isInterrupted }),
+    close,
   };
-}
-
-async function select(connection: DuckDBConnection, sql: string): Promise<QueryResult | undefined> {
-  const values = load();
-  const { DuckDBTypeId: types, StatementType } = values;
-  const statements = await connection.extractStatements(sql);
-  if (statements.count !== 1) return undefined;
-  const statement = await statements.prepare(0);
-  if (statement.statementType !== StatementType.SELECT) return undefined;
-  const result = await statement.stream();
-  const numbers = new Set<DuckDBTypeId>(
-    [
-      [types.TINYINT, types.SMALLINT, types.INTEGER, types.BIGINT, types.HUGEINT, types.BIGNUM],
-      [types.UTINYINT, types.USMALLINT, types.UINTEGER, types.UBIGINT, types.UHUGEINT],
-      [types.FLOAT, types.DOUBLE, types.DECIMAL],
-    ].flat(),
-  );
-  return {
-    columns: result
-      .deduplicatedColumnNames()
-      .map((name, at) => ({ name, isNumber: numbers.has(result.columnTypeId(at)) })),
-    // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
-    batches: batchesOf(result, cellOf(values, values.JsonDuckDBValueConverter as unknown as ToCell)),
-  };
-}
-
-type ToCell = DuckDBValueConverter<Exclude<Cell, null>>;
-
-async function* batchesOf(
-  result: DuckDBResult,
-  converter: ToCell,
-): AsyncGenerator<readonly (readonly Cell[])[]> {
-  for await (const rows of result.yieldConvertedRows(converter)) yield rows;
-}
-
-/** Like the JSON converter of DuckDB, except for integers and times. */
-function cellOf(
-  { DuckDBTypeId: types, DuckDBTimestampValue: Instant, DuckDBTimestampTZValue: Zoned }: typeof Values,
-  otherwise: ToCell,
-): ToCell {
-  const { TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS } = types;
-  const instants = new Set<DuckDBTypeId>([TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS]);
-  return (value, type, converter) => {
-    if (typeof value === 'bigint') return value;
-    if (value instanceof Zoned) return instantText(String(new Instant(value.micros)));
-    if (instants.has(type.typeId) && value !== null) return instantText(String(value));
-    return otherwise(value, type, converter);
-  };
-}
-
-/** `2024-01-15 08:00:00.5` → `2024-01-15T08:00:00.500000Z`; other texts are unchanged (`infinity`). */
-function instantText(text: string): string {
-  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?$/.exec(text);
-  if (match === null) return text;
-  const [, day = '', time = '', fraction = ''] = match;
-  return `${day}T${time}.${fraction.padEnd(6, '0')}Z`;
-}
-
-/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so this is the only place that reads its messages. */
-async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
-    if (/No space left|disk quota/i.test(text)) {
-      throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
-        cause: error,
-        hint: 'free some space and run the same command again; committed files are kept',
-      });
-    }
-    if (text.startsWith('INTERRUPT Error')) throw interrupted();
-    if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
-    if (text.startsWith('Out of Memory Error')) {
-      throw new CryptodlError('out-of-memory', `DuckDB exceeded its memory limit: ${text}`, {
-        cause: error,
-        hint: 'write smaller files (--partition day), or fewer at once (--concurrency 1)',
-      });
-    }
-    throw error;
-  }
 }

@@ -1,6 +1,6 @@
 /** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
 import { writeData } from '../cli/write-data.js';
-import type { QueryResult, Cell, Column } from '../convert/duckdb.js';
+import type { Cell, Column, QueryResult } from '../convert/query-stream.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
 import { tabbed } from '../text/printable.js';

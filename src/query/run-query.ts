@@ -1,5 +1,6 @@
 /** Parses a query, creates the views, locks the database, and runs the query. */
-import type { QueryResult, DuckDbSession } from '../convert/duckdb.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
+import type { QueryResult } from '../convert/query-stream.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import type { DatasetSpec } from '../source/venue.js';

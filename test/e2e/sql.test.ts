@@ -1,6 +1,7 @@
 /** `cryptodl sql`: the views of a lake, the output formats, and refused queries. */
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -386,6 +387,42 @@ describe('the query', () => {
     const { code, stderr } = await ask(query);
     expect(code).toBe(2);
     expect(stderr.split('\n')[0]).toContain(says);
+  });
+
+  it.each(['--csv', '--json'])(
+    '%s: an error after two million rows is the error of the query',
+    async (format) => {
+      const query =
+        "SELECT CASE WHEN range = 2500000 THEN error('boom') ELSE range::VARCHAR END FROM range(3000000)";
+      const { code, stderr } = await cryptodl(['sql', query, format, '--out', LAKE]);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('boom') as string });
+    },
+  );
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s while rows are printed ends with %i', async (signal, exit) => {
+    const { code, stderr } = await cryptodl(['sql', 'SELECT range FROM range(50000000)', '--csv'], {
+      onSpawn: (child) => child.stdout?.once('data', () => child.kill(signal)),
+    });
+    expect({ code, stderr }).toEqual({ code: exit, stderr: '' });
+  });
+
+  it('accepts a semicolon and comments after the query', async () => {
+    const { stdout } = await ask("SELECT ';' AS one, 2 AS one -- a; b\n; -- c; d");
+    expect(stdout).toBe('one,one:1\n;,2\n');
+  });
+
+  it('does not end well when a file of the lake cannot be read to its end', async () => {
+    const path = join(scratch, 'damaged');
+    cpSync(LAKE, path, { recursive: true });
+    const [file = ''] = filesBelow(path, '.parquet').filter((name) => name.includes('klines'));
+    const bytes = readFileSync(join(path, file));
+    bytes.fill(0xff, 100, bytes.length >> 1);
+    writeFileSync(join(path, file), bytes);
+    const { code } = await cryptodl(['sql', 'SELECT * FROM um_klines', '--csv', '--out', path]);
+    expect(code).not.toBe(0);
   });
 
   it('ends with Ctrl-C', async () => {

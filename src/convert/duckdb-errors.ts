@@ -1,0 +1,30 @@
+/** Turns errors of DuckDB that do not concern the data into typed errors. */
+import { CryptodlError } from '../model/errors.js';
+
+export function interrupted(): CryptodlError {
+  return new CryptodlError('interrupted', 'the write was interrupted');
+}
+
+/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so this is the only place that reads its messages. */
+export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
+    if (/No space left|disk quota/i.test(text)) {
+      throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
+        cause: error,
+        hint: 'free some space and run the same command again; committed files are kept',
+      });
+    }
+    if (text.startsWith('INTERRUPT Error')) throw interrupted();
+    if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
+    if (text.startsWith('Out of Memory Error')) {
+      throw new CryptodlError('out-of-memory', `DuckDB exceeded its memory limit: ${text}`, {
+        cause: error,
+        hint: 'write smaller files (--partition day), or fewer at once (--concurrency 1)',
+      });
+    }
+    throw error;
+  }
+}
