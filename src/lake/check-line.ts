@@ -171,7 +171,7 @@ function absentProblem({ cadence, first, last, reason, failed, refused, rest }: 
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */
-function isSupportedPeriod(period: unknown): boolean {
+export function isSupportedPeriod(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
 }
 

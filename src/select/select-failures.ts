@@ -1,4 +1,5 @@
 /** `cryptodl retry FILE`: the periods that a failure report lists. */
+import { isSupportedPeriod } from '../lake/check-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';
@@ -9,6 +10,7 @@ import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
+import { MOST_SYMBOL_CHARACTERS } from './symbol-patterns.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
 export interface PastFailures {
@@ -65,6 +67,11 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
         'remove that line',
       );
     }
+    if (!isSupportedPeriod(entry.period) || entry.symbol.length > MOST_SYMBOL_CHARACTERS)
+      throw usage(
+        `${path} line ${entry.line}: the period is not from 2000 to 2199, or the symbol is longer than ${MOST_SYMBOL_CHARACTERS} characters`,
+        'remove that line',
+      );
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);

@@ -191,3 +191,20 @@ it('of a report without a failure says that none is left', async () => {
   const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
   expect([code, stderr.split('\n')[0]]).toEqual([0, 'report.jsonl: no object is left to retry']);
 });
+
+it.each([
+  ['2026-11-20', '2200-01-01'],
+  ['2026-11-20', '0001-01-01'],
+  ['BTCUSDT', 'X'.repeat(5000)],
+])('refuses a report in which %s became %s, and writes nothing', async (from, to) => {
+  failing('2026-11-20');
+  await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
+  archive.fault = undefined;
+  const [first = '', ...failures] = text().split('\n');
+  writeFileSync(join(cwd, REPORT), [first, ...failures.map((line) => line.replaceAll(from, to))].join('\n'));
+  const manifest = join(cwd, 'lake/binance/um/klines/interval=1h/symbol=BTCUSDT/_manifest.jsonl');
+  const before = readFileSync(manifest, 'utf8');
+  const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('line 2')]);
+  expect(readFileSync(manifest, 'utf8')).toBe(before);
+});
