@@ -427,7 +427,7 @@ describe('verify', () => {
     const lake = copy();
     flipBit(join(lake, OCTOBER), 700);
     writeFileSync(join(lake, 'binance', 'note'), '');
-    expect((await verify(lake, '--format', 'csv')).code).toBe(0);
+    expect((await verify(lake, '--format', 'csv')).code).toBe(2);
     expect(found(await verify(lake, '--symbols', 'BTC*'))).toEqual([`damaged ${OCTOBER}`]);
     expect((await verify(lake, '--market', 'spot')).code).toBe(2);
     const typo = await verify(lake, '--symbols', 'BTCUSD');
