@@ -45,11 +45,12 @@ export async function serve(directory: string, options: Options, io: Io): Promis
       '--port 0 chooses a free port',
     );
   }
-  printLines(io.stdout, [server.url]);
-  printLines(io.stderr, [`serving ${directory}; use it with --archive-url ${server.url}; Ctrl-C ends it`]);
-  const signal = await new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
+  const signalled = new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
     io.onSignal(resolve);
   });
+  printLines(io.stdout, [server.url]);
+  printLines(io.stderr, [`serving ${directory}; use it with --archive-url ${server.url}; Ctrl-C ends it`]);
+  const signal = await signalled;
   await server.close();
   return exitCodeOfSignal(signal);
 }

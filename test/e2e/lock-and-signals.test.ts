@@ -404,6 +404,46 @@ describe('one lake, several runs', () => {
     expect(result.code).toBe(130);
   });
 
+  const choice = ['--dataset', 'metrics', '--symbols', 'BTCUSDT'];
+
+  it.each([
+    ['vision', ['vision', ...choice, '--days', '1'], 'before the work began'],
+    ['list', ['list', 'symbols', '--dataset', 'metrics'], ''],
+    ['verify', ['verify', '--upstream'], ''],
+    ['audit', ['audit', ...choice, '--months', '1'], ''],
+    ['doctor', ['doctor'], ''],
+  ])(
+    'SIGINT ends %s with 130 and SIGTERM with 143 while the listing gives no answer',
+    async (verb, args, text) => {
+      const out = join(scratch, `no answer ${verb}`);
+      if (verb === 'verify') await cryptodlOk(command(out));
+      for (const [signal, code] of [
+        ['SIGINT', 130],
+        ['SIGTERM', 143],
+      ] as const) {
+        let child: ChildProcess | undefined;
+        archive.fault = () => child?.kill(signal) === true;
+        const onSpawn = (spawned: ChildProcess): void => void (child = spawned);
+        const ended = await cryptodl(
+          [...args, ...(verb === 'list' ? [] : ['--out', out]), '--archive-url', archive.url],
+          { onSpawn },
+        );
+        archive.fault = undefined;
+        expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)]);
+      }
+    },
+  );
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends serve with %i', async (signal, code) => {
+    const { code: ended } = await cryptodl(['serve', folder, '--port', '0'], {
+      onSpawn: (child) => child.stderr?.once('data', () => child.kill(signal)),
+    });
+    expect(ended).toBe(code);
+  });
+
   it('a second signal ends at once', async () => {
     const run = await stalledRun(join(scratch, 'twice'));
     run.child.kill('SIGINT');

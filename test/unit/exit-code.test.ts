@@ -1,5 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
 import { exitCode, exitCodeOfJobs } from '../../src/model/exit-code.js';
+import { watchSignals } from '../../src/model/io.js';
+import type { Io } from '../../src/model/io.js';
 import type { RunStatus } from '../../src/model/exit-code.js';
 
 const CLEAN: RunStatus = {
@@ -66,4 +69,27 @@ it('of several jobs the most important code is the end, a signal before all', ()
   expect(exitCodeOfJobs([2, 0], 'SIGTERM')).toBe(143);
   expect(exitCodeOfJobs([143], 'SIGINT')).toBe(130);
   expect(exitCodeOfJobs([], undefined)).toBe(0);
+});
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('a second signal, %s, ends the process with %i after either first one', (second, code) => {
+  for (const first of ['SIGINT', 'SIGTERM'] as const) {
+    const signals = new EventEmitter();
+    const exits: number[] = [];
+    const onSignal: Io['onSignal'] = (act) => {
+      signals.on('signal', act);
+      return () => signals.off('signal', act);
+    };
+    const exit = (exited: number): never => {
+      exits.push(exited);
+      throw new Error('the process has ended');
+    };
+    const { signal } = watchSignals({ onSignal, exit } as Io);
+    signals.emit('signal', first);
+    expect([signal.aborted, exits]).toEqual([true, []]);
+    expect(() => signals.emit('signal', second)).toThrow('the process has ended');
+    expect(exits).toEqual([code]);
+  }
 });
