@@ -1,11 +1,12 @@
 /** An exchange that is not Binance (test/helpers/second-exchange.ts) through the pipeline of the built program. */
-import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, readCsv, readParquet } from '../helpers/lake.js';
+import type { Source } from '../../src/source/source.js';
 import { candles, candlesKey, secondExchange, SecondArchive } from '../helpers/second-exchange.js';
 
 const scratch = scratchFolder();
@@ -31,13 +32,17 @@ function publish(day: number, rows = candles(BTC, dayOf(day))): void {
   archive.publish(candlesKey(BTC, dayOf(day)), rows);
 }
 
-/** Runs a command line; what downloads also gets the lake and short delays. */
-function run(line: string, now = '2024-03-10T12:00:00Z'): Promise<CliResult> {
+/** Runs a command line. Verbs that download also get short delays. */
+function run(
+  line: string,
+  now = '2024-03-10T12:00:00Z',
+  loadSource = secondExchange(archive),
+): Promise<CliResult> {
   const [verb = ''] = line.split(' ');
-  const isDownload = verb === 'vision' || verb === 'retry';
+  const isDownload = ['vision', 'retry', 'repair'].includes(verb);
   const place = verb === 'list' ? [] : ['--out', out];
   const flags = [...place, '--now', now, ...(isDownload ? FAST : [])];
-  return cryptodl([...line.split(' '), ...flags], { loadSource: secondExchange(archive) });
+  return cryptodl([...line.split(' '), ...flags], { loadSource });
 }
 
 const CHOICE = `--market swap --dataset candles --interval 1h --symbols ${BTC}`;
@@ -74,6 +79,12 @@ describe('a download from another exchange', () => {
     expect(readFileSync(join(out, keys[0] ?? ''))).toEqual(archive.objects.get(keys[0] ?? ''));
     expect(await run('verify')).toMatchObject({ code: 0 });
     archive.takeRequests();
+    const continued = await run(
+      'vision --dataset candles --interval 1h --recheck-days 0',
+      '2024-03-04T12:00:00Z',
+    );
+    expect([continued.code, continued.stderr]).toEqual([0, expect.stringMatching(/^ +data +\S+\/history$/m)]);
+    expect(archive.takeRequests()).toEqual([nameOf(3)]);
     expect(await vision(`${days(1, 2)} --format zip --recheck-days 0`)).toMatchObject({ code: 0 });
     expect(archive.takeRequests()).toEqual([]);
   });
@@ -109,6 +120,49 @@ describe('a download from another exchange', () => {
   });
 });
 
+describe('an hour after day 9 of the exchange ended, on the same UTC day', () => {
+  const NOW = '2024-03-09T17:00:00Z';
+
+  it('continues the lake up to day 9, from its last day on', async () => {
+    await vision(days(1, 8));
+    archive.takeRequests();
+    const { code, events } = await run('vision --dataset candles --interval 1h --recheck-days 0 --json', NOW);
+    expect([code, events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1, skipped: 0 } }]);
+    expect(archive.takeRequests()).toEqual([nameOf(9)]);
+  });
+
+  it('repair gets a deleted file back with day 9, and verify then finds the lake sound', async () => {
+    await vision(days(1, 9), NOW);
+    archive.takeRequests();
+    rmSync(join(out, SERIES, '2024-03.parquet'));
+    expect(await run('verify', NOW)).toMatchObject({ code: 4 });
+    expect(await run('repair', NOW)).toMatchObject({ code: 0 });
+    expect(archive.takeRequests()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(nameOf));
+    expect(await run('verify --deep --upstream', NOW)).toMatchObject({ code: 0 });
+  });
+
+  it('repair fetches days 1 to 9 again where a file has no manifest', async () => {
+    await vision(`${days(1, 9)} --format csv`, NOW);
+    archive.takeRequests();
+    rmSync(join(out, SERIES, '_manifest.jsonl'));
+    expect(await run('repair', NOW)).toMatchObject({ code: 0 });
+    expect(archive.takeRequests()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(nameOf));
+  });
+
+  it('audit compares the days up to day 9', async () => {
+    await vision(days(1, 9), NOW);
+    archive.takeRequests();
+    const { code, stderr } = await run('audit', NOW);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 series, 1 month')]);
+    expect(archive.takeRequests()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(nameOf));
+  });
+
+  it('names day 9 as the last complete day', async () => {
+    const { code, stderr } = await vision('--from 2024-03-10 --to 2024-03-10', NOW);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(': the last complete day is 2024-03-09\n')]);
+  });
+});
+
 describe('what another exchange lacks', () => {
   it('is a hole where a day between published days is missing', async () => {
     archive.objects.delete(candlesKey(BTC, dayOf(2)));
@@ -138,6 +192,37 @@ describe('what another exchange lacks', () => {
       periods: [{ missing: 0 }, { missing: 3 }, { missing: 0 }],
     });
     expect((await run(`coverage ${days(1, 3)}`)).stdout).toContain('2024-03-01 18:00 … 20:00');
+  });
+
+  it('is a halt where the exchange knows one', async () => {
+    const hours = Array.from({ length: 24 }, (_, hour) => hour).filter((hour) => hour < 2 || hour > 4);
+    publish(2, candles(BTC, dayOf(2), hours));
+    await vision(days(1, 3));
+    const halt = { from: '2024-03-01T18:00:00.000Z', to: '2024-03-01T21:00:00.000Z' };
+    const halts = [{ ...halt, market: 'swap', note: '' }];
+    const source = secondExchange(archive, { halts });
+    const { events } = await run(`coverage ${days(1, 3)} --json`, undefined, source);
+    expect(events.find(({ event }) => event === 'series')).toMatchObject({
+      gaps: [{ ...halt, reason: 'halt', rows: 3 }],
+    });
+  });
+
+  it('comes from the origin where the archive fails', async () => {
+    const origin = new SecondArchive();
+    await origin.open();
+    try {
+      for (const [key, bytes] of archive.objects) origin.objects.set(key, bytes);
+      archive.isDown = true;
+      const source = secondExchange(archive, { origin: origin.url });
+      expect(
+        await run(`vision ${CHOICE} ${days(1, 2)} --breaker-failures 1`, undefined, source),
+      ).toMatchObject({ code: 0 });
+      expect(new Set(origin.takeRequests())).toEqual(new Set([1, 2].map(nameOf)));
+    } finally {
+      archive.isDown = false;
+      await origin.close();
+    }
+    expect(await readParquet(join(out, SERIES, '2024-03.parquet'))).toHaveLength(48);
   });
 
   it('is a failure where an object is cut, until retry gets it whole', async () => {
@@ -184,6 +269,12 @@ describe('other verbs with another exchange', () => {
     expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"history"')]);
   });
 
+  it('verify finds a link in place of the folder of the exchange', async () => {
+    symlinkSync(scratch, join(out, 'tidal'));
+    const { code, stdout } = await run('verify --json');
+    expect([code, stdout]).toEqual([4, expect.stringContaining('"path":"tidal"')]);
+  });
+
   it('verify takes a published object that no manifest names for an object', async () => {
     await vision(`${days(1, 2)} --format zip --recheck-days 0`);
     const path = candlesKey(BTC, dayOf(3));
@@ -204,6 +295,32 @@ describe('other verbs with another exchange', () => {
     await vision(days(1, 2));
     const { events } = await run('coverage --json', '2024-03-09T16:00:00Z');
     expect(events.find(({ event }) => event === 'series')).toMatchObject({ to: '2024-03-09T16:00:00.000Z' });
+  });
+
+  it('list datasets names the market', async () => {
+    expect((await run('list datasets')).stdout).toMatch(/swap.*candles/s);
+  });
+
+  it('schema corrects a market of Binance', async () => {
+    const words = ['schema', 'candles', '--market', 'um'];
+    const { code, stderr } = await cryptodl(words, { loadSource: secondExchange(archive) });
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^ {2}cryptodl schema candles --market swap$/m),
+    ]);
+  });
+
+  it('schema corrects several markets to the default one', async () => {
+    const loadSource = async (): Promise<Source> => {
+      const source = await secondExchange(archive)();
+      return { ...source, markets: { dated: { path: 'dated', title: '', datasets: {} }, ...source.markets } };
+    };
+    const words = ['schema', 'candles', '--market', 'dated,swap'];
+    const { code, stderr } = await cryptodl(words, { loadSource });
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^ {2}cryptodl schema candles --market swap$/m),
+    ]);
   });
 
   it('refuse a market of Binance', async () => {

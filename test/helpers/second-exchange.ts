@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
 import type { LoadSource } from '../../src/main.js';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec, HaltFacts } from '../../src/source/facts.js';
 import type {
   Archive,
   ListedObject,
@@ -46,6 +46,8 @@ export function candles(
 export class SecondArchive {
   readonly objects = new Map<string, Buffer>();
   readonly requests: string[] = [];
+  /** Whether requests of objects get status 503. */
+  isDown = false;
   readonly #server = createServer((request, response) => {
     this.#answer(request, response);
   });
@@ -77,6 +79,10 @@ export class SecondArchive {
 
   #answer({ url = '' }: IncomingMessage, response: ServerResponse): void {
     this.requests.push(url);
+    if (this.isDown && url.endsWith(ENDING)) {
+      response.writeHead(503).end();
+      return;
+    }
     const key = decodeURIComponent(url.slice(1));
     const body = url.endsWith('/') ? Buffer.from(this.#index(key)) : this.objects.get(key);
     if (body === undefined) {
@@ -100,11 +106,14 @@ export class SecondArchive {
   }
 }
 
-/** Loads the exchange out of the built program, whose errors it throws. */
-export function secondExchange({ url }: SecondArchive): LoadSource {
+/** Loads the exchange out of the built program, whose errors it throws. The origin is the archive unless another is given. */
+export function secondExchange(
+  { url }: SecondArchive,
+  { origin = url, halts = [] }: { readonly origin?: string; readonly halts?: readonly HaltFacts[] } = {},
+): LoadSource {
   return async () => {
-    const program = await builtProgram();
-    return sourceOf(url, program);
+    const source = sourceOf(url, await builtProgram());
+    return { ...source, hosts: { ...source.hosts, origin }, halts: () => halts };
   };
 }
 
