@@ -3,6 +3,7 @@
  * (market halts) and retry-presets.json.
  */
 import * as v from 'valibot';
+import type { Market } from '../model/task.js';
 import { MARKETS, PRESETS, readConfig, STRATEGIES } from './names.js';
 
 /**
@@ -176,7 +177,10 @@ const Halt = v.pipe(
   v.check(({ from, to }) => Date.parse(from) < Date.parse(to), 'ends before it begins'),
 );
 
-export type HaltFacts = v.InferOutput<typeof Halt>;
+/** The markets are those of the exchange, which need not be Binance. */
+export interface HaltFacts extends Omit<v.InferOutput<typeof Halt>, 'market'> {
+  readonly market: Market;
+}
 
 export type RouteSpec = v.InferOutput<typeof Route>;
 export type JoinSpec = v.InferOutput<typeof Join>;
