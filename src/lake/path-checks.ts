@@ -21,7 +21,7 @@ export function isPartitionFile(name: unknown): name is string {
 
 /** Whether a manifest line may name this file: a partition file, or for zip a path below the root of the lake. */
 export function isManifestFile(format: Format, file: unknown): file is string {
-  if (format !== 'zip') return isPartitionFile(file);
+  if (format !== 'zip') return isPartitionFile(file) && file.endsWith(`.${format}`);
   return typeof file === 'string' && file.split('/').every(isPlainName);
 }
 

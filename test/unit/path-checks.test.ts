@@ -115,6 +115,8 @@ it.each([
   ['parquet', KEY, false],
   ['parquet', 7, false],
   ['parquet', undefined, false],
+  ['csv', '2024-01.parquet', false],
+  ['parquet', '2024-01.csv', false],
   ['zip', 'data/../x.zip', false],
   ['zip', 'data//x.zip', false],
   ['zip', 'data/./x.zip', false],
