@@ -389,21 +389,18 @@ describe('the query', () => {
     expect(stderr.split('\n')[0]).toContain(says);
   });
 
-  it.each(['--csv', '--json'])(
-    '%s: an error after two million rows is the error of the query',
-    async (format) => {
-      const query =
-        "SELECT CASE WHEN range = 2500000 THEN error('boom') ELSE range::VARCHAR END FROM range(3000000)";
-      const { code, stderr } = await cryptodl(['sql', query, format, '--out', LAKE]);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('boom') as string });
-    },
-  );
+  it.each(['--csv', '--json'])('%s: an error after many rows is the error of the query', async (format) => {
+    const query =
+      "SELECT CASE WHEN range = 400000 THEN error('boom') ELSE range::VARCHAR END FROM range(500000)";
+    const { code, stderr } = await cryptodl(['sql', query, format, '--out', LAKE]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('boom') as string });
+  });
 
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('%s while rows are printed ends with %i', async (signal, exit) => {
-    const { code, stderr } = await cryptodl(['sql', 'SELECT range FROM range(50000000)', '--csv'], {
+    const { code, stderr } = await cryptodl(['sql', 'SELECT range FROM range(20000000)', '--csv'], {
       onSpawn: (child) => child.stdout?.once('data', () => child.kill(signal)),
     });
     expect({ code, stderr }).toEqual({ code: exit, stderr: '' });
