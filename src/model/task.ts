@@ -125,6 +125,8 @@ export interface PartitionPlan {
   readonly tasks: readonly Task[];
   /** Why the file is rebuilt from all its objects; undefined: rows are added to the file, or it is new. */
   readonly rebuild?: 'damaged' | 'forced';
+  /** The file exists, but the manifest lists no object of it, because a run was killed while it committed. */
+  readonly isUnlisted?: true;
   /** --force: held files are replaced, even if their settings differ. */
   readonly force?: true;
   /** Each object gets its own day file. All day files replace one month file in one commit. */

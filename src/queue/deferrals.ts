@@ -77,9 +77,9 @@ export class Deferrals {
     return this.#count;
   }
 
-  /** Stores the plan with only these tasks. `prepare` decides again whether its file is rebuilt. */
+  /** Stores the plan with only these tasks. `prepare` looks at its file again. */
   async add(plan: PartitionPlan, failures: ReadonlyMap<Task, CryptodlError>): Promise<void> {
-    const { rebuild: _, ...rest } = plan;
+    const { rebuild: _rebuild, isUnlisted: _isUnlisted, ...rest } = plan;
     const tasks = [...failures].map(([task, { code, message, attempts }]) => ({
       ...task,
       failure: { code, message, attempts },

@@ -218,8 +218,9 @@ export class RunQueue<Received> {
       else if ('isHeld' in end) held.add(task);
       else failures.set(task, end.error);
     }
-    // A stopped run does not rebuild a file from only a part of its objects.
-    const isCutShort = this.#options.stop.signal.aborted && plan.rebuild !== undefined;
+    // A stopped run does not replace a file by one with only a part of its objects.
+    const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
+    const isCutShort = this.#options.stop.signal.aborted && isReplaced && failures.size > 0;
     if ((received.length > 0 || gone.size > 0) && !isCutShort) {
       const missing = new Map<string, CryptodlError | 'absent'>();
       for (const { object } of gone.keys()) missing.set(object.key, 'absent');

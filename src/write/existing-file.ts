@@ -59,7 +59,8 @@ export async function completePlan(
   if (plan.rebuild !== undefined) return plan;
   const file = await readExistingFile(context, plan);
   if (plan.force !== true) checkSettings(file, plan);
-  if (file.inFile.length === 0) return plan;
+  if (file.inFile.length === 0)
+    return (await fileSize(file.path)) === undefined ? plan : { ...plan, isUnlisted: true };
   if (plan.force === true) return rebuildPlan(plan, file.inFile, 'forced');
   if (!(await isSound(file))) return rebuildPlan(plan, file.inFile, 'damaged');
   return file.replaced.length === 0 ? plan : addInterleaved(plan, file);

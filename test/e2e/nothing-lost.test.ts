@@ -1,6 +1,7 @@
 /** What a careful reviewer tried: rows must not be lost, doubled or mixed in any order of force, stop and retry. */
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -95,23 +96,45 @@ describe('nothing is lost or doubled', () => {
     };
   }
 
+  /** Sends the signal when the archive gets so many requests of zips. */
+  async function stopAtZip(out: string, count: number, signal: NodeJS.Signals): Promise<CliResult> {
+    let zips = 0;
+    const stopped = await run(out, 10, ['--concurrency', '2'], {
+      onSpawn: (child) => {
+        archive.fault = (path) => {
+          zips += path.endsWith('.zip') ? 1 : 0;
+          if (zips === count) child.kill(signal);
+          return false;
+        };
+      },
+    });
+    archive.fault = undefined;
+    return stopped;
+  }
+
+  it.each([
+    { signal: 'SIGINT', code: 130 },
+    { signal: 'SIGTERM', code: 143 },
+  ] as const)('a $signal leaves a file that the manifest does not list', async ({ signal, code }) => {
+    const out = `unlisted-${signal}`;
+    await cryptodlOk(args(out, 10));
+    rmSync(join(scratch, out, SERIES, '_manifest.jsonl'));
+    const before = await parquetDigests(join(scratch, out));
+    const stopped = await stopAtZip(out, 8, signal);
+    expect(stopped.code).toBe(code);
+    expect(await parquetDigests(join(scratch, out))).toEqual(before);
+    await cryptodlOk(args(out, 10));
+    expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });
+    expect(existsSync(join(scratch, out, 'quarantine'))).toBe(false);
+  });
+
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'a %s during the rebuild of a damaged partition leaves the manifest true',
     async (signal) => {
       const out = `stopped-${signal}`;
       await cryptodlOk(args(out, 10));
       truncateSync(join(scratch, out, SERIES, '2026-10.parquet'), 500);
-      let zips = 0;
-      const stopped = await run(out, 10, ['--concurrency', '2'], {
-        onSpawn: (child) => {
-          archive.fault = (path) => {
-            zips += path.endsWith('.zip') ? 1 : 0;
-            if (zips === 4) child.kill(signal);
-            return false;
-          };
-        },
-      });
-      archive.fault = undefined;
+      const stopped = await stopAtZip(out, 4, signal);
       expect(stopped.code).toBe(signal === 'SIGINT' ? 130 : 143);
       await cryptodlOk(args(out, 10));
       expect(await heldRows(out)).toEqual({ rows: 2880, distinct: 2880, said: 2880 });

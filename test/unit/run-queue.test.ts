@@ -256,17 +256,31 @@ describe('RunQueue', () => {
     expect(made.spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it('does not rebuild a file from the objects that came before an abort', async () => {
-    const days = Array.from({ length: 31 }, (_, day) => task(`day ${day}`));
+  it.each([{ rebuild: 'forced' }, { isUnlisted: true }] as const)(
+    'does not replace a file by the objects that came before an abort: %j',
+    async (kind) => {
+      const days = Array.from({ length: 31 }, (_, day) => task(`day ${day}`));
+      const made = queueOf({
+        download: async (_, { object: { key } }) => {
+          if (key === 'day 9') made.stop.abort(fails('interrupted'));
+          await turn();
+          return key;
+        },
+      });
+      await refusal(made.run([{ ...plan('2024-01', days), ...kind }]));
+      expect(made.writes).toEqual([]);
+    },
+  );
+
+  it('rebuilds a file if all objects came before an abort', async () => {
     const made = queueOf({
-      download: async (_, { object: { key } }) => {
-        if (key === 'day 9') made.stop.abort(fails('interrupted'));
-        await turn();
-        return key;
+      download: (_, { object: { key } }) => {
+        if (key === 'b') made.stop.abort(fails('interrupted'));
+        return Promise.resolve(key);
       },
     });
-    await refusal(made.run([{ ...plan('2024-01', days), rebuild: 'forced' }]));
-    expect(made.writes).toEqual([]);
+    await refusal(made.run([{ ...plan('2024-01', [task('a'), task('b')]), rebuild: 'damaged' }]));
+    expect(made.writes.map(({ received }) => received)).toEqual([['a', 'b']]);
   });
 
   it('writes objects that arrived before an abort if they are added to a file', async () => {
