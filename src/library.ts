@@ -146,9 +146,14 @@ const HOOKS: Readonly<
 
 /** Throws a usage error for unknown hooks and for hooks of a wrong type. */
 function checkHooks(hooks: unknown): void {
-  if (!isObject(hooks)) throw usage('the second argument of vision is no object of hooks', SIGNAL_ARGUMENT);
+  if (!isObject(hooks))
+    throw usage('the second argument of vision must be an object of hooks', SIGNAL_ARGUMENT);
   for (const wrong of [AbortSignal, AbortController])
-    if (hooks instanceof wrong) throw usage(`an ${wrong.name} is no object of hooks`, SIGNAL_ARGUMENT);
+    if (hooks instanceof wrong)
+      throw usage(
+        `the second argument of vision is an ${wrong.name} instead of an object of hooks`,
+        SIGNAL_ARGUMENT,
+      );
   for (const [key, value] of Object.entries(hooks)) {
     if (!isHook(key)) {
       const names = Object.keys(HOOKS);

@@ -38,8 +38,8 @@ async function printingErrors(typed: Typed, work: () => Promise<ExitCode>): Prom
   try {
     return await work();
   } catch (error) {
-    const { complain } = await import('./cli/print-error.js');
-    return complain(toCryptodlError(error), typed);
+    const { printError } = await import('./cli/print-error.js');
+    return printError(toCryptodlError(error), typed);
   }
 }
 

@@ -178,7 +178,7 @@ async function rebuild(
         clock: io.clock,
         signal: signals.signal,
         verb: 'vision',
-        wanted: selectRebuilds(requests),
+        select: selectRebuilds(requests),
       },
       { reporter, io, typed, signalled: signals.signalled },
     );

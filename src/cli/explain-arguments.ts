@@ -2,7 +2,7 @@
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
-import { refuseConfig } from '../options/jobs-file.js';
+import { noConfigFile } from '../options/jobs-file.js';
 import { VERBS } from '../options/flag-spec.js';
 import { flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
@@ -163,7 +163,7 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
     const argv = [...before, ...after];
     const file = wordsOf(argv, verb).find(({ kind }) => kind === 'operand')?.text;
     if (file !== undefined && foreign === 'config') {
-      const { message, hint } = refuseConfig('', file);
+      const { message, hint } = noConfigFile('', file);
       return { says: message, ...(hint === undefined ? {} : { hint }), argv };
     }
     if (file !== undefined) {

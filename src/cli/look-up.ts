@@ -12,7 +12,7 @@ import type { Resolved } from '../options/resolve.js';
 import { isListingFault } from '../source/listing.js';
 import type { Source } from '../source/source.js';
 import { printLines } from '../text/printable.js';
-import { complain } from './print-error.js';
+import { printError } from './print-error.js';
 import type { Typed } from './print-error.js';
 
 export interface LookUp {
@@ -51,7 +51,7 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
 export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
   const signal = signals.signalled();
   if (signal !== undefined) return exitCodeOfSignal(signal);
-  return complain(toCryptodlError(error), typed);
+  return printError(toCryptodlError(error), typed);
 }
 
 /** Turns a failure of the listing into `unreachable`, for verbs that cannot work without it. Returns other errors unchanged. */

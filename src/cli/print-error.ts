@@ -22,7 +22,7 @@ export interface Typed {
 }
 
 /** Prints the error with its place, the advice, and a corrected line. Bugs also print their stack. */
-export function complain(error: CryptodlError, typed: Typed): ExitCode {
+export function printError(error: CryptodlError, typed: Typed): ExitCode {
   const { argv, io, before, resolved } = typed;
   const { hint, correction, cause } = error;
   const line =

@@ -14,7 +14,7 @@ const LAST_HOUR = 23;
 /** The longest line that DuckDB reads, in bytes. */
 export const LONGEST_LINE = 2 * 1024 * 1024;
 /** U+FFFD replaces bytes that are not UTF-8. */
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// eslint-disable-next-line no-control-regex -- the expression must match control characters
 const NOT_IN_TEXT = /[\u0000-\u001f\u007f"\uFFFD]/;
 
 export interface CheckedFile {

@@ -5,7 +5,7 @@ export function interrupted(): CryptodlError {
   return new CryptodlError('interrupted', 'the write was interrupted');
 }
 
-/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so this is the only place that reads its messages. */
+/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so the text decides. */
 export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -125,7 +125,7 @@ async function checkSuspicious(
   if (suspicious.length > 0) await findWrongLines(conversion, suspicious, failed);
 }
 
-/** Adds the first invalid line of each object to `failed`. Returns whether there was any. */
+/** Adds the first invalid line of each object to `failed`. Resolves to true if an object has one. */
 async function findWrongLines(
   conversion: Conversion,
   inputs: readonly Input[],

@@ -9,7 +9,7 @@ import { surroundingsOf } from '../options/environment.js';
 import { printLines } from '../text/printable.js';
 import { runChecks, runClearBans } from './run-checks.js';
 import type { DoctorRequest } from './check-hosts.js';
-import { complain } from '../cli/print-error.js';
+import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
@@ -52,7 +52,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return exitCodeOfSignal(signal);
-    return complain(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
   }

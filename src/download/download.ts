@@ -1,5 +1,5 @@
 /** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
-import { complain } from '../cli/print-error.js';
+import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -150,7 +150,7 @@ const LATER = 'the same command later; --wait-for-publication waits for what the
 function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   const code = codeOf(known, signal);
-  if (signal === undefined) complain(known, typed);
+  if (signal === undefined) printError(known, typed);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
@@ -195,7 +195,7 @@ export function openReporter(options: Options, { io, log, job, isBeside = false 
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
   // A bar is drawn over and over; nothing else may write to its line.
   const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
-  const wanted = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
+  const kind = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({
     stdout: io.stdout,
     stderr: io.stderr,
@@ -203,7 +203,7 @@ export function openReporter(options: Options, { io, log, job, isBeside = false 
     json: options.json,
     quiet: options.quiet,
     // Several bars would draw over each other.
-    progress: wanted === 'bar' && (!isTerminal || isBeside) ? 'plain' : wanted,
+    progress: kind === 'bar' && (!isTerminal || isBeside) ? 'plain' : kind,
     log,
     isBeside,
     job,

@@ -16,7 +16,7 @@ import type { LakeSession, RunSession } from './session.js';
 
 export function planRun(
   session: RunSession & LakeSession & Pick<HttpSession, 'listing' | 'probe'>,
-  wanted: Pick<RunSelection, 'hasListing' | 'requests'>,
+  selection: Pick<RunSelection, 'hasListing' | 'requests'>,
 ): Promise<Plan> {
   const { venue, paths, observer, options } = session;
   return makePlan(
@@ -32,14 +32,14 @@ export function planRun(
       takenAnyway: new Set(
         options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
       ),
-      listing: wanted.hasListing ? session.listing : undefined,
+      listing: selection.hasListing ? session.listing : undefined,
       probe: session.probe,
       spoolPath: join(session.runFolder, `plan-${randomUUID()}.jsonl`),
       warn: (message) => {
         observer.warn(message);
       },
     },
-    wanted.requests,
+    selection.requests,
   );
 }
 

@@ -73,7 +73,7 @@ export class AbsenceNotes {
     // Coverage takes a delisted series to be over from its first absent day on; what is late is remembered day by day.
     const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
     for (let at = first; at <= own; at += step) {
-      // REST is asked for the wanted period only.
+      // Only the selected period is requested from REST.
       const isAsked = hasAskedRest && at === own;
       const isOf = (stretch: Stretch): boolean =>
         stretch.cadence === cadence && stretch.reason === reason && stretch.failed === undefined;

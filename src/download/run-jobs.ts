@@ -1,7 +1,7 @@
 /** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
 import { readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { complain } from '../cli/print-error.js';
+import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
@@ -86,7 +86,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
     const elapsedMs = io.clock.monotonic() - io.startedAt;
     return conclude(request, { ended, reportPath, elapsedMs, log, signal: signals.signalled() });
   } catch (error) {
-    return complain(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
     log.close();

@@ -52,7 +52,7 @@ export interface RunRequest {
   /** Repeats exactly these; without them the options select the objects. */
   readonly failures?: PastFailures | undefined;
   /** Runs exactly these; without them the options select the objects. */
-  readonly wanted?: (session: Session) => RunSelection;
+  readonly select?: (session: Session) => RunSelection;
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
@@ -130,12 +130,14 @@ async function workIn(session: Session, request: RunRequest): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
-    return locked(session, 'repair', async (open) => execute(open, request, await want(open, request)));
+    return locked(session, 'repair', async (open) =>
+      execute(open, request, await selectionOf(open, request)),
+    );
   }
-  const wanted = await want(session, request);
+  const selection = await selectionOf(session, request);
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
-  await waitUntilPublished(session, wanted);
-  return locked(session, wanted.verb, (open) => execute(open, request, wanted));
+  await waitUntilPublished(session, selection);
+  return locked(session, selection.verb, (open) => execute(open, request, selection));
 }
 
 async function locked<T>(
@@ -152,22 +154,22 @@ async function locked<T>(
   }
 }
 
-async function execute(session: Session, request: RunRequest, wanted: RunSelection): Promise<RunEnd> {
-  const plan = await planRun(session, wanted);
+async function execute(session: Session, request: RunRequest, selection: RunSelection): Promise<RunEnd> {
+  const plan = await planRun(session, selection);
   try {
-    refuseAllEnded(session.venue, wanted.ended, plan.totals);
+    refuseAllEnded(session.venue, selection.ended, plan.totals);
     refuseLargePlan(session, plan);
-    session.observer.announce(announcement(session, wanted, plan));
+    session.observer.announce(announcement(session, selection, plan));
     const report = openReport(session, request);
     const { totals, spool } = plan;
     session.deadline.beginWork();
     session.times.beginWork();
     // Before anything is fetched, and only where rows will be converted.
-    if (totals.fetch > 0 && wanted.requests.some(({ settings }) => settings.format !== 'zip'))
+    if (totals.fetch > 0 && selection.requests.some(({ settings }) => settings.format !== 'zip'))
       (await import('../convert/duckdb.js')).requireBinary();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
-    return await executePlan(session, { ...wanted, report, plans: spool.plans(), totals, isCut });
+    return await executePlan(session, { ...selection, report, plans: spool.plans(), totals, isCut });
   } finally {
     await plan.spool.close();
   }
@@ -184,11 +186,11 @@ function announcement(
 }
 
 /** Loads only the modules of the verb, for few open files and a quick start. */
-async function want(
+async function selectionOf(
   session: Session,
-  { resolved, read, verb, failures, wanted }: RunRequest,
+  { resolved, read, verb, failures, select }: RunRequest,
 ): Promise<RunSelection> {
-  if (wanted !== undefined) return wanted(session);
+  if (select !== undefined) return select(session);
   if (failures !== undefined) return selectFailures(session, failures);
   switch (verb) {
     case 'repair':
@@ -213,10 +215,10 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   return session;
 }
 
-async function waitUntilPublished(session: Session, wanted: RunSelection): Promise<void> {
+async function waitUntilPublished(session: Session, selection: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
   const { waitForPublication } = await import('./wait-for-publication.js');
-  await session.times.pause(() => waitForPublication(session, wanted));
+  await session.times.pause(() => waitForPublication(session, selection));
 }
 
 /** The plan of a run, partition by partition. Writes nothing and takes no lock. */
@@ -224,11 +226,11 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
   const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
   try {
     await session.refuseBanned(request.verb);
-    const wanted = await want(session, request);
-    const plan = await planRun(session, wanted);
+    const selection = await selectionOf(session, request);
+    const plan = await planRun(session, selection);
     try {
-      refuseAllEnded(session.venue, wanted.ended, plan.totals);
-      session.observer.announce(announcement(session, wanted, plan));
+      refuseAllEnded(session.venue, selection.ended, plan.totals);
+      session.observer.announce(announcement(session, selection, plan));
       yield* plan.spool.plans();
       refuseLargePlan(session, plan);
     } finally {

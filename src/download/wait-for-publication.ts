@@ -27,15 +27,15 @@ export type Waiting = Pick<
 /** Resolves when the periods are published, or at the end of the wait: the run then goes on with the published ones. */
 export async function waitForPublication(
   session: Waiting,
-  wanted: Pick<RunSelection, 'requests' | 'hasListing'>,
+  selection: Pick<RunSelection, 'requests' | 'hasListing'>,
 ): Promise<void> {
   const until = session.options.waitForPublication;
   // With `--revisions only`, the run takes new revisions of held objects and nothing else.
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
-  const missing = missingOf(session, wanted);
-  let left = await missing(awaitedOf(session.venue, dayOf(session.nowMs, session.venue), wanted.requests));
+  const missing = missingOf(session, selection);
+  let left = await missing(awaitedOf(session.venue, dayOf(session.nowMs, session.venue), selection.requests));
   let delayMs = FIRST_DELAY_MS;
   let isTold = false;
   while (left.length > 0) {

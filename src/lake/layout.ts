@@ -12,7 +12,7 @@ export const MANIFEST = '_manifest.jsonl';
 
 /** Device names of Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// eslint-disable-next-line no-control-regex -- the expression must match control characters
 const UNSAFE = /[\u0000-\u001f\u007f/\\:*?"<>|%]/g;
 
 /**

@@ -35,7 +35,7 @@ const OF_ALL_JOBS: readonly FlagName[] = [
 const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
 /** The file of jobs is itself a file of options. */
-export function refuseConfig(where: string, file: string): CryptodlError {
+export function noConfigFile(where: string, file: string): CryptodlError {
   return usage(`${where}run takes no config file`, `write its keys under defaults of ${file}`);
 }
 
@@ -67,7 +67,7 @@ function defaultsLayer(file: string, map: object): RawLayer {
     isKnown: (name) => known.has(name) && !TYPED.includes(name),
     refuse: (key) =>
       key === 'config'
-        ? refuseConfig(`${where}: config: `, file)
+        ? noConfigFile(`${where}: config: `, file)
         : unknownKey(where, key, [...known], 'see cryptodl vision --help for the names'),
   });
   return { origin: 'defaults of the jobs', values, nameOf: (name) => `${where}: ${name}` };
@@ -89,7 +89,7 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
     nameOf: (key) => `${where}: ${key}`,
     isKnown: (flag) => flagsOf(verb).includes(flag) && !TYPED.includes(flag) && !OF_ALL_JOBS.includes(flag),
     refuse: (key) =>
-      key === 'config' ? refuseConfig(`${where}: config: `, file) : refuseKey(where, verb, key),
+      key === 'config' ? noConfigFile(`${where}: config: `, file) : refuseKey(where, verb, key),
   });
   const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
   return { name, verb, layer, blame: (error) => inWordsOfTheFile(file, where, error) };

@@ -6,7 +6,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { complain } from '../cli/print-error.js';
+import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { writeText } from '../cli/write-data.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -68,7 +68,7 @@ export async function sql(operand: string | undefined, run: SqlRun): Promise<Exi
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined) return exitCodeOfSignal(signal);
-    return complain(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), typed);
   } finally {
     signals.release();
   }

@@ -127,7 +127,7 @@ export function isCutLine(line: string): boolean {
 const USUAL_FOLDER = 'data/failures';
 
 /** A usage error with the newest report of the usual folder, if there is one. */
-export async function refuseReport(message: string): Promise<CryptodlError> {
+export async function noReport(message: string): Promise<CryptodlError> {
   const names = await readdir(USUAL_FOLDER).catch(() => []);
   const newest = names
     .filter((name) => stampOf(name) !== '')
@@ -158,7 +158,7 @@ async function linesOf(path: string): Promise<Lines> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw await refuseReport(`cannot read ${path} (${errnoOf(error)})`);
+    throw await noReport(`cannot read ${path} (${errnoOf(error)})`);
   }
   const texts = text.split('\n').map((each, index) => ({ line: index + 1, text: each }));
   const last = texts.at(-1);

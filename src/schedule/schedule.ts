@@ -2,7 +2,7 @@
 import { basename, resolve } from 'node:path';
 import { isSchedulable } from '../cli/command-words.js';
 import { layersOf } from '../cli/option-layers.js';
-import { complain } from '../cli/print-error.js';
+import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { parseCommandLine } from '../cli/program.js';
 import type { Invocation } from '../cli/program.js';
@@ -52,7 +52,7 @@ export async function schedule(
     await writeText(io, texts(invocation, resolved, options, typed));
     return 0;
   } catch (error) {
-    return complain(toCryptodlError(error), typed);
+    return printError(toCryptodlError(error), typed);
   }
 }
 

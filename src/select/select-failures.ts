@@ -67,11 +67,12 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
         'remove that line',
       );
     }
-    if (!isSupportedPeriod(entry.period) || entry.symbol.length > MOST_SYMBOL_CHARACTERS)
-      throw usage(
-        `${path} line ${entry.line}: the period is not from 2000 to 2199, or the symbol is longer than ${MOST_SYMBOL_CHARACTERS} characters`,
-        'remove that line',
-      );
+    const unusable = !isSupportedPeriod(entry.period)
+      ? `the period ${entry.period} is not from 2000 to 2199`
+      : entry.symbol.length > MOST_SYMBOL_CHARACTERS
+        ? `the symbol is longer than ${MOST_SYMBOL_CHARACTERS} characters`
+        : undefined;
+    if (unusable !== undefined) throw usage(`${path} line ${entry.line}: ${unusable}`, 'remove that line');
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);

@@ -68,7 +68,7 @@ function isGlob(word: string): boolean {
 
 function refuseUnsafe(word: string, words: readonly string[]): void {
   if (
-    // eslint-disable-next-line no-control-regex -- the check is for control characters
+    // eslint-disable-next-line no-control-regex -- the expression must match control characters
     /[\u0000-\u0020\u007f/\\%]/.test(word) ||
     /^!?\.+$/.test(word) ||
     word === '!' ||

@@ -226,8 +226,16 @@ describe("import { vision } from 'cryptodl'", () => {
   it.each([
     [{ onplan: () => undefined }, 'vision has no hook "onplan"', 'did you mean onPlan?'],
     [{ abort: 1 }, 'vision has no hook "abort"', 'hooks are signal, onPlan, onWarning'],
-    [new AbortController().signal, 'an AbortSignal is no object of hooks', 'vision(options, { signal })'],
-    [new AbortController(), 'an AbortController is no object of hooks', 'vision(options, { signal })'],
+    [
+      new AbortController().signal,
+      'the second argument of vision is an AbortSignal instead of an object of hooks',
+      'vision(options, { signal })',
+    ],
+    [
+      new AbortController(),
+      'the second argument of vision is an AbortController instead of an object of hooks',
+      'vision(options, { signal })',
+    ],
     [
       { signal: 'x' },
       'signal is not an AbortSignal',
@@ -236,9 +244,9 @@ describe("import { vision } from 'cryptodl'", () => {
     [{ signal: new AbortController() }, 'signal is not an AbortSignal', 'vision(options, { signal: '],
     [{ onPlan: 5 }, 'onPlan is not a function', 'vision(options, { onPlan: (plan) => console.log(plan) })'],
     [{ onWarning: 'warn' }, 'onWarning is not a function', 'vision(options, { onWarning: (message) => '],
-    [null, 'the second argument of vision is no object of hooks', 'vision(options, { signal })'],
-    [[], 'the second argument of vision is no object of hooks', 'vision(options, { signal })'],
-    ['x', 'the second argument of vision is no object of hooks', 'vision(options, { signal })'],
+    [null, 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
+    [[], 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
+    ['x', 'the second argument of vision must be an object of hooks', 'vision(options, { signal })'],
   ])('hooks %o are refused at once', (wrong, message, hint) => {
     const error = thrown(() => untyped({ symbols: 'BTCUSDT' }, wrong));
     expect(error).toMatchObject({ name: 'CryptodlError', code: 'usage', message });

@@ -411,15 +411,18 @@ describe('the query', () => {
     expect(stdout).toBe('one,one:1\n;,2\n');
   });
 
-  it('does not end well when a file of the lake cannot be read to its end', async () => {
+  it('ends with an error when a file of the lake is damaged', async () => {
     const path = join(scratch, 'damaged');
     cpSync(LAKE, path, { recursive: true });
     const [file = ''] = filesBelow(path, '.parquet').filter((name) => name.includes('klines'));
     const bytes = readFileSync(join(path, file));
     bytes.fill(0xff, 100, bytes.length >> 1);
     writeFileSync(join(path, file), bytes);
-    const { code } = await cryptodl(['sql', 'SELECT * FROM um_klines', '--csv', '--out', path]);
-    expect(code).not.toBe(0);
+    const { code, stderr } = await cryptodl(['sql', 'SELECT * FROM um_klines', '--csv', '--out', path]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('Failed to read file') as string,
+    });
   });
 
   it('ends with Ctrl-C', async () => {

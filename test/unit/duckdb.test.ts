@@ -1,6 +1,8 @@
 /** The engine: its sessions, its settings, and its interruption. */
 import { getEventListeners } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -81,6 +83,27 @@ describe('the engine', () => {
       engine.close();
     },
   );
+
+  it('rejects when a file is damaged behind the rows that were read', async () => {
+    const engine = createEngine({ tempFolder });
+    const session = await engine.session();
+    const file = join(tempFolder, 'damaged.parquet');
+    await session.run(
+      `COPY (SELECT range AS a, (range * 7919) % 1000003 AS b FROM range(2000000)) TO '${file}' (COMPRESSION zstd)`,
+    );
+    const bytes = readFileSync(file);
+    const from = Math.floor(bytes.length * 0.7);
+    writeFileSync(file, bytes.fill(0xa5, from, from + 5000));
+    const result = await session.select(`FROM '${file}'`);
+    let read = 0;
+    const reading = (async () => {
+      for await (const rows of result?.batches ?? []) read += rows.length;
+    })();
+    await expect(reading).rejects.toThrow('Failed to read file');
+    expect(read).toBeGreaterThan(100_000);
+    session.close();
+    engine.close();
+  });
 
   it('listens to its signal until it is closed', () => {
     const { signal } = new AbortController();
