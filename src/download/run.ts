@@ -1,4 +1,4 @@
-/** A whole run: selection, plan, work, end. The command line and the library use it. */
+/** A whole run: selection, plan, downloads, result. The command line and the library use it. */
 import { refuseFileAsRoot } from '../lake/layout.js';
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
@@ -37,30 +37,30 @@ export interface RunRequest {
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
-  /** Ends the run: committed files stay, and the other tasks are reported as not done. */
+  /** Stops the run. Committed files stay, and the result counts the other tasks as undone. */
   readonly signal: AbortSignal;
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunVerb;
-  /** When the command began, on the monotonic clock; when the run begins when nothing is said. */
+  /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
-  /** One attempt on the wire; through sockets when nothing is said. */
+  /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch;
-  /** With the other jobs of the process. */
+  /** Resources that the jobs of this process share. */
   readonly common?: SharedResources | undefined;
-  /** For a run that shares its report with others; its own when nothing is said. */
+  /** Opens the part of this run in a shared failure report. Default: the run has its own report. */
   readonly shareReport?: ShareReport;
-  /** Repeats exactly these; without them the options select the objects. */
+  /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
-  /** Runs exactly these; without them the options select the objects. */
+  /** Selects the objects in place of the options. */
   readonly select?: (session: Session) => RunSelection;
 }
 
 export interface Run extends AsyncIterable<TaskOutcome> {
-  /** Runs to the end; unread outcomes are dropped. Rejects when the run could not begin. */
+  /** Runs to the end and drops outcomes without a reader. Rejects if the run cannot begin. */
   end(): Promise<RunEnd>;
 }
 
-/** The run begins when the caller asks for the first outcome or for the end. Leaving the iteration ends the run. */
+/** The run begins when the caller reads the first outcome or calls `end`. Leaving the iteration early stops the run. */
 export function startRun(request: RunRequest): Run {
   const channel = new OutcomeChannel();
   const stop = new AbortController();
@@ -72,7 +72,7 @@ export function startRun(request: RunRequest): Run {
     end = work(request, channel, stop).finally(() => {
       channel.end();
     });
-    // The callers that await it get the error.
+    // Avoids an unhandled rejection: the callers of `begin` await the same promise and get the error.
     end.catch(() => undefined);
     return end;
   };
@@ -85,7 +85,7 @@ export function startRun(request: RunRequest): Run {
     },
     async *[Symbol.asyncIterator]() {
       if (isRead) throw usage('the outcomes of a run can be read only once');
-      if (isOver) throw usage('the outcomes of this run were let go: read them before you ask for its end');
+      if (isOver) throw usage('the outcomes of this run were discarded: read them before you call end()');
       isRead = true;
       const ended = begin();
       let isComplete = false;
@@ -117,7 +117,7 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
   }
 }
 
-/** --jitter: runs of many machines do not all begin in the same second. */
+/** `--jitter`: waits a random time, so that the runs of many machines do not begin in the same second. */
 async function beginLater({ resolved, clock, observer }: RunRequest, signal: AbortSignal): Promise<void> {
   const { jitterMs = 0 } = resolved.options;
   if (jitterMs === 0) return;
@@ -147,7 +147,7 @@ async function locked<T>(
 ): Promise<T> {
   const { lock, runFolder } = await openLake(session, `cryptodl ${verb}`);
   try {
-    // Manifests are valid while no other process writes: a cache begins with the lock.
+    // Before this run had the lock, another process could change the manifests: the cache starts empty here.
     return await act({ ...session, lock, runFolder, manifests: new Manifests(session.venue.archive) });
   } finally {
     await lock.release();
@@ -164,7 +164,7 @@ async function execute(session: Session, request: RunRequest, selection: RunSele
     const { totals, spool } = plan;
     session.deadline.beginWork();
     session.times.beginWork();
-    // Before anything is fetched, and only where rows will be converted.
+    // DuckDB is checked before the first download, and only if rows will be converted.
     if (totals.fetch > 0 && selection.requests.some(({ settings }) => settings.format !== 'zip'))
       (await import('../convert/duckdb.js')).requireBinary();
     const { executePlan } = await import('./execute-plan.js');
@@ -181,11 +181,11 @@ function announcement(
   { totals }: Plan,
 ): Announcement {
   const destination = `${session.options.format} in ${shownPath(session.paths.root)}`;
-  const asked = requestNotes(limitedBuckets(session.venue, session.options), totals.requests);
-  return { what, range, idle, notes: [...notes, ...asked], destination, totals };
+  const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
+  return { what, range, idle, notes: [...notes, ...ofRest], destination, totals };
 }
 
-/** Loads only the modules of the verb, for few open files and a quick start. */
+/** Loads only the modules of the verb: the start is faster and opens fewer files. */
 async function selectionOf(
   session: Session,
   { resolved, read, verb, failures, select }: RunRequest,
@@ -202,7 +202,7 @@ async function selectionOf(
   }
 }
 
-/** Node opens all files that a file imports at once, and a process may have few descriptors: this half of them comes later. */
+/** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */
 async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
   const { openSession } = await import('./session.js');
   const session = openSession(request);
@@ -221,7 +221,7 @@ async function waitUntilPublished(session: Session, selection: RunSelection): Pr
   await session.times.pause(() => waitForPublication(session, selection));
 }
 
-/** The plan of a run, partition by partition. Writes nothing and takes no lock. */
+/** The plan of a run, partition by partition. Writes nothing in the lake and takes no lock. */
 export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPlan> {
   const session = await sessionOf({ ...request, tell: () => Promise.resolve() });
   try {

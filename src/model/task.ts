@@ -6,7 +6,7 @@ export type Market = string;
 export type Cadence = 'daily' | 'monthly';
 export const FORMATS = ['parquet', 'csv', 'zip'] as const;
 export type Format = (typeof FORMATS)[number];
-export type Grain = 'day' | 'month';
+export type PartitionPeriod = 'day' | 'month';
 
 export interface Series {
   readonly market: Market;
@@ -26,7 +26,7 @@ export interface Period {
 /** The settings of the files of a series. All files of one format in a series have the same settings. */
 export interface Settings {
   readonly format: Format;
-  readonly partition: Grain;
+  readonly partition: PartitionPeriod;
   readonly cadence: 'auto' | Cadence;
   readonly numbers: 'double' | 'string';
   readonly timestamps: 'us' | 'ms' | 'iso';
@@ -68,7 +68,7 @@ export interface RestPeriod {
   readonly archiveFailed?: ErrorCode;
 }
 
-/** An archive object of a regular grain with missing rows. */
+/** An archive object that lacks some of its rows at regular times. */
 export interface ShortObject extends Revision {
   readonly rows: number;
   /** ISO instants `[from, to)`, ascending. */
@@ -160,8 +160,8 @@ export interface PlanTotals {
   fetchBytes: number;
   /** Of the objects to fetch, those from REST. */
   fetchRest: number;
-  /** Known request weight for REST, by quota bucket. */
-  readonly requests: Record<string, number>;
+  /** Known weight of the requests to REST, by quota bucket. */
+  readonly restWeights: Record<string, number>;
   /** Bytes to fetch for the largest partition; the spool needs at least this space. */
   largestBytes: number;
   readonly absentBy: Partial<Record<AbsenceReason, number>>;

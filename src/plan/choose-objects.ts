@@ -13,7 +13,7 @@ import {
   monthText,
   parsePeriod,
 } from '../model/calendar.js';
-import type { AbsenceReason, ArchiveObject, Cadence, Grain, Period, Task } from '../model/task.js';
+import type { AbsenceReason, ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absenceReason } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
@@ -23,34 +23,34 @@ export interface Choice {
   readonly period: Period;
   readonly listed?: ArchiveObject;
   readonly held?: ObjectLine;
-  /** A source of rows that the held object lacks. */
+  /** The period of REST that may have the rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
-  /** The source of its rows while the archive does not answer. */
+  /** The period of REST that is used while the archive does not answer; `held`: the lake has its rows already. */
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
   /** The day after the last listed period, if the absent period is later. */
   readonly since?: number;
-  /** There was no listing, so nothing is known of earlier periods. */
+  /** There was no listing, so the start of the series is not known. */
   readonly isProbed?: true;
   /** The listing has the neighbours of the period, but no longer the period itself. */
   readonly isWithdrawn?: true;
   /** The name of an absent period that has no key in the archive. */
   readonly key?: string;
-  /** A whole month stands for a part of it, because the archive has no days of the month. */
+  /** The monthly object is chosen for a part of its month, because the archive has no days of the month. */
   readonly isWider?: true;
 }
 
 export interface ChooseContext {
   readonly cadences: readonly Cadence[];
-  readonly partition: Grain;
-  /** The facts that decide between daily and monthly objects. */
+  readonly partition: PartitionPeriod;
+  /** Held objects that decide between daily and monthly objects; empty when the series is rewritten. */
   readonly held: HeldObjects;
-  /** Held objects that the listing no longer has. */
+  /** All held objects, for periods that the listing does not have. */
   readonly known: HeldObjects;
-  /** Walks the listing of one cadence, at most once. */
+  /** The listing of one cadence, which is requested at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   readonly today: number;
-  /** So many days before today are looked at again by later runs. */
+  /** Later runs check this many days before today again. */
   readonly recheckDays: number;
   /** First and last known periods of the dataset, over all series. */
   readonly spans: DatasetSpec['spans'];
@@ -166,8 +166,8 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const span = context.spans[period.cadence];
   const absent = absenceReason(listing, period, { today: context.today, span });
   if (listed === undefined) {
-    const isBehind = absent === 'delisted' || absent === 'not-published-yet';
-    const since = isBehind && listing.last !== undefined ? { since: listing.last.to } : {};
+    const isAfterLast = absent === 'delisted' || absent === 'not-published-yet';
+    const since = isAfterLast && listing.last !== undefined ? { since: listing.last.to } : {};
     const probed = listing.isProbed === true ? ({ isProbed: true } as const) : {};
     if (held === undefined) return { period, absent, ...since, ...probed };
     const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
@@ -177,7 +177,7 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };
 }
 
-/** The ETag of the sidecar, if a later run may meet the same revision again. Other objects do not need it. */
+/** Adds the ETag of the sidecar, if a later run may meet the same revision again. Other objects do not need it. */
 function withSidecar(
   { today, recheckDays, mayReplaceDays }: ChooseContext,
   { sidecars }: SeriesListing,
@@ -194,7 +194,7 @@ function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReaso
   return absent === 'hole' && copiedAt === undefined && isProbed !== true;
 }
 
-// Days that are looked at again, because their objects may have changed or come late.
+// Days that are checked again, because their objects may have changed or been published late.
 
 export interface RecheckContext {
   readonly today: number;
@@ -251,15 +251,15 @@ export function withRecheckedDays(
 /** Recent days after the first held one that failed or were not requested. */
 function unknownDays(held: HeldObjects, absences: Absences, since: number, today: number): DayRange[] {
   const days: DayRange[] = [];
-  let isBehindHeld = false;
+  let isAfterHeld = false;
   for (let day = since; day < today; day += 1) {
     const isHeld = held.ofDay(day) !== undefined || held.ofMonth(monthOf(day)) !== undefined;
-    isBehindHeld ||= isHeld;
+    isAfterHeld ||= isHeld;
     const isKnown =
       isHeld ||
       absences.of(dayPeriod(day)) !== undefined ||
       absences.of(monthPeriod(monthOf(day))) !== undefined;
-    if (isBehindHeld && !isKnown) days.push({ from: day, to: day + 1 });
+    if (isAfterHeld && !isKnown) days.push({ from: day, to: day + 1 });
   }
   return days;
 }

@@ -28,7 +28,7 @@ export interface DecideContext {
   readonly keyOf: (period: Period) => string;
 }
 
-/** One plan per partition (with `split`, one for all days of a month). With zip, each object is a file, committed together with its month. */
+/** The plan of one partition. With `split`, it has all days of a month; with zip, each object is a file, and a month is committed together. */
 export async function decidePartition(
   context: DecideContext,
   label: string,
@@ -47,7 +47,7 @@ export async function decidePartition(
     // A rebuilt file keeps the cadence of its objects.
     if (action.kind === 'skip' && rebuild === undefined && choice.standIn !== undefined)
       return { series, object: choice.standIn, action: { kind: 'fetch' } };
-    // REST is not asked for a part of it either.
+    // A rebuilt file also takes no part of its rows from REST.
     const { substitute } = rebuild === undefined && action.kind === 'fetch' ? choice : {};
     const other = substitute === undefined ? {} : { substitute };
     return { series, object: objectOf(context, choice), action, ...other };
@@ -134,8 +134,8 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
 }
 
 /**
- * Whether the listed object is another revision. ETags decide; without an ETag on both sides, size and date decide. A
- * probed object decides nothing. A date alone is no revision, because the archive sometimes publishes the same bytes again.
+ * Whether the listed object is the held revision. ETags decide, because the archive sometimes publishes the same bytes again with
+ * a new date. Without an ETag on one side, size and date decide. A probed object has neither and counts as the same revision.
  */
 function isSameRevision(
   { revisions }: DecideContext,
@@ -154,7 +154,7 @@ function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: Arch
   return context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
 }
 
-/** Whether this version of the program fetched and refused the listed revision before. */
+/** The failure with which this version of the program refused the listed revision before. */
 function refusalOf(
   { settings, refusals, takenAnyway }: DecideContext,
   listed: ArchiveObject | undefined,

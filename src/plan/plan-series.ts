@@ -19,7 +19,7 @@ import type { Choice, DayRange } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestOffer } from './rest-periods.js';
-import type { SeriesListing, Want } from './series-listing.js';
+import type { SeriesListing, ListingRange } from './series-listing.js';
 
 export interface SeriesRequest {
   readonly series: Series;
@@ -28,11 +28,11 @@ export interface SeriesRequest {
   readonly cadences: readonly Cadence[];
   /** Ascending. */
   readonly ranges: readonly DayRange[];
-  /** The offer of REST; undefined: REST is not asked. */
+  /** The data that REST offers; undefined: this request does not use REST. */
   readonly rest?: RestOffer;
   /** Files of the series that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
-  /** Exactly these days, including recently absent periods and refused revisions. */
+  /** Plans exactly these days, also recently absent periods and refused revisions, and adds no other days. */
   readonly exact?: true;
   /** Fetches refused revisions again. */
   readonly retried?: true;
@@ -61,15 +61,16 @@ export interface PlanContext {
   readonly nowMs: number;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
-  /** So many days before today are looked at again: held objects may change, late ones may come. */
+  /** This many days before today are checked again: held objects may change, and late ones may be published. */
   readonly recheckDays: number;
-  readonly listSeries: (series: Series, cadence: Cadence, want: Want) => Promise<SeriesListing>;
+  readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier failures with these codes do not count for this run. */
   readonly takenAnyway: ReadonlySet<ErrorCode>;
   /** Called with the last listed day of each daily walk. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
 }
 
+/** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
 export async function planSeries(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { series, settings } = request;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
@@ -134,12 +135,12 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
   if (first === undefined) return;
   if (rest === undefined)
     throw usage(
-      `${seriesName(series)} in ${folder} holds ${first.period} from REST, which this run does not ask: it cannot be rewritten`,
+      `${seriesName(series)} in ${folder} holds ${first.period} from REST, and this run does not use REST: the series cannot be rewritten`,
       'add --fill rest, or choose another --out for other settings',
       { flags: { fill: 'rest' } },
     );
   throw usage(
-    `${seriesName(series)} in ${folder} holds ${first.period} from REST, which has it no more: it cannot be rewritten`,
+    `${seriesName(series)} in ${folder} holds ${first.period} from REST, and REST no longer has it: the series cannot be rewritten`,
     'choose another --out for other settings',
     { flags: { force: null, out: './data-2' } },
   );
@@ -156,14 +157,16 @@ async function chosenPeriods(
     absences,
   }: { readonly held: HeldObjects; readonly known: HeldObjects; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
-  // Not each run asks REST for recently absent periods. `retry` asks for all of its failures.
+  // A run requests recently absent periods from REST only when they are due. `retry` requests all its failures.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
-  const isDoubtful = (period: Period): boolean => {
+  const isRecentlyAbsent = (period: Period): boolean => {
     const absence = isAsked ? undefined : absences.of(period);
     return absence !== undefined && !isRestDue(absence, context.nowMs);
   };
   const fromRest =
-    rest === undefined ? undefined : { series, offer: rest, partition: settings.partition, held, isDoubtful };
+    rest === undefined
+      ? undefined
+      : { series, offer: rest, partition: settings.partition, held, isRecentlyAbsent };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
   const partitions = await chooseObjects(
     {
@@ -185,7 +188,7 @@ async function chosenPeriods(
   return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
 }
 
-/** Whether the archive has the days of a month: all but empty days, and one of the selected days; without a month, any day. */
+/** Whether the archive has all days of a month except empty ones, and at least one empty one. Without `emptyDays`: whether it has any day. */
 function haveMore(
   chosen: ReadonlyMap<string, readonly Choice[]>,
   emptyDays: readonly number[] | undefined,
@@ -197,7 +200,7 @@ function haveMore(
   return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
 }
 
-/** Whether the lake holds any revision of the period. */
+/** The choices whose period the lake holds. */
 function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<string, Choice[]> {
   const some = [...partitions].map(
     ([label, choices]) => [label, choices.filter(({ held }) => held !== undefined)] as const,
@@ -207,7 +210,7 @@ function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<strin
   );
 }
 
-/** Bars longer than a day: most days have no object, so days between the first and the last object are not missing. */
+/** Whether the bars are longer than a day: most days have no object, so days between the first and the last object are not missing. */
 function opensOnSomeDays(venue: Source, { market, dataset, interval }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
   return interval !== undefined && spec !== undefined && rowSeconds(spec, interval) === undefined;
@@ -262,7 +265,7 @@ function memoizedListing(
 ): (cadence: Cadence) => Promise<SeriesListing> {
   const froms = ranges.map((range) => range.from);
   const from = froms.includes(undefined) ? undefined : Math.min(...froms.map((day) => day ?? 0));
-  const want: Want = {
+  const selected: ListingRange = {
     ...(from === undefined ? {} : { from }),
     to: Math.max(...ranges.map((range) => range.to)),
     today: context.today,
@@ -272,8 +275,8 @@ function memoizedListing(
   return (cadence) => {
     const known = walks.get(cadence);
     if (known !== undefined) return known;
-    const walk = context.listSeries(series, cadence, want).then((listing) => {
-      if (cadence === 'daily') context.onListed(series, listing.more ? want.to : listing.last?.from);
+    const walk = context.listSeries(series, cadence, selected).then((listing) => {
+      if (cadence === 'daily') context.onListed(series, listing.more ? selected.to : listing.last?.from);
       return listing;
     });
     walks.set(cadence, walk);

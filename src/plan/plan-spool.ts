@@ -6,7 +6,7 @@ import { completeLines } from '../lake/complete-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import { makeFolder } from '../files/disk.js';
 
-/** More plans in memory would make the heap several times larger than the plans (bench/NOTES.md). */
+/** With more tasks in memory, the heap becomes several times larger than the plans (bench/NOTES.md). */
 const TASKS_IN_MEMORY = 10_000;
 const WRITE_CHARACTERS = 1024 * 1024;
 
@@ -56,7 +56,7 @@ export class PlanSpool {
   }
 }
 
-/** A task without its series, which stands in its plan. */
+/** The tasks have no series, because the plan has it. */
 type Line = Omit<PartitionPlan, 'tasks'> & { readonly tasks: readonly Omit<Task, 'series'>[] };
 
 function lineOf(plan: PartitionPlan): string {

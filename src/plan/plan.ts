@@ -15,7 +15,7 @@ import type { PlanContext, SeriesRequest, ShortMonth } from './plan-series.js';
 import { planSeries } from './plan-series.js';
 import { PlanSpool } from './plan-spool.js';
 import { LAG_DAYS, listSeries, probeNewest, probeSeries, withNewerProbed } from './series-listing.js';
-import type { Probe, SeriesListing, Want } from './series-listing.js';
+import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
 
 export interface Plan {
   readonly spool: PlanSpool;
@@ -26,7 +26,7 @@ export interface PlanOptions extends Pick<
   PlanContext,
   'venue' | 'root' | 'manifests' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
 > {
-  /** Undefined: the listing is known to be unavailable. */
+  /** Undefined if it is already known that the listing is not available. */
   readonly listing: Listing | undefined;
   readonly probe: Probe;
   readonly spoolPath: string;
@@ -63,17 +63,17 @@ function datasetOf(series: Series): string {
   return `${series.market} ${series.dataset}`;
 }
 
-/** Walks the listing. If it is unavailable, checks files by date instead. */
+/** Walks the listing. If it is not available, requests the sidecars that should exist by date instead. */
 export function listOrProbe(
   options: Pick<PlanOptions, 'listing' | 'probe' | 'venue' | 'warn'>,
 ): PlanContext['listSeries'] {
   const { listing, venue, probe } = options;
   let hasWarned = false;
-  return async (series: Series, cadence: Cadence, want: Want): Promise<SeriesListing> => {
-    if (listing === undefined) return probeSeries(probe, venue, series, cadence, want);
+  return async (series: Series, cadence: Cadence, selected: ListingRange): Promise<SeriesListing> => {
+    if (listing === undefined) return probeSeries(probe, venue, series, cadence, selected);
     try {
-      const listed = await listSeries(listing, venue, series, cadence, want);
-      return await withNewerProbed(probe, venue, series, { cadence, listed, want });
+      const listed = await listSeries(listing, venue, series, cadence, selected);
+      return await withNewerProbed(probe, venue, series, { cadence, listed, selected });
     } catch (error) {
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
@@ -81,7 +81,7 @@ export function listOrProbe(
           `the listing of ${seriesName(series)} is not available (${error.message}), and there is no copy of it: the sidecars of each day are probed instead, as for other series without a listing`,
         );
       hasWarned = true;
-      return probeSeries(probe, venue, series, cadence, want);
+      return probeSeries(probe, venue, series, cadence, selected);
     }
   };
 }
@@ -123,7 +123,7 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promi
       bytes += object.bytes ?? 0;
       if (object.rest === undefined) continue;
       totals.fetchRest += 1;
-      countRequests(totals, venue, partition.series, object);
+      addWeights(totals, venue, partition.series, object);
     } else if (action.kind === 'absent')
       totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
   }
@@ -135,9 +135,9 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promi
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }
 
-/** The weight of requests, counted once per span of periods that one request covers. */
-function countRequests(
-  { requests }: { requests: Record<string, number> },
+/** Adds the weight of requests, once per span of periods that one request covers. */
+function addWeights(
+  { restWeights }: Pick<PlanTotals, 'restWeights'>,
   venue: Source,
   series: Series,
   { rest, period }: ArchiveObject,
@@ -145,7 +145,7 @@ function countRequests(
   if (rest?.from !== period.from) return;
   for (const routed of routesOf(venue, series)) {
     const { bucket, weight } = routed.route;
-    requests[bucket] = (requests[bucket] ?? 0) + requestsFor(routed, rest) * weight;
+    restWeights[bucket] = (restWeights[bucket] ?? 0) + requestsFor(routed, rest) * weight;
   }
 }
 
@@ -160,7 +160,7 @@ function emptyTotals(): PlanTotals {
     fetchBytes: 0,
     largestBytes: 0,
     fetchRest: 0,
-    requests: {},
+    restWeights: {},
     absentBy: {},
     fetchBy: {},
   };
@@ -168,7 +168,7 @@ function emptyTotals(): PlanTotals {
 
 // Held months that lack the rows of whole days, which their daily objects may have.
 
-/** A series whose daily objects replace its short months if the archive has them. */
+/** Plans a series. Daily objects replace its short months if the archive has them. */
 async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { shortMonths = [], rest: _, ...own } = request;
   const plans: PartitionPlan[] = [];
@@ -193,12 +193,12 @@ function without(
 ): readonly DayRange[] {
   return ranges.flatMap((range) => {
     const before = { from: range.from, to: Math.min(range.to, from) };
-    const behind = { from: Math.max(range.from ?? to, to), to: range.to };
-    return [before, behind].filter((part) => (part.from ?? -Infinity) < part.to);
+    const after = { from: Math.max(range.from ?? to, to), to: range.to };
+    return [before, after].filter((part) => (part.from ?? -Infinity) < part.to);
   });
 }
 
-/** Held months of a series that lack days; empty with `--cadence`. */
+/** Held months of a series without rows of some days. Only for series with `--cadence auto`, because others may not take days. */
 export function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);

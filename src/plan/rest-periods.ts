@@ -1,11 +1,11 @@
-/** Chooses the periods of a series that REST is asked for: all of them, or those that the archive lacks. */
+/** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { HeldObjects } from '../lake/manifest.js';
 import { heldRevision, isFromRest, MAX_GAPS } from '../lake/manifest.js';
 import type {
   AbsenceReason,
   ArchiveObject,
-  Grain,
+  PartitionPeriod,
   PartitionPlan,
   Period,
   RestPeriod,
@@ -30,19 +30,19 @@ export interface RestOffer {
   readonly settledTo: number;
   /** A whole month is one period, like a monthly object of the archive. */
   readonly hasMonths: boolean;
-  /** A whole month or day has few enough rows to complete a held object that lacks some. */
+  /** Whether a period has few enough rows to complete a held object that lacks some. */
   readonly standsIn?: (period: Period) => boolean;
-  /** A period has few enough rows to substitute an object while the archive does not answer. */
+  /** Whether a period has few enough rows to substitute an object while the archive does not answer. */
   readonly substitutes?: (period: Period) => boolean;
 }
 
 export interface RestContext {
   readonly series: Series;
   readonly offer: RestOffer;
-  readonly partition: Grain;
+  readonly partition: PartitionPeriod;
   readonly held: HeldObjects;
-  /** Whether the period was absent at a recent request. */
-  readonly isDoubtful: (period: Period) => boolean;
+  /** Whether the period was absent at a recent request, so that it is not requested again yet. */
+  readonly isRecentlyAbsent: (period: Period) => boolean;
 }
 
 /** Chosen periods by partition label, in ascending order. A range without start begins with the first day of REST. */
@@ -111,7 +111,7 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   );
 }
 
-/** The period of REST. Undefined if rows of the archive are held, or if REST lacks the period. */
+/** The period of REST that substitutes an object while the archive does not answer. Undefined if rows of the archive are held, or if REST lacks the period. */
 function substituteOf(
   { series, offer, held: all }: RestContext,
   { period, held, listed }: Choice,
@@ -129,13 +129,13 @@ function substituteOf(
 
 /** The period of REST that completes a held object. Undefined if no missing rows are known, or if REST lacks the period. */
 function standInOf(
-  { series, offer, isDoubtful }: RestContext,
+  { series, offer, isRecentlyAbsent }: RestContext,
   { period, held }: Choice,
 ): ArchiveObject | undefined {
   const { from, to } = period;
   if (held?.gaps === undefined || held.rows === undefined || isFromRest(held)) return undefined;
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
-  if (isDoubtful(period)) return undefined;
+  if (isRecentlyAbsent(period)) return undefined;
   const { rows, gaps } = held;
   // If not all gaps are known, REST may lack some of the rows.
   if (gaps.length >= MAX_GAPS) return undefined;
@@ -172,18 +172,18 @@ function labelOf({ partition }: RestContext, period: Period): string {
 }
 
 function choiceOf(
-  { series, held, offer, isDoubtful }: RestContext,
+  { series, held, offer, isRecentlyAbsent }: RestContext,
   period: Period,
   otherwise: AbsenceReason,
 ): Choice {
   const ofMonth = held.ofMonth(monthOf(period.from));
   const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
   const known = line === undefined ? {} : { held: line };
-  // REST is not asked for periods that the archive has published.
+  // A held period of the archive is not requested from REST.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
   if (period.from < offer.from)
     return { period, absent: 'before-history', key: restKey(series, period), ...known };
-  if (line === undefined && isDoubtful(period))
+  if (line === undefined && isRecentlyAbsent(period))
     return { period, absent: otherwise, key: restKey(series, period) };
   const rest: RestPeriod = {
     from: period.from,
@@ -195,7 +195,7 @@ function choiceOf(
   return { period, absent: otherwise, listed: { key: restKey(series, period), period, rest }, ...known };
 }
 
-/** The plan without the archive, which did not answer. */
+/** The plan with the substitutes of its failed tasks, because the archive did not answer. */
 export function substitutedPlan(plan: PartitionPlan): PartitionPlan {
   const tasks = plan.tasks.map((task): Task => {
     const { substitute, failure, object } = task;

@@ -1,4 +1,4 @@
-/** The objects of one series in one cadence, near the selected days: from the listing, or without a current one by probing. */
+/** The objects of one series in one cadence, near the selected days: from the listing, or without a current listing from requests for sidecars. */
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type {
@@ -29,7 +29,7 @@ export interface SeriesListing {
   readonly more: boolean;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
   readonly copiedAt?: number;
-  /** Sidecars were requested one by one. A missing one says little about its object. */
+  /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
   readonly isProbed?: true;
 }
 
@@ -39,11 +39,11 @@ const FIRST_ENTRIES = 20;
 /** The longest seen delay of the archive, in days: of daily objects, and of a monthly object after the end of its month. */
 const LATE_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
 
-export interface Want {
+export interface ListingRange {
   readonly from?: number;
   readonly to: number;
   readonly today: number;
-  /** Day after the last held one. The walk begins there, so that it finds the end of a delisted series. */
+  /** Day after the last held one. The walk begins there or earlier, so that it finds the end of a delisted series. */
   readonly heldTo?: number;
 }
 
@@ -60,20 +60,20 @@ export async function listSeries(
   venue: Source,
   series: Series,
   cadence: Cadence,
-  want: Want,
+  selected: ListingRange,
 ): Promise<SeriesListing> {
   const { archive } = venue;
   const prefix = archive.seriesPrefix(series, cadence);
   const periodOf = archive.periodOf(series, cadence);
   const suffix = archive.sidecar?.suffix;
-  const { heldTo = want.today } = want;
-  const isNear = heldTo > want.today - PAGE_DAYS;
+  const { heldTo = selected.today } = selected;
+  const isNear = heldTo > selected.today - PAGE_DAYS;
   const start =
-    want.from === undefined
+    selected.from === undefined
       ? undefined
       : Math.min(
-          monthStart(monthOf(want.from)),
-          want.today - LATE_DAYS[cadence] - 1,
+          monthStart(monthOf(selected.from)),
+          selected.today - LATE_DAYS[cadence] - 1,
           ...(isNear ? [heldTo - 1] : []),
         );
   const marker = start === undefined ? undefined : archive.markerBefore(series, periodAt(cadence, start));
@@ -94,12 +94,13 @@ export async function listSeries(
       earliest ??= period;
       last = period;
       objects.set(period.from, { key, period, bytes, etag, lastModified });
-      more = period.from >= want.to;
+      more = period.from >= selected.to;
       if (more) break;
     }
     if (more) break;
   }
-  const startsBefore = start !== undefined && (earliest === undefined || earliest.from > (want.from ?? 0));
+  const startsBefore =
+    start !== undefined && (earliest === undefined || earliest.from > (selected.from ?? 0));
   const first = startsBefore ? ((await firstPeriod(listing, prefix, periodOf)) ?? earliest) : earliest;
   const copiedAt = listing.copiedAt?.(prefix);
   const listed = {
@@ -113,9 +114,9 @@ export async function listSeries(
   const object = last === undefined || more || cadence === 'monthly' ? undefined : objects.get(last.from);
   if (object !== undefined) {
     const span = findDataset(venue, series.market, series.dataset)?.spans.daily;
-    const behind = absenceReason(listed, dayPeriod(object.period.to), { today: want.today, span });
-    if (behind === 'delisted' || behind === 'dataset-ended')
-      objects.set(object.period.from, { ...object, endReason: behind });
+    const after = absenceReason(listed, dayPeriod(object.period.to), { today: selected.today, span });
+    if (after === 'delisted' || after === 'dataset-ended')
+      objects.set(object.period.from, { ...object, endReason: after });
   }
   return listed;
 }
@@ -159,13 +160,13 @@ export function absenceReason(
   return listing.last !== undefined && listing.last.to >= late ? 'not-published-yet' : 'delisted';
 }
 
-// Without a current listing, the sidecars are requested that should exist according to the calendar.
+// Without a current listing, the sidecars that should exist by date are requested.
 
-/** Whether the sidecar of a key exists. Rejects with `unreachable` without an answer. */
+/** Whether the sidecar of a key exists. Rejects with `unreachable` if the archive does not answer. */
 export type Probe = (key: string) => Promise<boolean>;
 
 const PROBES_AT_ONCE = 16;
-/** So many of the newest days are probed if the listing lags. */
+/** This many of the newest days are probed if the listing lags. */
 export const LAG_DAYS = 3;
 
 /** Returns the same as `listSeries`, by probing each selected period. Throws `unreachable` for an open start. */
@@ -174,24 +175,24 @@ export async function probeSeries(
   venue: Source,
   series: Series,
   cadence: Cadence,
-  want: Want,
+  selected: ListingRange,
 ): Promise<SeriesListing> {
-  if (want.from === undefined) {
+  if (selected.from === undefined) {
     throw new CryptodlError(
       'unreachable',
       'the listing is not available, so the start of a series is not known',
       {
-        hint: `try again, or give --from, for example --from ${dayText(want.to - 1)}`,
+        hint: `try again, or give --from, for example --from ${dayText(selected.to - 1)}`,
       },
     );
   }
   const objects = new Map<number, ArchiveObject>();
   let first: Period | undefined;
   let last: Period | undefined;
-  const found = mapOrdered(periods(cadence, want.from, want.to), PROBES_AT_ONCE, async (period) => {
+  const found = mapOrdered(periods(cadence, selected.from, selected.to), PROBES_AT_ONCE, async (period) => {
     const key = venue.archive.objectKey(series, period);
     // A month is published after its end. Without an answer, the object counts as existing.
-    return period.to <= want.today && (await probe(key)) ? { key, period } : undefined;
+    return period.to <= selected.today && (await probe(key)) ? { key, period } : undefined;
   });
   for await (const object of found) {
     if (object === undefined) continue;
@@ -218,14 +219,14 @@ export async function withNewerProbed(
   probe: Probe,
   venue: Source,
   series: Series,
-  { cadence, listed, want }: { cadence: Cadence; listed: SeriesListing; want: Want },
+  { cadence, listed, selected }: { cadence: Cadence; listed: SeriesListing; selected: ListingRange },
 ): Promise<SeriesListing> {
   const { copiedAt, last, more } = listed;
   if (copiedAt === undefined || more) return listed;
   const since = dayOf(copiedAt, venue) - SINCE_DAYS[cadence];
-  const from = Math.max(since, last?.to ?? since, want.from ?? since);
-  if (from >= want.to) return listed;
-  const newer = await probeSeries(probe, venue, series, cadence, { ...want, from });
+  const from = Math.max(since, last?.to ?? since, selected.from ?? since);
+  if (from >= selected.to) return listed;
+  const newer = await probeSeries(probe, venue, series, cadence, { ...selected, from });
   return {
     ...listed,
     objects: new Map([...listed.objects, ...newer.objects]),

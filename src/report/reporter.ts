@@ -79,7 +79,8 @@ export class Reporter implements Observer {
 
   announce(announcement: Announcement): void {
     this.say(planBlock(announcement));
-    this.event('plan', { ...announcement.totals, range: announcement.range });
+    const { restWeights: requests, ...totals } = announcement.totals;
+    this.event('plan', { ...totals, requests, range: announcement.range });
   }
 
   start(totals: PlanTotals, inFlight: () => number): void {

@@ -1,7 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
-import type { Cadence, Grain, Market, Period } from '../model/task.js';
+import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
 import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -25,7 +25,7 @@ export interface DatasetSpec extends DayStart {
   /** Allowed distance of a row outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
-  readonly partition: Grain;
+  readonly partition: PartitionPeriod;
   readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
@@ -160,7 +160,7 @@ export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
 }
 
 /** The default period of one file. */
-export function defaultPartition(spec: DatasetSpec, interval: string | undefined): Grain {
+export function defaultPartition(spec: DatasetSpec, interval: string | undefined): PartitionPeriod {
   return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
 }
 

@@ -5,7 +5,7 @@ import { HeldObjects } from '../../src/lake/manifest.js';
 import { chooseObjects } from '../../src/plan/choose-objects.js';
 import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
-import type { ArchiveObject, Cadence, Grain } from '../../src/model/task.js';
+import type { ArchiveObject, Cadence, PartitionPeriod } from '../../src/model/task.js';
 import { day, objectLine, period } from '../helpers/conversion.js';
 
 interface Archive {
@@ -14,7 +14,7 @@ interface Archive {
 }
 
 interface Given extends Archive {
-  readonly partition?: Grain;
+  readonly partition?: PartitionPeriod;
   readonly cadences?: readonly Cadence[];
   readonly held?: readonly string[];
 }
@@ -160,7 +160,7 @@ const archives = fc.record({
   daily: dailies,
   monthly: months,
   held: fc.oneof(fc.constant([]), months, fc.uniqueArray(dayNumber.map(dayText), { maxLength: 3 })),
-  partition: fc.constantFrom<Grain>('day', 'month'),
+  partition: fc.constantFrom<PartitionPeriod>('day', 'month'),
   cadences: fc.constantFrom<Cadence[]>(['daily', 'monthly'], ['daily'], ['monthly']),
 });
 const ranges = fc.array(

@@ -6,13 +6,13 @@ import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
-import type { AbsenceReason, Grain, PartitionPlan, Series, Task } from '../../src/model/task.js';
+import type { AbsenceReason, PartitionPeriod, PartitionPlan, Series, Task } from '../../src/model/task.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 
 const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };
 
 interface Given extends Partial<RestOffer> {
-  readonly partition?: Grain;
+  readonly partition?: PartitionPeriod;
   /** Labels of what is held; those that end in `*` came from REST. */
   readonly held?: readonly string[];
 }
@@ -30,7 +30,7 @@ function contextOf({ partition = 'month', held: labels = [], ...offer }: Given):
     series: SERIES,
     partition,
     held,
-    isDoubtful: () => false,
+    isRecentlyAbsent: () => false,
     offer: {
       mode: 'only',
       from: day('2020-01-01'),
@@ -182,7 +182,7 @@ describe('periods of datasets that only REST has', () => {
       from: fc.integer({ min: 0, max: 120 }),
       withToday: fc.boolean(),
       hasMonths: fc.boolean(),
-      partition: fc.constantFrom<Grain>('day', 'month'),
+      partition: fc.constantFrom<PartitionPeriod>('day', 'month'),
       held: fc.array(fc.nat(200), { maxLength: 3 }),
     });
     fc.assert(
@@ -248,7 +248,7 @@ describe('periods that REST fills', () => {
     ]);
   });
 
-  it('stands in for the archive, and is the same gap when REST has not got it either', () => {
+  it('stands in for the archive, and is the same gap when REST does not have it either', () => {
     const context = contextOf({ mode: 'fill', hasMonths: false });
     const choices = new Map([['2024-02', [choice('2024-02-07', 'not-published-yet')]]]);
     const [found] = fillFromRest(context, choices).get('2024-02') ?? [];
