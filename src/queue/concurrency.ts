@@ -64,7 +64,7 @@ export class Concurrency {
   #meter: RoundMeter;
   /** Requests on the wire. */
   #flying = 0;
-  /** So many earlier requests must end before the lower level is in force. */
+  /** This many earlier requests must end before the lower level is in force. */
   #toEnd = 0;
   /** Requests that began before this moment say nothing about the present level. */
   #since = Number.NEGATIVE_INFINITY;
@@ -136,7 +136,7 @@ export class Concurrency {
     const isEarlier = begunAt <= this.#since;
     const why = this.#retreatWhy;
     if (isEarlier && why !== undefined && result !== 'other') this.#failures[why].addEarlier(result === why);
-    // A refusal makes no room: its object is asked for again.
+    // A refusal makes no room, because its object is requested again.
     if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
     this.#since = endedAt;

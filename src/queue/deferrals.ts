@@ -1,4 +1,4 @@
-/** Tasks that wait for a further round, on disk when they are many, and the types of the queue's work. */
+/** Tasks that wait for a further round, spooled to disk when there are many, and the types of the queue's work. */
 import { CryptodlError } from '../model/errors.js';
 import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 
@@ -33,7 +33,7 @@ export interface QueueWork<Received> {
 export type Download<Received> =
   | { readonly received: Received }
   | { readonly absent: AbsenceReason }
-  /** The lake has an object that is at least as good. */
+  /** The lake holds an object with at least as many rows. */
   | { readonly isHeld: true };
 
 export interface QueueOptions {
@@ -41,7 +41,7 @@ export interface QueueOptions {
   readonly writers: number;
   /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
   readonly stop: AbortController;
-  /** The error of tasks that may not begin any more; undefined while tasks may begin. Tasks in flight go on. */
+  /** The error of tasks that may no longer begin; undefined while tasks may begin. Tasks in flight go on. */
   readonly refusal: () => CryptodlError | undefined;
   /** Makes a store for the tasks of one further round. */
   readonly createSpool: () => DeferredPlans;
@@ -106,7 +106,7 @@ export class Deferrals {
     }
   }
 
-  /** Tasks without a further round, because the run ended. */
+  /** Tasks that get no further round, with the errors that deferred them. */
   async *left(): AsyncGenerator<{ plan: PartitionPlan; task: Task; error: CryptodlError }> {
     for (const { spool, taken } of [...this.#unfinished, { spool: this.#spool, taken: 0 }]) {
       let passed = 0;

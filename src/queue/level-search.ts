@@ -46,7 +46,7 @@ const LARGEST_CUT = 0.6;
 /** A host that refuses a larger share may have a little too much load. */
 const USUAL_REFUSALS = 0.01;
 const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
-/** A refused level is tried again after so many rounds below it. */
+/** A refused level is tried again after this many rounds below it. */
 const ROUNDS_BELOW_CEILING = 20;
 
 export class LevelSearch {
@@ -65,7 +65,7 @@ export class LevelSearch {
   #roundsHeld = 0;
   #roundsToHold = ROUNDS_BETWEEN_TRIALS;
   #roundsBelowCeiling = 0;
-  /** The direction of the last trial, if it was a success. The next trial goes on in it. */
+  /** The direction of the last trial, if it was a success. The next trial has the same direction. */
   #direction: 'fewer' | 'more' | undefined;
   #trials = 0;
   #isTroubled = false;
@@ -167,7 +167,7 @@ export class LevelSearch {
 
   /** Tries a lower level in turns with a higher one, and at once when the host seems to queue requests. */
   #tryFewer({ meanMs, isLocal }: Round): Step | undefined {
-    // A machine that is late says nothing about the host.
+    // If the event loop of this machine was late, the round says nothing about the host.
     if (isLocal || this.#level <= this.#bounds.least) return undefined;
     const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
     const isQueueing = enough < this.#level * QUEUEING;

@@ -1,7 +1,5 @@
 /** The results at one level of concurrency: objects per second, and the share of failures. */
 
-/** Measures what one level of concurrency delivers, in objects per second, after the answers to earlier levels have ended. */
-
 export interface Round {
   /** Objects in flight, at most. */
   readonly level: number;
@@ -14,10 +12,10 @@ export interface Round {
   readonly isLocal: boolean;
 }
 
-/** A round has at least so many objects, because their times vary by half of the mean. */
+/** A round has at least this many objects, because their times vary by half of the mean. */
 const LEAST_OBJECTS = 30;
 
-/** Measures what one level delivers, after the answers to earlier levels have ended. */
+/** Measures the objects per second at one level, after the objects of the earlier level have ended. */
 export class RoundMeter {
   readonly #level: number;
   readonly #objects: number;
@@ -135,7 +133,7 @@ export class Failures {
     if (isBad) this.#retreat.bad += 1;
   }
 
-  /** The level before the retreat, and how many of its requests were served; all of them when none was. */
+  /** The level before the retreat, and how much of it the host served. If it served nothing, the host was down, and the whole level counts. */
   get left(): { readonly level: number; readonly served: number } | undefined {
     if (this.#retreat === undefined) return undefined;
     const { from: level, results, bad } = this.#retreat;
@@ -154,7 +152,7 @@ export class Failures {
     return wasDown && { backTo: wasDown.top };
   }
 
-  /** After a retreat: undefined while too little is known or when the share is usual; otherwise the level to go back to, or `again`. */
+  /** The verdict on a retreat: undefined if it helped or too few results are known, `again` for a further retreat, or the level to go back to. */
   judge(): 'again' | { readonly backTo: number } | undefined {
     const before = this.#retreat;
     const { results, share } = this.recent;
@@ -172,10 +170,9 @@ export class Failures {
   }
 }
 
-/** The share of the last results that were bad. */
-
 const RESULTS = 100;
 
+/** The share of bad results among the last 100. */
 class RecentShare {
   #results: boolean[] = [];
   #bad = 0;
@@ -199,8 +196,8 @@ class RecentShare {
   }
 
   /**
-   * More than a host brings whose share is `usual`, give or take three deviations. `inFlight`: requests whose results are not known
-   * yet; they count as good while there are few results, because refusals come sooner than bodies.
+   * Whether there are more bad results than expected at the share `usual`, plus three standard deviations and one. `inFlight`:
+   * requests without a result yet; they count as good while there are few results, because refusals arrive sooner than bodies.
    */
   exceeds(usual: number, inFlight: number): boolean {
     const expected = Math.max(this.#results.length, Math.min(inFlight, RESULTS)) * usual;

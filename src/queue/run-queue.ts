@@ -8,7 +8,7 @@ import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 /** Most bytes of bodies in memory at once. Larger bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-/** Tasks with a retryable failure are tried again in so many rounds at the end of the queue. */
+/** Tasks with a retryable failure are tried again in up to this many rounds at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {
@@ -18,7 +18,7 @@ export class RunQueue<Received> {
   readonly #writers: PQueue;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals: Deferrals | undefined;
-  /** Tasks without an answer of their host. Their substitutes are asked for at the end of the round. */
+  /** Tasks whose host did not answer. Their substitutes are requested at the end of the round. */
   #unanswered: Deferrals | undefined;
   #bytes = 0;
 
@@ -53,7 +53,7 @@ export class RunQueue<Received> {
         await this.#substitute(deferrals, unanswered, round < FURTHER_ROUNDS);
       }
     } finally {
-      // Tasks that wait for a round that does not come have failed.
+      // After the last round, waiting tasks have failed.
       for (const waiting of [deferrals, unanswered]) {
         for await (const { plan, task, error } of waiting.left())
           await this.#work.onFailed(plan, task, error);
@@ -115,8 +115,8 @@ export class RunQueue<Received> {
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
     const refusal = this.#options.refusal();
     if (refusal !== undefined) return this.#refuse(plan, refusal);
-    const wanted = plan.tasks.some((task) => task.action.kind === 'fetch');
-    const prepared = wanted ? await this.#work.prepare(plan) : plan;
+    const needsFetch = plan.tasks.some((task) => task.action.kind === 'fetch');
+    const prepared = needsFetch ? await this.#work.prepare(plan) : plan;
     const downloads: Promise<Arrived<Received>>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
@@ -209,21 +209,21 @@ export class RunQueue<Received> {
     const arrivals = (await Promise.all(downloads)).flat();
     const failures = new Map<Task, CryptodlError>();
     const received: Received[] = [];
-    const gone = new Map<Task, AbsenceReason>();
+    const absent = new Map<Task, AbsenceReason>();
     const held = new Set<Task>();
     const withdrawn = new Set<Task>();
     for (const { task, end } of arrivals) {
       if ('received' in end) received.push(end.received);
-      else if ('absent' in end) gone.set(task, end.absent);
+      else if ('absent' in end) absent.set(task, end.absent);
       else if ('isHeld' in end) held.add(task);
       else failures.set(task, end.error);
     }
     // A stopped run does not replace a file by one with only a part of its objects.
     const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
     const isCutShort = this.#options.stop.signal.aborted && isReplaced && failures.size > 0;
-    if ((received.length > 0 || gone.size > 0) && !isCutShort) {
+    if ((received.length > 0 || absent.size > 0) && !isCutShort) {
       const missing = new Map<string, CryptodlError | 'absent'>();
-      for (const { object } of gone.keys()) missing.set(object.key, 'absent');
+      for (const { object } of absent.keys()) missing.set(object.key, 'absent');
       for (const [{ object }, error] of failures) missing.set(object.key, error);
       const refused = await this.#writers.add(() => this.#work.write(plan, received, missing));
       for (const { task } of refused.size === 0 ? [] : arrivals) {
@@ -235,10 +235,10 @@ export class RunQueue<Received> {
           const failed = withoutSubstitute(task, why);
           failures.set(failed.task, failed.error);
         }
-        gone.delete(task);
+        absent.delete(task);
       }
     }
-    for (const [task, reason] of gone)
+    for (const [task, reason] of absent)
       await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason } });
     for (const task of held) await this.#work.onSettled(plan, { ...task, action: { kind: 'skip' } });
     for (const task of withdrawn)
@@ -284,7 +284,7 @@ interface Arrival<Received> {
 function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
   const { series, action, object, standsFor = object } = task;
   const error = failureOf(task);
-  error.message += `; REST has not got it either${why === undefined ? '' : `: ${why.message}`}`;
+  error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
   return { task: { series, object: standsFor, action }, error };
 }
 
