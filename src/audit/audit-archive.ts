@@ -18,7 +18,7 @@ import { AUDITED, auditMonth } from './audit-month.js';
 import type { DayLabels } from './inspect-objects.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeFolder } from '../files/disk.js';
-import { downloadContext, downloadObject, forget } from '../download/download-object.js';
+import { downloadContext, downloadObject, removeSpoolFiles } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import type { AuditedSeries } from './select-audit.js';
 import { daysOfMonth } from './select-audit.js';
@@ -90,7 +90,7 @@ async function* auditSeries(
       ({ labels } = done);
       yield done.month;
     } finally {
-      await Promise.all(month.received.map(forget));
+      await Promise.all(month.received.map(removeSpoolFiles));
     }
   }
 }
@@ -112,10 +112,10 @@ async function monthsOf(
   if (spec === undefined) return [];
   const today = dayOf(session.nowMs, session.venue);
   const start = from === undefined ? {} : { from: monthStart(from) };
-  const want = { ...start, to: Math.min(monthStart(to), today), today };
+  const selected = { ...start, to: Math.min(monthStart(to), today), today };
   const listings = new Map<Cadence, SeriesListing>();
   for (const cadence of cadencesOf(spec, series.interval))
-    listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, want));
+    listings.set(cadence, await listSeries(session.listing, session.venue, series, cadence, selected));
   const daily = listings.get('daily');
   const objects = [...listings.values()].flatMap((listing) => [...listing.objects.values()]);
   const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));

@@ -16,12 +16,12 @@ export interface RunEnd {
   readonly times: TimeFigures;
   /** The error that ended the run early. */
   readonly ended: CryptodlError | undefined;
-  /** Tasks that were not begun. */
+  /** Tasks without an outcome, because the run ended early. */
   readonly undone: number;
   readonly dataPath: string;
   readonly reportPath: string | undefined;
   readonly quarantinePath: string | undefined;
-  /** How to read the result. */
+  /** An example query for the result. */
   readonly query: string | undefined;
 }
 
@@ -73,25 +73,24 @@ export interface RunSummary {
   readonly absent: Readonly<Tally['absentBy']>;
   readonly failed: Readonly<Tally['failedBy']>;
   readonly undone: number;
-  /** Of the zips that became part of the lake. */
+  /** Bytes of the objects that became part of the lake, as downloaded. */
   readonly bytes: number;
   readonly rows: number;
   readonly files: number;
   readonly requests: number;
   readonly retries: number;
-  /** All that there is to know of the wire. */
   readonly network: NetworkFigures;
   readonly unverified: number;
   readonly staleSidecars: number;
-  /** Objects for which no checksum is published: the listing's ETag vouches for them. */
+  /** Objects without a published checksum: the ETag of the listing verified them. */
   readonly noSidecars: number;
   /** Held objects that had changed upstream. */
   readonly changed: number;
-  /** Held objects that the archive has no more. */
+  /** Held objects that the archive no longer has. */
   readonly withdrawn: number;
-  /** Objects that REST stood in for because the archive did not answer: rows that came now, and rows that were held. */
+  /** Objects for which the archive did not answer: their rows came from REST in this run, or from REST in an earlier run. */
   readonly archiveFailed: { readonly fromRest: number; readonly held: number };
-  /** Revisions that were not taken, because they lack rows that are held. */
+  /** Revisions that the lake does not take, because they lack held rows. */
   readonly shorter: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
@@ -99,18 +98,18 @@ export interface RunSummary {
   readonly idConflicts: number;
   /** From the start of the command, planning and pauses included. */
   readonly elapsedMs: number;
-  /** Milliseconds of that, by phase, and the time of the objects by stage. */
+  /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
   readonly times: Omit<TimeFigures, 'elapsedMs'>;
-  /** Most memory that this process has held. */
+  /** Peak resident memory of this process. */
   readonly peakMemoryBytes: number;
-  /** Failures that this process remembers the texts of, and those that only the report has. */
+  /** Failures kept for the closing block, and those that only the failure report has. */
   readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** Path of the failure report. */
   readonly failures: string | null;
   readonly exitCode: ExitCode;
 }
 
-/** Most memory that this process has held; Node counts it in KiB on every platform. */
+/** Peak resident memory of this process. Node gives it in KiB on every platform. */
 export function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }

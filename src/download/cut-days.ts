@@ -1,4 +1,4 @@
-/** Days of ticks that may be cut: they are told once the days around them are held. */
+/** Days of ticks that may be cut off: their outcomes are reported after the days around them are held. */
 import { dayOf, dayPeriod } from '../model/calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import type { EmptyStretch } from '../coverage/cut-days.js';
@@ -17,29 +17,29 @@ interface DoubtfulDay {
   readonly outcome: WrittenOutcome;
 }
 
-/** At most so many are kept; further ones are judged by the rows held so far. */
+/** When this many days wait, they are judged by the rows held so far. */
 const MOST_DAYS = 1000;
 
-type Places = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | 'nowMs'>;
+type CutDaysSession = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | 'nowMs'>;
 
 export class CutDays {
-  readonly #session: Places;
+  readonly #session: CutDaysSession;
   readonly #absences: Pick<AbsenceNotes, 'note'>;
   #doubtful: DoubtfulDay[] = [];
 
-  constructor(session: Places, absences: Pick<AbsenceNotes, 'note'>) {
+  constructor(session: CutDaysSession, absences: Pick<AbsenceNotes, 'note'>) {
     this.#session = session;
     this.#absences = absences;
   }
 
-  /** False: the day is not cut, and its end is told at once. */
+  /** Keeps a day that may be cut, to report it later. False: the day is not cut, and the caller reports it at once. */
   async doubt(day: DoubtfulDay): Promise<boolean> {
     const { plan, object, outcome } = day;
     const { period, endReason } = object;
     if (!hasTicks(plan.series) || period.cadence !== 'daily' || object.rest?.open === true) return false;
     const stretches = longStretches({ ...outcome, day: period.from }, this.#session.venue);
     const isEnd = ({ at }: { at: string }): boolean => endReason !== undefined && at === 'end';
-    // Coverage sees no listing: it knows by this that the series ends here.
+    // Coverage does not read the listing; this note tells it that the series ends here.
     if (endReason !== undefined && stretches.some(isEnd))
       this.#absences.note(plan.series, dayPeriod(period.to), endReason);
     if (stretches.every(isEnd)) return false;
@@ -48,7 +48,7 @@ export class CutDays {
     return true;
   }
 
-  /** Tells the end of every day that was in doubt. */
+  /** Reports the outcomes of all kept days. */
   async tell(): Promise<void> {
     const groups = new Map<string, DoubtfulDay[]>();
     for (const day of this.#doubtful.splice(0)) {
@@ -87,7 +87,7 @@ export class CutDays {
   }
 }
 
-/** Where held days of ticks are cut. */
+/** The stretches without rows for which held days of ticks count as cut. */
 export function heldCuts(
   { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
   series: Series,

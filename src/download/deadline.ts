@@ -1,4 +1,4 @@
-/** `--max-duration`: from when on nothing new is begun, and what becomes of waits. */
+/** `--max-duration`: after this time nothing new begins, and waits end. */
 import { setMaxListeners } from 'node:events';
 import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
@@ -6,15 +6,15 @@ import { durationText } from '../model/units.js';
 
 export interface DeadlineOptions {
   readonly clock: Clock;
-  /** From now on; undefined: there is no last moment. */
+  /** Counts from the construction; undefined: no deadline. */
   readonly maxDurationMs: number | undefined;
-  /** The error of a run that ends before its work begins. */
+  /** Stops the run. The deadline aborts it if the work has not begun. */
   readonly stop: AbortController;
-  /** Told when nothing new is begun any more. */
+  /** Called at a deadline during the work. */
   readonly onOver?: () => void;
 }
 
-/** Objects in flight still get quick retries and free permits; longer waits end. */
+/** After the deadline, requests of objects in flight may wait this much longer for retries and permits. */
 const GRACE_MS = 2000;
 
 export class Deadline {
@@ -29,7 +29,7 @@ export class Deadline {
     this.#options = options;
     const { clock, maxDurationMs, stop } = options;
     if (maxDurationMs === undefined) return;
-    // Every request that waits listens.
+    // Each waiting request adds a listener.
     setMaxListeners(0, this.#waitEnd.signal);
     this.#timer = clock.timer(maxDurationMs, () => {
       this.#end();
@@ -43,17 +43,17 @@ export class Deadline {
     );
   }
 
-  /** Aborts when nothing is waited for any more, with the run at the latest; undefined: only with the run. */
+  /** Aborts when the waits of requests end: soon after the deadline, or when the run stops. Undefined without a deadline. */
   get waitSignal(): AbortSignal | undefined {
     return this.#options.maxDurationMs === undefined ? undefined : this.#waitEnd.signal;
   }
 
-  /** The plan is complete: from now on, tasks that are not begun in time are reported by name. */
+  /** To be called when the plan is complete. From then on the deadline does not abort the run, but each task that has not begun fails. */
   beginWork(): void {
     this.#isAtWork = true;
   }
 
-  /** Why nothing new is begun any more: an error for each object, which was not attempted. */
+  /** A new `time-over` error for an object that is not attempted; undefined before the deadline. */
   readonly refusal = (): CryptodlError | undefined => {
     if (!this.#over.signal.aborted) return undefined;
     const error = new CryptodlError('time-over', `${this.#what()} was over before it was begun`);
@@ -61,7 +61,7 @@ export class Deadline {
     return error;
   };
 
-  /** Of a run that was ended before its work began: the error that says so. Others are given back. */
+  /** The `time-over` error for a run that the deadline stopped before its work began. Other errors come back unchanged. */
   asEarlyEnd(error: unknown): unknown {
     if (!this.#isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
     return new CryptodlError('time-over', `${this.#what()} was over before anything was begun`, {
@@ -69,12 +69,12 @@ export class Deadline {
     });
   }
 
-  /** It ended the run before its work began. */
+  /** The deadline stopped the run before its work began. */
   get isEarly(): boolean {
     return this.#isEarly;
   }
 
-  /** Shorter when time is over; rejects when the run is ended. */
+  /** Ends early at the deadline. Rejects when the run is stopped. */
   async sleep(delayMs: number): Promise<void> {
     const { clock, stop } = this.#options;
     try {

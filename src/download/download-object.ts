@@ -73,7 +73,7 @@ export async function downloadObject(
     const received = await receive(context, plan, object, spool);
     return received === undefined ? { absent: 'hole' } : { received };
   } catch (error) {
-    // Refused bytes are evidence; anything else that was spooled is of no use any more.
+    // Refused bytes go to the quarantine as evidence; other spool files are removed.
     const isEvidence = error instanceof CryptodlError && error.evidence !== undefined;
     await Promise.all(
       (isEvidence ? ['.csv'] : ['.csv', '.zip']).map((ending) => rm(spool + ending, { force: true })),
@@ -82,7 +82,7 @@ export async function downloadObject(
   }
 }
 
-/** Memory that an object may take until it is written: its zip and its CSV, as far as they are not spooled. */
+/** Bytes of memory that an object may take until it is written: its zip and its CSV, without spooled parts. */
 export function memoryOf(object: ArchiveObject): number {
   const bytes = object.bytes ?? 0;
   return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * CSV_GROWTH, BODY_MEMORY_BYTES);
@@ -169,8 +169,8 @@ async function unpack(
   }
 }
 
-/** Rows of an object of the archive, or why it cannot be read. */
-export async function rowsOfZip(
+/** Counts the rows of an archive object. Returns the error if the object cannot be read; rejects with fatal errors. */
+export async function countObjectRows(
   zip: Body,
   key: string,
   { venue, tempFolder, signal }: Pick<DownloadContext, 'venue' | 'tempFolder' | 'signal'>,
@@ -215,7 +215,7 @@ function expectation(
 
 interface Published {
   readonly ask: (bypassCache: boolean) => Promise<string | undefined>;
-  /** The last answer. */
+  /** The digest of the last request; undefined if none was made or the archive has none. */
   readonly last: () => Promise<string | undefined>;
 }
 
@@ -258,7 +258,7 @@ function revisionOf(
 }
 
 /** Removes the spool files of an object that was written or refused. */
-export async function forget(received: Pick<ReceivedObject, 'zip' | 'csv'>): Promise<void> {
+export async function removeSpoolFiles(received: Pick<ReceivedObject, 'zip' | 'csv'>): Promise<void> {
   for (const body of [received.zip, received.csv])
     if (body.kind === 'file') await rm(body.path, { force: true });
 }

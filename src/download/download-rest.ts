@@ -1,4 +1,4 @@
-/** One period of REST's rows, from the wire to its CSV: what an archive object is otherwise. */
+/** The rows of one period from REST, from the request to the CSV: the counterpart of download-object.ts. */
 import { createHash } from 'node:crypto';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Body } from '../http/fetch.js';
@@ -18,29 +18,29 @@ interface Taker {
   take(span: Span): Promise<PeriodRows>;
 }
 
-/** A span whose pages are being asked for, and the periods that have not had their rows yet. */
+/** The pages of one span, requested once for all its periods, which take their rows in order. */
 interface Running {
   readonly taker: Taker;
   readonly span: Pick<Period, 'from' | 'to'>;
-  /** First day that was not given out. */
+  /** First day whose rows are not taken yet. */
   next: number;
 }
 
-/** Refusals that say that REST has no such rows, and what that makes of a period. */
+/** Error codes that mean that REST has no rows, and the reason of the absent period. */
 const NONE: Readonly<Record<string, AbsenceReason>> = {
   'before-history': 'before-history',
   'symbol-closed': 'delisted',
   'contract-unknown': 'not-listed-yet',
 };
 
-/** Besides, where a gap of the archive is filled: REST forgets symbols, and does not serve every place. */
+/** Further codes of this kind where REST fills a gap of the archive: REST drops old symbols and refuses some countries. */
 const NONE_TO_FILL: ReadonlySet<string> = new Set(['symbol-unknown', 'location-restricted']);
 
-/** Trades of a busy day are held until they are written. */
+/** Trades of a busy day stay in memory until they are written. */
 const TRADES_BYTES = 256 * 1024 * 1024;
 const ROWS_BYTES = 256 * 1024;
 
-/** Memory that a period may take until it is written. */
+/** Bytes of memory that a period may take until it is written. */
 export function memoryOfRest(venue: Source, series: Series, { cadence, from, to }: Period): number {
   if (routesOf(venue, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
   return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
@@ -50,7 +50,7 @@ export class RestDownloads {
   readonly #venue: Source;
   readonly #rest: Pick<Rest, 'pages'>;
   readonly #warn: (message: string) => void;
-  /** By series. */
+  /** By the name of the series. */
   readonly #running = new Map<string, Running>();
   #hasWarned = false;
 
@@ -60,13 +60,16 @@ export class RestDownloads {
     this.#warn = warn;
   }
 
-  /** Rejects with a typed error; a period that REST does not keep any more, or has no row of, is absent. */
+  /**
+   * A period that REST no longer keeps, or has no rows of, is absent. `isHeld`: the lake keeps its file, because REST has no more
+   * rows. Rejects with a typed error.
+   */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
     const spec = findDataset(this.#venue, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
-      if (rest.keepsHeld === true && !standsIn(rows, rest.insteadOf)) return { isHeld: true };
+      if (rest.keepsHeld === true && !hasMoreRows(rows, rest.insteadOf)) return { isHeld: true };
       if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst) };
       const microseconds = hasMicroseconds(spec, object.period);
       const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
@@ -113,7 +116,7 @@ export class RestDownloads {
     return { taker, span, next: span.from };
   }
 
-  /** Where REST only fills gaps, what it cannot give stays the gap that it was. Throws what is a failure. */
+  /** The reason of the absent period; a gap of the archive that REST cannot fill keeps its reason. Rethrows errors that are failures. */
   #absenceAfter(error: unknown, { reasonIfEmpty, fills }: RestPeriod): AbsenceReason {
     if (!(error instanceof CryptodlError)) throw error;
     const none = NONE[error.code];
@@ -125,8 +128,8 @@ export class RestDownloads {
   }
 }
 
-/** Every row that the short object has, and more: those are outside of its gaps. */
-function standsIn(rows: readonly Row[], short: ShortObject | undefined): boolean {
+/** Whether REST has at least as many times outside the gaps as the short object has rows, and further times inside the gaps. */
+function hasMoreRows(rows: readonly Row[], short: ShortObject | undefined): boolean {
   if (short === undefined) return true;
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
   const instants = [...new Set(rows.map(({ at }) => at))];
@@ -142,7 +145,7 @@ function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean)
   return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
 }
 
-/** In which the rows of these days have their labels. */
+/** The span of the labels of the rows of these days, in epoch ms. */
 function spanOf(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
   return { from: startOf(spec, from), to: startOf(spec, to) };
 }

@@ -1,4 +1,4 @@
-/** `cryptodl vision`, `metrics` and `retry`: a run, told on the terminal. */
+/** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
 import { printError } from '../cli/print-error.js';
 import type { Typed } from '../cli/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
@@ -35,7 +35,7 @@ export interface Download {
   readonly typed: Typed;
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
-  /** An error in the words of the command. */
+  /** Changes an error before it is printed: `retry` gives another hint, and a job adds its name. */
   readonly blame?: Job['blame'] | undefined;
 }
 
@@ -80,21 +80,21 @@ export interface Telling {
   readonly io: Io;
   readonly typed: Typed;
   readonly signalled: () => Signalled;
-  /** Of a run of several jobs: one that ends says nothing of what only the whole knows. */
+  /** One of several jobs. The next step is then printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name'>;
   readonly blame?: Job['blame'] | undefined;
 }
 
-/** The end of a run, as it is printed. */
+/** The result of a printed run. */
 export interface Told {
   readonly exitCode: ExitCode;
-  /** Undefined when nothing was begun, or was to be. */
+  /** Undefined for `--dry-run`, and if the run could not begin. */
   readonly end?: RunEnd;
-  /** Why nothing was begun. */
+  /** The error of a run that could not begin. */
   readonly error?: CryptodlError;
 }
 
-/** One run from its first line to its last; what goes wrong is told, not thrown. */
+/** Makes one run and prints its lines. Errors are printed, not thrown. */
 export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
   const { reporter, io, signalled, job, blame } = telling;
   const { options } = request.resolved;
@@ -143,10 +143,10 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
   reporter.event('summary', summary);
 }
 
-/** Nothing that was asked for is there, or all of it was held. */
+/** The next step after exit code 5: nothing new was written. */
 const LATER = 'the same command later; --wait-for-publication waits for what the archive publishes today';
 
-/** Nothing was begun. */
+/** Prints why the run could not begin. */
 function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   const code = codeOf(known, signal);
@@ -187,13 +187,13 @@ interface OpenReporter {
   readonly io: Io;
   readonly log: Log;
   readonly job?: string;
-  /** Other jobs print meanwhile. */
+  /** Other jobs print at the same time. */
   readonly isBeside?: boolean;
 }
 
 export function openReporter(options: Options, { io, log, job, isBeside = false }: OpenReporter): Reporter {
   const isTerminal = io.stderr.isTTY === true && io.environment['TERM'] !== 'dumb';
-  // A bar is drawn over and over; nothing else may write to its line.
+  // A bar redraws its line, so the terminal must not get other lines.
   const isAlone = !options.json && (options.logFile !== undefined || options.logLevel === 'info');
   const kind = options.progress === 'auto' ? (isAlone ? 'bar' : 'plain') : options.progress;
   return new Reporter({

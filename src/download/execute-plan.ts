@@ -1,4 +1,4 @@
-/** From a plan to its end: queue, downloads, writes, outcomes, report. */
+/** Runs a plan: queue, downloads, writes, outcomes, failure report. */
 import { randomUUID } from 'node:crypto';
 import { rm, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -24,7 +24,7 @@ import { createZipWriter } from '../write/zip-writer.js';
 import { concludeRun } from './conclude-run.js';
 import type { RunEnd } from './conclude-run.js';
 import { CutDays } from './cut-days.js';
-import { downloadContext, downloadObject, memoryOf, rowsOfZip } from './download-object.js';
+import { downloadContext, downloadObject, memoryOf, countObjectRows } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
@@ -38,17 +38,17 @@ export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;
   readonly totals: PlanTotals;
   readonly report: FailureReport;
-  /** The report that is run again has a failure that cannot be read. */
+  /** The failure report that this run repeats has a line that cannot be read. */
   readonly isCut: boolean;
-  /** Path under which the lake's data of this run lies, for the closing block. */
+  /** Path of the data of this run, for the closing block. */
   readonly dataPath: string;
-  /** How to read the result. */
+  /** An example query for the result. */
   readonly query: string | undefined;
 }
 
-/** A write also waits, for the disk and for its turn on the event loop: others work meanwhile. */
+/** More writers than cores, because a writer also waits for the disk and for the event loop. */
 const WRITERS_PER_CORE = 2;
-/** Their tables share the memory of the engine, and all of them one event loop. */
+/** All writers share one DuckDB engine with its memory, and one event loop. */
 const MOST_WRITERS = 8;
 
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
@@ -138,12 +138,12 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     release();
     engine.close();
     await writers.close();
-    // The run that has the lake now has a spool of this name.
+    // After another run took the lake over, the folder of this name belongs to that run.
     if (session.lock?.isLost !== true) await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** The days of months whose monthly objects are broken or short. */
+/** Runs the daily objects of months whose monthly object is broken or short. */
 async function takeDays(
   months: MonthsFromDays,
   totals: PlanTotals,
@@ -160,7 +160,7 @@ async function takeDays(
   }
 }
 
-/** After the end of a run, writes in progress get this time. */
+/** After a stop, writes in progress have this time before DuckDB is interrupted. */
 const DRAIN_MS = 10_000;
 
 function drain({ stop, clock }: Pick<RunSession, 'clock' | 'stop'>, engine: Engine): () => void {
@@ -207,7 +207,7 @@ function createWriters(
     timed: session.times.timed,
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip, key) =>
-      rowsOfZip(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),
+      countObjectRows(zip, key, { venue: session.venue, tempFolder, signal: session.stop.signal }),
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);
@@ -226,13 +226,13 @@ async function beforeRound(
 ): Promise<void> {
   const { baseDelayMs } = backoffOf(session.options);
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
-  // No other source has the tasks that are left: from now on the run waits for their host.
+  // Another source cannot replace the remaining tasks: from now on the run waits for their host.
   session.failover.isAhead = false;
   const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
 }
 
-/** REST is asked only while the archive does not answer, and after the last round in any case. */
+/** The plan with REST in place of the archive. Undefined if the archive answers again and another round follows. */
 async function substituted(
   { failover, archiveAnswers }: Pick<HttpSession, 'archiveAnswers' | 'failover'>,
   plan: PartitionPlan,
@@ -244,14 +244,14 @@ async function substituted(
   return isBack ? undefined : substitutedPlan(plan);
 }
 
-// The free space that the plan needs, in the lake and in the run folder.
+// The free space that the plan needs in the lake and in the folder for temporary files.
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
 const CSV_GROWTH = 4;
-/** A partition under way is in the spool as zip and as CSV. */
+/** The folder for temporary files holds the zip and the CSV of an object in flight. */
 const SPOOL_GROWTH = 8;
 
-/** Rejects with `disk-full`. */
+/** Rejects with `disk-full` if the plan needs more space than is free. */
 async function refuseFullDisk(
   session: Pick<Session, 'options' | 'paths' | 'runFolder'>,
   totals: PlanTotals,
@@ -267,7 +267,7 @@ async function refuseFullDisk(
 async function refuseFull(folder: string, neededBytes: number, flag: string): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  // Some network file systems do not tell: blocks is 0 there.
+  // Some network file systems do not report their size: blocks is 0 there.
   if (blocks === 0 || free >= neededBytes) return;
   throw new CryptodlError(
     'disk-full',

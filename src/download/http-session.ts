@@ -1,4 +1,4 @@
-/** The hosts of an exchange as a run asks them: one request stack, and the listing, sidecars and REST behind it. */
+/** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
 import { Bans } from '../http/bans.js';
 import type { Fetch } from '../http/fetch.js';
@@ -34,12 +34,11 @@ import type { Listing } from '../source/listing.js';
 import { exchangeHosts, listingUrl, refuseBanned } from '../source/routes.js';
 import type { Rest, Source } from '../source/source.js';
 
-/** The hosts of the run. */
 export interface HttpSession {
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
-  /** Whether the archive or its fallback host answers a request for an object now, with any answer. */
+  /** Whether the archive or its fallback host now answers a request for an object, with any status. */
   readonly archiveAnswers: (key: string) => Promise<boolean>;
   readonly rest: Rest;
   /** Rejects while a host that the run needs is banned. */
@@ -54,7 +53,7 @@ export interface NetworkFigures extends WireFigures {
   /** Objects that may be in flight now, and the number of times that this number fell. */
   readonly concurrency: number;
   readonly retreats: number;
-  /** Absent while nothing keeps the concurrency from growing. */
+  /** Absent while the concurrency can still grow. */
   readonly settled?: Settled | undefined;
   readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
   readonly pool: PoolUse;
@@ -73,7 +72,7 @@ export interface HttpRequest {
   readonly clock: Clock;
   /** Undefined for verbs that run no plan. */
   readonly verb?: Verb | undefined;
-  /** One attempt; by default through sockets. */
+  /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch | undefined;
   /** Resources that the jobs of the process share. */
   readonly common?: SharedResources | undefined;
@@ -84,7 +83,7 @@ export interface HttpRequest {
 
 interface Signals {
   readonly signal: AbortSignal;
-  /** Aborts when waiting ends. */
+  /** Aborts when the waits of requests end. Undefined: `signal` ends them. */
   readonly waitSignal: AbortSignal | undefined;
 }
 
@@ -134,7 +133,7 @@ function openCopies({ resolved, surroundings, clock, nowMs, observer }: HttpRequ
   });
 }
 
-/** `auto` begins here: the archive answers 30 to 50 objects in flight well. */
+/** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
 const ARCHIVE_START = 30;
 
 interface OpenStack {
@@ -205,7 +204,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   };
 }
 
-/** With a limit of sockets, requests wait in a layer and not in the pool. */
+/** With a limit of sockets, requests wait in a layer above the pool: they count as queued too. */
 function socketUse(use: PoolUse, costs: Costs): PoolUse {
   return { ...use, queued: use.queued + costs.waiting('socket') + costs.waiting('socket-of-host') };
 }

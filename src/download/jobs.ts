@@ -1,4 +1,4 @@
-/** `cryptodl run FILE`: the jobs of a file, with their options, all of them looked at before the first begins. */
+/** `cryptodl run FILE`: reads the jobs of a file and checks the options of all of them before the first begins. */
 import { typedLayer } from '../cli/option-layers.js';
 import type { Invocation } from '../cli/program.js';
 import type { Clock } from '../model/clock.js';
@@ -19,12 +19,12 @@ import { didYouMean, nearest } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
 
 export interface Jobs {
-  /** Of the run as a whole. */
+  /** Options of the command as a whole. */
   readonly resolved: Resolved;
   readonly jobs: readonly Job[];
 }
 
-/** Throws usage errors for the file, and for every job that could not be understood when its turn comes. */
+/** Throws a usage error for a file that is not valid, for an unknown name in `--only`, or for the first job with options that are not valid. */
 export async function readJobs(invocation: Invocation, io: Io, source: Source): Promise<Jobs> {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', 'cryptodl run config/jobs.example.yaml');
@@ -77,20 +77,18 @@ function chosen(
   return entries.filter(({ name }) => only.includes(name));
 }
 
-/** One of the runs of `cryptodl run`, or of its report. */
+/** One run of `cryptodl run`, or of `cryptodl retry` for the report of such a command. */
 export interface Job {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly resolved: Resolved;
-  /** Run exactly these once more. */
+  /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
-  /** An error as one of this job. */
+  /** Names this job in an error. */
   readonly blame: (error: CryptodlError) => CryptodlError;
 }
 
-// Whether a run can be understood: found out before anything is begun, by its options alone.
-
-/** Throws the usage error of the run, as far as it does not depend on archive, exchange or lake. */
+/** Throws the usage errors of a run that its options and symbol files alone cause, without requests and without the lake. */
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved,

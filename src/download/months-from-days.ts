@@ -1,4 +1,4 @@
-/** Months whose monthly object is broken or short, from their daily objects in the same run. */
+/** Replaces monthly objects that are broken or short with their daily objects, in the same run. */
 import { daysWithin, monthOf } from '../model/calendar.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -34,20 +34,20 @@ const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file-empty',
 ]);
 
-/** No later request gets the object whole. */
+/** Whether the error is a fault of the object, so that a later request does not help. */
 export function isBroken({ code }: CryptodlError): boolean {
   return BROKEN.has(code);
 }
 
-/** The end of a monthly object that is not told yet, because its days may be better. */
+/** A monthly object whose outcome is not reported yet, because its daily objects may have more rows. */
 export interface DoubtfulMonth {
   readonly plan: PartitionPlan;
   readonly object: ArchiveObject;
-  /** Why it failed; undefined: it is written. */
+  /** The error of a failed object; undefined: the object is written. */
   readonly error?: CryptodlError;
-  /** Where a written one has no rows. */
+  /** Stretches of a written object without rows. */
   readonly gaps?: ObjectLine['gaps'];
-  /** Tells its end as it is. */
+  /** Reports the outcome of the monthly object. */
   readonly tell: () => Promise<void>;
 }
 
@@ -55,13 +55,16 @@ interface Attempt extends DoubtfulMonth {
   readonly emptyDays: readonly number[];
   /** Whether the lake holds days before and after the month: then the month is not an end of the series. */
   readonly goesOn: { readonly before: boolean; readonly after: boolean };
-  /** Its days are asked for, and none of them is missing so far. */
+  /** The plan of its days has begun, and none of them failed or is absent so far. */
   isWhole: boolean;
 }
 
 type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
 
-type Places = Pick<Session, 'paths' | 'manifests' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'>;
+type MonthsSession = Pick<
+  Session,
+  'paths' | 'manifests' | 'venue' | 'observer' | 'tell' | 'options' | 'lock'
+>;
 
 export class MonthsFromDays {
   readonly #session: Session;
@@ -69,13 +72,13 @@ export class MonthsFromDays {
   #doubtful: DoubtfulMonth[] = [];
   readonly #attempts = new Map<string, Attempt>();
 
-  /** `onRefused`: told of short months whose days were not asked for any more. */
+  /** `onRefused`: called for short months whose days the deadline left out. */
   constructor(session: Session, onRefused: Refused) {
     this.#session = session;
     this.#onRefused = onRefused;
   }
 
-  /** False: the days cannot help, and its end is told at once. */
+  /** Keeps a month for `plan`. False: its days cannot help, and the caller reports it at once. */
   doubt(month: DoubtfulMonth): boolean {
     const { plan, object, error, gaps } = month;
     const mayHelp =
@@ -85,7 +88,7 @@ export class MonthsFromDays {
     return true;
   }
 
-  /** Undefined when no month is in doubt, and when nothing new may begin. */
+  /** The plan of the days of the kept months. Undefined if there is none, and after the deadline. */
   async plan(): Promise<Plan | undefined> {
     if (this.#session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
@@ -99,7 +102,7 @@ export class MonthsFromDays {
     return planRun(this.#session, { hasListing: true, requests });
   }
 
-  /** The same plans; from each of them on its month counts as made good until something of it is missing. */
+  /** Yields the same plans. From its plan on, a month counts as whole until one of its days fails or is absent. */
   async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
       const attempt = this.#attempts.get(idOf(plan));
@@ -122,20 +125,20 @@ export class MonthsFromDays {
     if (!isOutside) attempt.isWhole = false;
   }
 
-  /** Tells the end of every month that was in doubt. */
+  /** Reports the outcomes of all kept months. */
   async tell(): Promise<void> {
     const doubtful = this.#doubtful;
     this.#doubtful = [];
-    // An interrupted replacement is not completed here: the next run requests it again.
-    const isOver = !this.#session.stop.signal.aborted;
+    // A stopped run does not complete a replacement: the next run requests the days again.
+    const isComplete = !this.#session.stop.signal.aborted;
     const refusal = this.#session.deadline.refusal();
     for (const month of doubtful) {
       const attempt = this.#attempts.get(idOf(month.plan));
-      if (isOver && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
-      else if (isOver && refusal !== undefined && month.error === undefined)
+      if (isComplete && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
+      else if (isComplete && refusal !== undefined && month.error === undefined)
         await this.#onRefused(month.plan, month.object, refusal);
       else {
-        if (isOver && month.error === undefined) await settle(this.#session, month);
+        if (isComplete && month.error === undefined) await settle(this.#session, month);
         await month.tell();
       }
     }
@@ -143,18 +146,18 @@ export class MonthsFromDays {
   }
 }
 
-function specOf({ venue }: Places, { series }: PartitionPlan): DatasetSpec | undefined {
+function specOf({ venue }: MonthsSession, { series }: PartitionPlan): DatasetSpec | undefined {
   return findDataset(venue, series.market, series.dataset);
 }
 
-/** Of one series, format and month: a day file has the day in its label. */
+/** Identifies the series, format and month of a plan. The label of a day file has the day too. */
 function idOf({ series, settings, label }: PartitionPlan): string {
   return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
 }
 
-/** Undefined where what is held is better than days: its new revision is broken. Whether a short month has better days is for their listing to say. */
+/** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
 async function attemptOf(
-  { paths, manifests, venue }: Places,
+  { paths, manifests, venue }: MonthsSession,
   month: DoubtfulMonth,
 ): Promise<Attempt | undefined> {
   const { plan, object, error, gaps } = month;
@@ -182,19 +185,22 @@ function requestOf({ plan, object, error, emptyDays: empty }: Attempt): SeriesRe
   };
 }
 
-async function tellTaken(session: Places, { plan, object, error, emptyDays: empty }: Attempt): Promise<void> {
+async function tellTaken(
+  session: MonthsSession,
+  { plan, object, error, emptyDays: empty }: Attempt,
+): Promise<void> {
   const why =
     error === undefined
-      ? `its monthly object has no row of ${countText(empty.length, 'day')}`
+      ? `its monthly object has no rows of ${countText(empty.length, 'day')}`
       : `${object.key}: ${error.message}`;
   const skipped: Outcome = { kind: 'skipped' };
   await session.tell(plan, object, skipped);
   session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
 }
 
-/** Later runs leave the short month alone: the archive has no better days. Rejects with `locked` like a commit. */
+/** Removes `daysPending` from the line of a short month, so that later runs do not request its days again. Rejects with `locked` if the lock is lost. */
 async function settle(
-  { paths, manifests, venue, lock }: Places,
+  { paths, manifests, venue, lock }: MonthsSession,
   { plan, object }: DoubtfulMonth,
 ): Promise<void> {
   const folder = await paths.folder(seriesFolder(venue.name, plan.series));

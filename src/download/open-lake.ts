@@ -14,7 +14,7 @@ import { makeFolder } from '../files/disk.js';
 
 interface OpenLake {
   readonly lock: Lock;
-  /** Empty. */
+  /** An empty folder for temporary files. */
   readonly runFolder: string;
   /** Commits of an earlier run that cannot be finished here. */
   readonly refused: readonly RefusedCommit[];
@@ -48,17 +48,16 @@ async function emptyRunFolder(session: LakeRequest): Promise<string> {
   // The name depends on the inode of the lake, and a new lake has one only now.
   const folder = runFolderIn(dirname(session.runFolder), session.paths);
   if (await clearLeftover(session, folder, '--temp-dir')) return folder;
-  // It belongs to another user.
+  // The old folder belongs to another user.
   const own = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
   await clearLeftover(session, own, '--temp-dir');
   return own;
 }
 
 function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
-  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with what was staged, and cryptodl verify --out ${shownPath(root)} tells whether the lake lacks anything`;
+  return `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shownPath(root)}`;
 }
 
-/** Time between two attempts to take the lock. */
 const POLL_MS = 1000;
 
 /** Waits as long as --wait-lock allows. */
@@ -106,7 +105,7 @@ function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): Crypt
   return new CryptodlError('locked', told, { hint });
 }
 
-/** Whether the folder is gone. A folder of another user is a warning, not an error. */
+/** Removes the folder. False, with a warning: the folder belongs to another user. */
 async function clearLeftover({ observer }: LakeRequest, path: string, flag: string): Promise<boolean> {
   try {
     await rm(path, { recursive: true, force: true });
@@ -116,7 +115,7 @@ async function clearLeftover({ observer }: LakeRequest, path: string, flag: stri
     if (code !== 'EACCES' && code !== 'EPERM') return writable(path, flag, () => Promise.reject(error));
     const place = (error as NodeJS.ErrnoException).path ?? path;
     observer.warn(
-      `what an earlier run left cannot be removed (${code}): ${shownPath(place)}; remove it as its owner`,
+      `temporary files of an earlier run cannot be removed (${code}): ${shownPath(place)}; remove them as their owner`,
     );
     return false;
   }
@@ -131,7 +130,7 @@ export async function writable<T>(path: string, flag: string, act: () => Promise
     if (toCryptodlError(error).code === 'disk-full') throw error;
     throw new CryptodlError('disk', `${flag} ${shownPath(path)} cannot be used (${errnoOf(error)})`, {
       cause: error,
-      hint: `choose another ${flag}, or make that one a folder that can be written`,
+      hint: `choose another ${flag}, or make this one a writable folder`,
     });
   }
 }

@@ -13,7 +13,7 @@ import type { PastFailures } from '../select/select-failures.js';
 import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
 
-/** Takes the place of the report that is run again; else a new one, or a part of one that is shared. */
+/** Opens a new report, or the part of this run in a shared one. A retry replaces the report that it repeats, unless --failures names another. */
 export function openReport(
   session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
   { resolved, verb, failures: past, shareReport }: Reporting,
@@ -30,11 +30,11 @@ export function openReport(
 }
 
 interface Destination {
-  /** --failures */
+  /** The value of --failures. */
   readonly failures: string | undefined;
-  /** The report that is run again. */
+  /** The report that a retry repeats. */
   readonly earlier: string | undefined;
-  /** Beside those of other runs. */
+  /** The default path, in the folder of the reports of all runs. */
   readonly own: string;
 }
 
@@ -50,7 +50,7 @@ function destination({
     : { path: failures, mode: 'overwrite', copyPath: own };
 }
 
-/** Throws the usage error of a place that no report may be written to; `folder` has the reports of runs without --failures. */
+/** Rejects with a usage error if the report cannot be written to its path. `folder` holds the reports of runs without --failures. */
 export async function refuseBadReport(
   failures: string | undefined,
   earlier: string | undefined,
@@ -69,7 +69,7 @@ interface Reporting {
   readonly shareReport?: ShareReport;
 }
 
-/** Where the runs of one command write theirs together. */
+/** The options of the report that all jobs of one command share. */
 export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): ReportFileOptions {
   const { root, failures } = lakePaths(absolutePath(options.out, home));
   const at = new Date(nowMs).toISOString();
@@ -84,9 +84,9 @@ export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): R
 interface Sharing {
   readonly options: Pick<Options, 'out' | 'failures'>;
   readonly home: string | undefined;
-  /** The report that this one takes the place of. */
+  /** The report that a retry repeats and replaces. */
   readonly earlier: string | undefined;
-  /** Its last line, when it was not written to its end. */
+  /** Its last line, if that was not written to its end. */
   readonly cut: CutLine | undefined;
   readonly nowMs: number;
 }

@@ -1,4 +1,4 @@
-/** The outcomes of tasks: their way from the run to its observer, and how tasks end that are not written. */
+/** Passes the outcomes of tasks to the reader of the run, and records the tasks that write nothing. */
 import { CryptodlError } from '../model/errors.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan, Task } from '../model/task.js';
@@ -8,7 +8,7 @@ import type { AbsenceNotes } from './remember-absences.js';
 import type { LakeSession, RunSession } from './session.js';
 import { keepEvidence } from './write-objects.js';
 
-/** The run waits when so many outcomes are unread. */
+/** The run waits while this many outcomes are unread. */
 const ROOM = 1000;
 
 export class OutcomeChannel {
@@ -30,20 +30,20 @@ export class OutcomeChannel {
     });
   }
 
-  /** No outcome comes any more. */
+  /** To be called after the last outcome. */
   end(): void {
     this.#isOver = true;
     this.#reader?.();
   }
 
-  /** Nobody looks, now or ever: outcomes are let go. */
+  /** Drops the unread outcomes and all later ones. */
   discard(): void {
     this.#isUnread = true;
     this.#outcomes = [];
     this.#letWrite();
   }
 
-  /** The reader itself waits for the end: it cannot make room meanwhile. */
+  /** Removes the limit: a reader that waits for the end of the run cannot make room. */
   unbound(): void {
     this.#isUnbounded = true;
     this.#letWrite();
@@ -69,7 +69,7 @@ export class OutcomeChannel {
   }
 }
 
-// The ends of tasks that write nothing: counted, noted for the manifest, and reported.
+// Tasks that write nothing are counted, noted for the manifest, and reported.
 
 export interface Notes {
   readonly report: FailureReport;
@@ -77,6 +77,7 @@ export interface Notes {
   readonly months: MonthsFromDays;
 }
 
+/** Records a failed task. Failures of a stopped run are left out, and a month that its days may replace is recorded later. */
 export async function recordFailure(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { report, absences, months }: Notes,
@@ -91,6 +92,7 @@ export async function recordFailure(
   if (!months.doubt({ plan, object: task.object, error, tell })) await tell();
 }
 
+/** Notes the failure for the manifest, reports the outcome, and adds the failure to the report. */
 export async function tellFailure(
   session: Pick<RunSession, 'clock' | 'options' | 'tell'>,
   { report, absences }: Pick<Notes, 'report' | 'absences'>,
@@ -105,18 +107,19 @@ export async function tellFailure(
   await report.add(plan, { object }, error, new Date(session.clock.now()).toISOString());
 }
 
-/** Why an earlier run could not take the revision that is still listed. */
+/** The error for a revision that an earlier run refused and that is still listed. */
 function refusalOf({ action }: Task): CryptodlError | undefined {
   if (action.kind !== 'skip' || action.refused === undefined) return undefined;
   const { code, at } = action.refused;
   const error = new CryptodlError(
     code,
-    `it is the revision that failed at ${at}, and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
+    `this revision failed at ${at} and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
   );
   error.attempts = 0;
   return error;
 }
 
+/** Records a task whose plan says skip or absent. */
 export async function recordSettled(
   session: RunSession & Pick<LakeSession, 'paths'>,
   notes: Notes,

@@ -17,11 +17,11 @@ interface PastRun {
   readonly verb: RunVerb;
   readonly resolved: Resolved;
   readonly failures: PastFailures;
-  /** An error as one of a retry. */
+  /** Changes the hint of an error if it names flags that `retry` does not have. */
   readonly blame: Job['blame'];
 }
 
-/** Throws a usage error for a file that is no report, and for a failure in a market that the exchange does not have. */
+/** Rejects with a usage error for a file that is not a report, and for a failure in a market that the exchange does not have. */
 export async function readReport(operand: string, exchange: ExchangeWords): Promise<ReadReport> {
   if (operand === '') throw await noReport('retry needs the failure report of a run');
   const report = await readFailureReport(operand);
@@ -38,7 +38,7 @@ type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
   readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
 };
 
-/** `layers`: the options of this command; the report has the others. */
+/** `layers`: the options of this command, its flags first. They come before those of the report, except that flags alone come before its paths. */
 export function pastRun(
   path: string,
   past: Past,
@@ -48,25 +48,30 @@ export function pastRun(
   const { file, header, entries, cut } = past;
   const { options } = header;
   const verb = verbOf(past);
-  const told: RawLayer = {
+  const ofReport: RawLayer = {
     origin: 'failure report',
     values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
     nameOf: (name) => `${path}: ${name}`,
   };
   const [flags, ...others] = layers;
-  // Where the lake is, the report knows better than an environment made for another one.
-  const ordered = [...(flags === undefined ? [] : [flags]), only(told, ['out', 'temp-dir']), ...others, told];
+  // The environment and the config file may be made for another lake: the paths of the report come before them.
+  const ordered = [
+    ...(flags === undefined ? [] : [flags]),
+    only(ofReport, ['out', 'temp-dir']),
+    ...others,
+    ofReport,
+  ];
   const resolved = resolveOptions('retry', ordered, exchange);
-  const places = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
+  const outFlag = flags?.values.out === undefined ? ['--out', shownPath(resolved.options.out)] : [];
   return {
     verb,
     resolved,
-    blame: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...places]),
+    blame: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...outFlag]),
     failures: { path, file, entries, cut, options },
   };
 }
 
-/** The report of several jobs: each with its own failures and options. */
+/** The jobs of a shared report that have failures, each with its own options. */
 export function pastJobs(
   path: string,
   report: ReadReport,
@@ -83,7 +88,7 @@ export function pastJobs(
   });
 }
 
-/** Reports of earlier versions say `retry` once they were retried. */
+/** Earlier versions wrote the verb `retry` into a report that they repeated. */
 function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb {
   const { verb } = header;
   if (verb === 'vision' || verb === 'metrics' || verb === 'repair') return verb;

@@ -12,7 +12,7 @@ import { proxiesOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 
-/** The end of a run waits no longer for a ping. */
+/** Limit of one ping, because the end of a run waits for it. */
 const TIMEOUT_MS = 5000;
 
 export interface PingsOptions {
@@ -23,7 +23,7 @@ export interface PingsOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Tells the beginning, which holds up nothing, and then the end. A ping that fails is one warning. */
+/** Reports the start without delaying the run, then the end. Failed pings cause one warning. */
 export class Pings {
   readonly #options: PingsOptions;
   readonly #pools: Pools;
@@ -46,7 +46,7 @@ export class Pings {
     this.#started = this.#tell('/start');
   }
 
-  /** Resolves when the end was told, or could not be. */
+  /** Resolves after the ping for the end, even if that fails. */
   async end(code: ExitCode): Promise<void> {
     await this.#started;
     await this.#tell(code === 0 ? '' : '/fail');
@@ -64,14 +64,14 @@ export class Pings {
   }
 }
 
-/** The query stays behind the path: `…/uuid/fail?rid=1`. */
+/** Appends to the path and keeps the query: `…/uuid/fail?rid=1`. */
 function addressOf(text: string, what: string): string {
   const url = new URL(text);
   if (what !== '') url.pathname = url.pathname.replace(/\/*$/, what);
   return url.href;
 }
 
-// One GET of an address that watches over runs (healthchecks.io): no limit, no retry, no body.
+// One GET request to a monitoring service such as healthchecks.io, outside of the request stack: no throttle and no retry.
 
 export interface PingOptions {
   readonly pools: Pools;
@@ -79,7 +79,7 @@ export interface PingOptions {
   readonly timeoutMs: number;
 }
 
-/** Resolves with any 2xx; rejects with a typed error that names the host only: the path may be a secret. */
+/** Resolves with any 2xx. Rejects with a typed error that names only the host, because the path may be a secret. */
 export async function ping({ pools, clock, timeoutMs }: PingOptions, url: string): Promise<void> {
   const { origin, pathname, search, host } = new URL(url);
   const stop = new AbortController();

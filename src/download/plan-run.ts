@@ -1,4 +1,4 @@
-/** The plan of a run: how it is made, limited and, with `--dry-run`, printed. */
+/** The plan of a run: makes it, checks `--max-bytes`, and prints it for `--dry-run`. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { writeData } from '../cli/write-data.js';
@@ -43,7 +43,7 @@ export function planRun(
   );
 }
 
-/** Throws the usage error of --max-bytes. */
+/** Throws a usage error if the plan downloads more than --max-bytes. */
 export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick<Plan, 'totals'>): void {
   const limit = session.options.maxBytes;
   if (limit === undefined || plan.totals.fetchBytes <= limit) return;
@@ -54,8 +54,7 @@ export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick
   );
 }
 
-// `--dry-run`: `fetch|skip|absent`, bytes and key per object on stdout, or an event for each.
-
+/** `--dry-run`: prints `fetch|skip|absent`, bytes and key of each object on stdout, or a `planned` event for each with `--json`. */
 export async function printPlan(
   plans: AsyncIterable<PartitionPlan>,
   io: Io,

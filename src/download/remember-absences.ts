@@ -31,27 +31,27 @@ export interface AbsenceContext {
   readonly root: string;
   readonly manifests: Manifests;
   readonly venue: string;
-  /** What "now" means for this run. */
+  /** Start of the run, or `--now`. Epoch milliseconds. */
   readonly nowMs: number;
 }
 
-/** Periods one after the other, by the number of their day or month. */
+/** Consecutive periods with one reason. `from` and `to` are numbers of days, or of months (see `monthOf`). */
 interface Stretch {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
-  /** It is there, but could not be had. */
+  /** The object exists, and its download failed with this code. */
   readonly failed?: ErrorCode;
-  /** Of one period only. */
+  /** Set only for a stretch of one period. */
   readonly refused?: RefusedRevision;
   readonly hasAskedRest: boolean;
-  /** It is held, and lacks rows. */
+  /** The lake holds the period, but it lacks rows. */
   readonly isKept: boolean;
   readonly from: number;
   to: number;
 }
 
 interface Found {
-  /** The first day for which the reason holds, which may not be among the periods that were asked for. */
+  /** The first day with this reason. It may be before the selected periods. */
   readonly since?: number | undefined;
   readonly hasAskedRest?: boolean;
 }
@@ -70,7 +70,7 @@ export class AbsenceNotes {
     const stretches = this.#stretchesOf(series);
     const numberOf = (day: number): number => (cadence === 'daily' ? day : monthOf(day));
     const [first, own] = [numberOf(Math.min(since, from)), numberOf(from)];
-    // Coverage takes a delisted series to be over from its first absent day on; what is late is remembered day by day.
+    // For coverage, a delisted series ends at its first absent day, so the days between are not noted.
     const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
     for (let at = first; at <= own; at += step) {
       // Only the selected period is requested from REST.
@@ -87,7 +87,7 @@ export class AbsenceNotes {
     }
   }
 
-  /** Of a held period that lacks rows REST had no more than is held. */
+  /** Notes a held period that lacks rows, and of which REST has no further rows. */
   noteKept(series: Series, { cadence, from }: Period): void {
     const at = cadence === 'daily' ? from : monthOf(from);
     const stretch = {
@@ -101,13 +101,13 @@ export class AbsenceNotes {
     this.#stretchesOf(series).push(stretch);
   }
 
-  /** It is in the archive, but could not be had. `isVerified`: the bytes are those of the listed ETag. */
+  /** Notes an object of the archive whose download failed. `isVerified`: the refused bytes were those of the listed ETag. */
   noteFailure(
     { series, format, isVerified }: { series: Series; format: Format; isVerified: boolean },
     object: ArchiveObject,
     { code }: CryptodlError,
   ): void {
-    // The run ended before the object was asked for: that says nothing about the object.
+    // The object was not requested before the deadline, so its state is unknown.
     if (code === 'time-over') return;
     const { cadence, from } = object.period;
     const at = cadence === 'daily' ? from : monthOf(from);
@@ -149,7 +149,7 @@ export class AbsenceNotes {
     this.#bySeries.clear();
   }
 
-  /** Only new facts: another reason, or a further answer when the absence was due again. */
+  /** Lines only for new facts: another reason, or the same answer after a repetition that was due. */
   #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
     const { cadence, reason, failed, refused, isKept } = stretch;
     const { nowMs } = this.#context;
@@ -187,7 +187,7 @@ export class AbsenceNotes {
   }
 }
 
-/** Undefined where the listing did not tell the state of the object and of its sidecar. */
+/** Undefined if the listing has no ETag of the object or of its sidecar. */
 function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): RefusedRevision | undefined {
   if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
   return { format, etag, sidecarEtag };
@@ -209,7 +209,7 @@ function isAbsenceNews(
   return hasAskedRest && isRestDue(before, nowMs);
 }
 
-/** The noted answer of REST stays when only the archive was asked. */
+/** An earlier answer of REST stays if only the archive was requested now. */
 function restOf(
   before: Absence | undefined,
   { hasAskedRest }: Stretch,

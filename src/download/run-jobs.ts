@@ -30,9 +30,9 @@ import { refuseBadReport, sharedReport } from './open-report.js';
 export interface JobsRun {
   readonly source: Source;
   readonly jobs: readonly Job[];
-  /** Of the run as a whole. */
+  /** Options of the command as a whole. */
   readonly resolved: Resolved;
-  /** The report that is run again. */
+  /** The failure report that `retry` repeats. */
   readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
   readonly io: Io;
   readonly typed: Typed;
@@ -40,7 +40,7 @@ export interface JobsRun {
 
 interface Ended {
   readonly job: Job;
-  /** Undefined for a job whose turn did not come. */
+  /** Undefined for a job that did not begin because of a signal. */
   readonly told: Told | undefined;
 }
 
@@ -51,11 +51,11 @@ interface Shared {
   readonly log: Log;
   readonly report: JobsReport;
   readonly signals: ReturnType<typeof watchSignals>;
-  /** Of jobs side by side. */
+  /** Undefined if the jobs run one at a time. */
   readonly common: SharedResources | undefined;
 }
 
-/** A job that ends early does not keep the others from their turn; a signal does. */
+/** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
 export async function runJobs(request: JobsRun): Promise<ExitCode> {
   const { source, jobs, earlier, io, typed } = request;
   const { options } = request.resolved;
@@ -93,24 +93,24 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   }
 }
 
-/** One lake has one run at a time. */
+/** Identifies the lake of a job, because two jobs must not write to one lake at once. */
 function lakeOf(out: string, home: string | undefined): string {
   return realPathOf(absolutePath(out, home));
 }
 
-/** The path without links. Of a folder that is not there yet, the path that it will have. */
+/** The path with all symbolic links resolved. For a folder that does not exist yet: the path that it will have. */
 function realPathOf(path: string): string {
   try {
     return realpathSync.native(path);
   } catch (error) {
-    // A folder that cannot be used is told where it is opened.
+    // Other errors are reported when the lake is opened.
     if (errnoOf(error) !== 'ENOENT') return path;
   }
   const folder = realPathOf(dirname(path));
   const named = join(folder, basename(path));
   const target = targetOf(named);
   if (target === undefined) return named;
-  // The kernel follows a link before the `..` behind it, so the text is not shortened.
+  // Not `join`: it removes `..` from the text, but the kernel first follows a link in front of the `..`.
   return realPathOf(isAbsolute(target) ? target : `${folder}/${target}`);
 }
 
@@ -118,12 +118,12 @@ function targetOf(link: string): string | undefined {
   try {
     return readlinkSync(link);
   } catch {
-    // It is no link.
+    // Not a link.
     return undefined;
   }
 }
 
-/** So many at once in their order, and those of one lake one after the other. */
+/** Runs at most `most` jobs at once, in their order. Jobs of one lake run one after the other. */
 async function sideBySide(
   lakes: readonly string[],
   most: number,
@@ -133,7 +133,7 @@ async function sideBySide(
   const busy = new Set<string>();
   const work = async (): Promise<void> => {
     for (;;) {
-      // A lake that is busy now goes on with the job that ends there.
+      // If all waiting jobs are for busy lakes, this worker ends: the worker of a busy lake takes the next job of that lake.
       const at = waiting.findIndex((index) => !busy.has(lakes[index] ?? ''));
       const [index] = at < 0 ? [] : waiting.splice(at, 1);
       if (index === undefined) return;
@@ -189,8 +189,9 @@ function conclude(
   { ended, reportPath, elapsedMs, log, signal }: End,
 ): ExitCode {
   const { options } = resolved;
-  const untold = earlier?.cut === undefined ? [] : [3 as const];
-  const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...untold];
+  // The cut line of the report may be a failure that still has to be repeated.
+  const cutCodes = earlier?.cut === undefined ? [] : [3 as const];
+  const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...cutCodes];
   const exitCode = exitCodeOfJobs(codes, signal);
   if (options.dryRun) return exitCode;
   const jobs = ended.map(asEnded);

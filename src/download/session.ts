@@ -1,4 +1,4 @@
-/** A run: its options, its lake, its hosts, its counts and its end. This is where they are put together. */
+/** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
 import type { LakePaths } from '../lake/layout.js';
 import { lakePaths, runFolder } from '../lake/layout.js';
@@ -19,14 +19,13 @@ import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
 import type { HttpRequest, HttpSession } from './http-session.js';
 
-/** The run itself: its options, its time, its counts and its end. */
 export interface RunSession {
   readonly options: Options;
   readonly venue: Source;
   readonly clock: Clock;
   /** The time at which the run began: the wall clock, or `--now`. Epoch milliseconds. */
   readonly nowMs: number;
-  /** `nowMs`, and the time since the run began. */
+  /** `nowMs` plus the time since the run began. Epoch milliseconds. */
   readonly currentMs: () => number;
   readonly observer: Observer;
   readonly tally: Tally;
@@ -34,17 +33,15 @@ export interface RunSession {
   /** Counts the end of a task and reports it; resolves when there is room for the next one. */
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly stop: AbortController;
-  /** After the deadline, nothing new is begun. */
   readonly deadline: Deadline;
 }
 
-/** The lake of the run. */
 export interface LakeSession {
   readonly paths: LakePaths;
   readonly manifests: Manifests;
   /** Folder of the temporary files. Its name belongs to the lake, so that the next run finds the files of a killed one. */
   readonly runFolder: string;
-  /** The right to write the lake; absent while it is only read. */
+  /** Absent while the lake is only read. */
   readonly lock?: Lock;
 }
 

@@ -15,7 +15,7 @@ import type { Session } from './session.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;
-/** No date can be written beyond it. */
+/** The last date that JavaScript can represent. */
 const LAST_MS = 8.64e15;
 
 /** The part of a session that the wait needs. */
@@ -56,7 +56,7 @@ export async function waitForPublication(
   }
 }
 
-/** A time of day is that of the day on which the run began: when it has passed, there is nothing to wait for. */
+/** The end of the wait in epoch ms. A time of day belongs to the UTC day on which the run began; if it has passed, the run does not wait. */
 function epochOf(until: Until, nowMs: number): number {
   switch (until.kind) {
     case 'time':

@@ -1,6 +1,6 @@
 /** Passes received objects to the writer of their partition, and reports their outcomes. */
 import type { CutDays } from './cut-days.js';
-import { forget } from './download-object.js';
+import { removeSpoolFiles } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
@@ -16,7 +16,7 @@ interface Recipients {
   readonly cutDays: CutDays;
 }
 
-/** Returns the keys that were not written, with the error; `held`: the archive no longer has the object, and its held rows stay. */
+/** Returns the keys that were not written, with their errors. `held`: the archive no longer has the object, and its held rows stay. */
 export async function writeObjects(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { writer, months, cutDays }: Recipients,
@@ -43,7 +43,7 @@ export async function writeObjects(
     const error = result.failed.get(object.object.key);
     if (error !== undefined && REFUSED_BYTES.has(error.code))
       await keepEvidence(session, object.object.key, object.zip, error);
-    await forget(object);
+    await removeSpoolFiles(object);
     const shorter = result.shorter?.get(object.object.key);
     if (shorter !== undefined) {
       const { rows, keptRows, lackedRows } = shorter;
@@ -89,7 +89,7 @@ export async function writeObjects(
   return refused;
 }
 
-/** Reports how held rows of REST compare with the rows that the archive has published since. */
+/** Reports how the held rows of REST differ from the rows that the archive published later. */
 function tellOverlaps(
   { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
   plan: PartitionPlan,
@@ -129,7 +129,7 @@ export async function keepEvidence(
   session.tally.quarantined += 1;
 }
 
-/** `--verify sha256` asks for a checksum, and the archive publishes none. */
+/** `--verify sha256` needs a checksum, and the archive publishes none for this object. */
 function isWithoutSidecar(
   { options }: Pick<RunSession, 'options'>,
   { verified, staleSidecar }: ReceivedObject,

@@ -266,7 +266,7 @@ describe('a monthly object without some of its days', () => {
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 31, skipped: 1, partial: 0, failed: 0 } });
     expect(code).toBe(0);
     expect(stderr).toContain(
-      'um klines 1h SHORTUSDT 2024-01 is taken from its daily objects: its monthly object has no row of 2 days',
+      'um klines 1h SHORTUSDT 2024-01 is taken from its daily objects: its monthly object has no rows of 2 days',
     );
     await isLikeItsDays('short', 'SHORTUSDT');
   });

@@ -327,7 +327,9 @@ describe('L: disks', () => {
           chownSync(folder, 65534, 65534);
         writeFileSync(join(left, 'a.zip'), 'left');
         const run = await scene.run([], { out, wrap: asOther });
-        expect(run.stderr).toContain(`warning: what an earlier run left cannot be removed (EACCES): ${left}`);
+        expect(run.stderr).toContain(
+          `warning: temporary files of an earlier run cannot be removed (EACCES): ${left}`,
+        );
         expect(run.code).toBe(exit);
         expect(readFileSync(join(left, 'a.zip'), 'utf8')).toBe('left');
         rmSync(left, { recursive: true });
