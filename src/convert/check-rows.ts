@@ -11,7 +11,7 @@ const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
 const FLAG = /^ *(?:true|false) *$/i;
 const LAST_HOUR = 23;
-/** The longest line that DuckDB reads, in bytes. */
+/** The longest line that DuckDB reads is this many bytes. */
 export const LONGEST_LINE = 2 * 1024 * 1024;
 /** U+FFFD replaces bytes that are not UTF-8. */
 // eslint-disable-next-line no-control-regex -- the expression must match control characters
@@ -42,7 +42,7 @@ export async function findFirstError(
   return undefined;
 }
 
-/** What is wrong with a line; undefined when it is valid. `symbol` marks the symbol of another series. */
+/** The first fault of a line; undefined when it is valid. `symbol`: the line has the symbol of another series. */
 export function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,

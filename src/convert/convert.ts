@@ -60,10 +60,10 @@ async function convertValid(session: DuckDbSession, conversion: Conversion): Pro
   });
   if (read === undefined)
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
-  const worse =
+  const refusal =
     conversion.days === undefined ? undefined : await monthRefusal(session, conversion, conversion.days);
-  if (worse !== undefined) {
-    for (const { received } of read.inputs) failed.set(received.object.key, worse);
+  if (refusal !== undefined) {
+    for (const { received } of read.inputs) failed.set(received.object.key, refusal);
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
   }
   const ordinals = ordinalsOf(read.inputs, kept).kept;
@@ -141,21 +141,21 @@ async function findIrregularities(
   stats: readonly Row[],
 ): Promise<Irregularities> {
   const isUnordered = stats.some((row) => Number(row['unordered']) > 0);
-  const suspects = isUnordered ? await findIrregularObjects(session, conversion) : new Set<number>();
-  const few: ObjectPeriod[] = [];
-  const odd: ObjectPeriod[] = [];
+  const irregular = isUnordered ? await findIrregularObjects(session, conversion) : new Set<number>();
+  const maybeGaps: ObjectPeriod[] = [];
+  const maybeCrowded: ObjectPeriod[] = [];
   for (const [index, { received }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const [ordinal, rows] = [Number(row['ord']), Number(row['rows'])];
     const { object } = received;
     const expected = expectedRows(conversion.spec, conversion.series, object);
-    const isOdd = suspects.has(ordinal) || Number(row['off_grid']) > 0;
-    if (rows < (expected ?? 0) || isOdd) few.push({ ordinal, period: object.period });
-    if (rows > (expected ?? rows) || isOdd) odd.push({ ordinal, period: object.period });
+    const isIrregular = irregular.has(ordinal) || Number(row['off_grid']) > 0;
+    if (rows < (expected ?? 0) || isIrregular) maybeGaps.push({ ordinal, period: object.period });
+    if (rows > (expected ?? rows) || isIrregular) maybeCrowded.push({ ordinal, period: object.period });
   }
   return {
-    gaps: await findGaps(session, conversion, few),
-    crowded: await countExtraBars(session, conversion, odd),
+    gaps: await findGaps(session, conversion, maybeGaps),
+    crowded: await countExtraBars(session, conversion, maybeCrowded),
   };
 }
 

@@ -42,8 +42,8 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
 /** Tab, vertical tab, form feed, carriage return without line feed, NUL, plus sign. */
-const ODD_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
-const ODD_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
+const SUSPICIOUS_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, RETURN, 0x00, 0x2b];
+const SUSPICIOUS_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
 const EXPONENT_MARKS = [0x45, 0x65];
 const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
 /** Only a longer line can have a number without exponent that is too small for a double. */
@@ -75,7 +75,7 @@ export async function inspectCsv(
   let isBlankEndSplit = false;
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
   // The fast reader ignores one extra blank cell. With appended commas, a row with too many cells ends with one.
-  let isOdd = rowEnd !== '\n';
+  let isSuspicious = rowEnd !== '\n';
   let isPlain = rowEnd === '\n';
   let headerLines = 0;
   let last = NEWLINE;
@@ -105,7 +105,7 @@ export async function inspectCsv(
     counts.underscores += count(chunk, UNDERSCORE);
     counts.spaces += count(chunk, SPACE);
     isBlankEndSplit ||= ends.isSplit;
-    isOdd ||= ends.isOdd || hasOddBytes(chunk) || hasExponent(chunk, last);
+    isSuspicious ||= ends.isSuspicious || hasSuspiciousBytes(chunk) || hasExponent(chunk, last);
     last = chunk.at(-1) ?? NEWLINE;
     await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
   }
@@ -113,12 +113,17 @@ export async function inspectCsv(
     await sink?.appendFile(rowEnd);
     counts.rows += 1;
     isBlankEndSplit ||= last === COMMA;
-    isOdd ||= last === QUOTE;
+    isSuspicious ||= last === QUOTE;
   }
   if (counts.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   const lines = counts.rows + headerLines;
-  isOdd ||= isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
-  return { rows: counts.rows, headerLines, needsCheck: isOdd || needsCheck(counts, spec, symbol), isPlain };
+  isSuspicious ||= isBlankEndSplit && (await commasIn(received.csv)) !== lines * (columns.length - 1);
+  return {
+    rows: counts.rows,
+    headerLines,
+    needsCheck: isSuspicious || needsCheck(counts, spec, symbol),
+    isPlain,
+  };
 }
 
 /** Copies chunks of a file, because their buffer is reused and a sink may keep them. */
@@ -130,8 +135,11 @@ function withRowEnds(chunk: Buffer, end: string): Buffer {
   return end === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', end), 'latin1');
 }
 
-function hasOddBytes(chunk: Buffer): boolean {
-  return ODD_BYTES.some((byte) => chunk.includes(byte)) || ODD_TEXTS.some((text) => chunk.includes(text));
+function hasSuspiciousBytes(chunk: Buffer): boolean {
+  return (
+    SUSPICIOUS_BYTES.some((byte) => chunk.includes(byte)) ||
+    SUSPICIOUS_TEXTS.some((text) => chunk.includes(text))
+  );
 }
 
 /** Whether an `e` follows a digit or a point. `before`: the byte before the chunk. */
@@ -195,25 +203,26 @@ function count(chunk: Buffer, byte: number): number {
 }
 
 /**
- * Counts lines and finds odd line ends. A comma at the end of a line is a blank last cell or an extra one, which the number of
- * commas decides. `isSplit`: such a line began in an earlier chunk. `before`: the byte before the chunk.
+ * Counts lines and finds suspicious line ends. A comma at the end of a line is a blank last cell or an extra comma: the number of
+ * commas in the line decides. `isSplit`: such a line began in an earlier chunk. `before`: the byte before the chunk.
  */
 function scanLineEnds(
   chunk: Buffer,
   { commas, before }: { commas: number; before: number },
-): { lines: number; isOdd: boolean; isSplit: boolean } {
-  let [lines, isOdd, isSplit] = [0, false, false];
+): { lines: number; isSuspicious: boolean; isSplit: boolean } {
+  let [lines, isSuspicious, isSplit] = [0, false, false];
   let start = before === NEWLINE ? 0 : -1;
   for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
     const last = end === 0 ? before : chunk[end - 1];
     if (last === COMMA && start < 0) isSplit = true;
-    else if (last === COMMA) isOdd ||= commasWithin(chunk, start, end) !== commas;
-    else if (last === QUOTE) isOdd ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
-    isOdd ||= end - start > LONG_LINE;
+    else if (last === COMMA) isSuspicious ||= commasWithin(chunk, start, end) !== commas;
+    else if (last === QUOTE)
+      isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
+    isSuspicious ||= end - start > LONG_LINE;
     lines += 1;
     start = end + 1;
   }
-  return { lines, isOdd, isSplit };
+  return { lines, isSuspicious, isSplit };
 }
 
 async function commasIn(csv: Body): Promise<number> {

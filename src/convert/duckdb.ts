@@ -11,7 +11,7 @@ import type { QueryResult } from './query-stream.js';
 export interface EngineOptions {
   /** Threads; by default one per core. */
   readonly threads?: number;
-  /** Memory limit, without buffers; 300 MB by default. */
+  /** Memory limit in bytes, without buffers; 300 MB by default. */
   readonly memoryBytes?: number;
   /** Folder for data that exceeds the memory limit. */
   readonly tempFolder: string;

@@ -1,4 +1,4 @@
-/** Missing rows of a regular grain within an object, and several rows for one bar. */
+/** Gaps in the rows of an object with rows at regular times, and several rows for one bar. */
 import { startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { MAX_GAPS } from '../lake/manifest.js';
@@ -10,7 +10,7 @@ import type { Conversion } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { quoteName, timestampLiteral } from './sql.js';
 
-/** The number of rows that a period must have; undefined for an irregular grain, and for a period that is not over. */
+/** The number of rows that a period must have; undefined for rows at irregular times, and for a period that is not over. */
 export function expectedRows(
   spec: DatasetSpec,
   { interval }: Series,
@@ -21,7 +21,7 @@ export function expectedRows(
   return ((period.to - period.from) * 86_400) / seconds;
 }
 
-/** Length of a bar; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
+/** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
 function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
   const seconds = interval === undefined ? undefined : rowSeconds(spec, interval);
   return seconds === undefined || seconds > 86_400 ? undefined : seconds;
@@ -87,8 +87,8 @@ export async function findGaps(
 }
 
 /**
- * Ordinals of objects that do not have exactly one row for each point of the grain from their first to their last row. Any other
- * object with the expected number of rows has no gap.
+ * Ordinals of objects that do not have exactly one row for each regular time from their first to their last row. Any other object
+ * with the expected number of rows has no gap.
  */
 export async function findIrregularObjects(
   session: DuckDbSession,
@@ -104,21 +104,21 @@ export async function findIrregularObjects(
 }
 
 /**
- * Datasets with labels at the end of their interval (metrics) are one grain later than the period. Times vary slightly, so a
- * distance of one and a half grains or more counts as a gap.
+ * Datasets with labels at the end of their interval (metrics) are one interval later than the period. Times vary slightly, so
+ * only a distance of one and a half intervals or more counts as a gap.
  */
 function gapsQuery(spec: DatasetSpec, sought: readonly ObjectPeriod[], seconds: number): string {
-  const grain = `INTERVAL ${seconds} SECOND`;
+  const step = `INTERVAL ${seconds} SECOND`;
   const half = `INTERVAL ${seconds * 500} MILLISECOND`;
   return `WITH periods (ord, from_at, to_at) AS (VALUES ${periodValues(sought, spec)}
     ), own AS (
       SELECT DISTINCT ${quoteName('.ordinal')} AS ord, ${instantExpression(spec)} AS instant FROM rows
     ), bounds AS (
-      SELECT ord, from_at, to_at, CASE WHEN max(instant) >= to_at THEN ${grain} ELSE INTERVAL 0 SECOND END AS shift
+      SELECT ord, from_at, to_at, CASE WHEN max(instant) >= to_at THEN ${step} ELSE INTERVAL 0 SECOND END AS shift
       FROM own JOIN periods USING (ord) GROUP BY ord, from_at, to_at
     ), points AS (
-      SELECT ord, instant, instant + ${grain} AS covered FROM own SEMI JOIN periods USING (ord)
-      UNION ALL SELECT ord, from_at + shift - ${grain}, from_at + shift FROM bounds
+      SELECT ord, instant, instant + ${step} AS covered FROM own SEMI JOIN periods USING (ord)
+      UNION ALL SELECT ord, from_at + shift - ${step}, from_at + shift FROM bounds
       UNION ALL SELECT ord, to_at + shift, NULL FROM bounds
     )
     SELECT ord, gap_from, gap_to

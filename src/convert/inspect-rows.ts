@@ -69,7 +69,7 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
   const cells = writtenColumns(spec)
     .map(({ name }) => quoteName(name))
     .join(', ');
-  // Times in milliseconds were truncated.
+  // A CSV with times in milliseconds has truncated times.
   const isCut = settings.format === 'csv' && settings.timestamps === 'ms';
   const counts = withTimes(lines).map(({ first, last }, index) => {
     const start = `TIMESTAMP ${quoteText(first)}`;
@@ -152,13 +152,13 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   if (stray !== undefined)
     return [`the rows of ${stray.line.period} are from ${stray.first} … ${stray.last}, outside this period`];
   if (objects.length !== lines.length) return [];
-  const said = [
+  const listed = [
     Math.min(...objects.map((object) => Math.floor(Date.parse(object.first)))),
     Math.max(...objects.map((object) => Math.floor(Date.parse(object.last)))),
   ];
-  if (said[0] === first && said[1] === last) return [];
+  if (listed[0] === first && listed[1] === last) return [];
   return [
-    `its rows are from ${shown(first)} … ${shown(last)}, its manifest lists ${shown(said[0] ?? 0)} … ${shown(said[1] ?? 0)}`,
+    `its rows are from ${shown(first)} … ${shown(last)}, its manifest lists ${shown(listed[0] ?? 0)} … ${shown(listed[1] ?? 0)}`,
   ];
 }
 

@@ -18,7 +18,7 @@ import { quoteName, quoteText } from './sql.js';
 const ORDINAL = quoteName('.ordinal');
 const NUMBER = quoteName('.number');
 const LEGAL = quoteName('.legal');
-const DOUBLE = quoteName('.double');
+const DUPLICATE = quoteName('.duplicate');
 
 type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
 
@@ -74,22 +74,22 @@ function legalCondition({ spec, series }: SqlContext): string {
 }
 
 /** Parses one CSV into memory. The CSV reader and `row_number` without a window order preserve the order of the file. */
-export function createRows(declared: SqlContext, csv: CsvFile, origin: Origin): string {
+export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
-    SELECT ${convertedList(declared)}, ${legalCondition(declared)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(declared, csv, SMALL_BUFFER_BYTES)})`;
+    SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, SMALL_BUFFER_BYTES)})`;
 }
 
 /** Parses CSVs of any size into a Parquet file. The statement fails at the first invalid cell. */
 export function stageRows(
-  declared: SqlContext,
+  context: SqlContext,
   csvs: readonly CsvFile[],
   staged: { path: string; provenance: string },
 ): string {
   const parts = csvs.map(
     (csv) =>
-      `SELECT ${convertedList(declared)} FROM ${readPublished(declared, csv)}
-       WHERE CASE WHEN ${legalCondition(declared)} THEN true ELSE error('a cell does not match the type of its column') END`,
+      `SELECT ${convertedList(context)} FROM ${readPublished(context, csv)}
+       WHERE CASE WHEN ${legalCondition(context)} THEN true ELSE error('a cell does not match the type of its column') END`,
   );
   return `COPY (${parts.join(' UNION ALL ')}) TO ${quoteText(staged.path)} (${parquetFormat(staged.provenance)})`;
 }
@@ -104,11 +104,11 @@ export function viewStaged(path: string, origin: Origin): string {
 
 /** The relation `kept`. */
 export function createKept(
-  declared: SqlContext,
+  context: SqlContext,
   kept: NonNullable<Conversion['kept']>,
   ordinals: readonly number[],
 ): string {
-  const { spec } = declared;
+  const { spec } = context;
   const rowCounts = kept.lines.map((line) => line.rows ?? 0);
   const gone = kept.replaced.map(
     ({ first = '', last = '' }) =>
@@ -118,7 +118,7 @@ export function createKept(
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}
-          FROM ${readStoredRows(declared, kept.file)} ${stays})`;
+          FROM ${readStoredRows(context, kept.file)} ${stays})`;
 }
 
 /** The rows of a file of the lake, with the same value types as in `rows`. */
@@ -185,11 +185,11 @@ export function distinctQuery({ spec }: SqlContext): string {
 }
 
 /** Rows of the file and exact duplicates across objects. */
-export function totalsQuery(declared: SqlContext): string {
-  const all = allRows(declared);
-  const distinct = declared.settings.asPublished
+export function totalsQuery(context: SqlContext): string {
+  const all = allRows(context);
+  const distinct = context.settings.asPublished
     ? '0'
-    : `count(*) - (SELECT count(*) FROM (SELECT DISTINCT ${names(declared.spec)} FROM (${all})))`;
+    : `count(*) - (SELECT count(*) FROM (SELECT DISTINCT ${names(context.spec)} FROM (${all})))`;
   return `SELECT count(*) AS rows, ${distinct} AS across FROM (${all})`;
 }
 
@@ -221,16 +221,14 @@ function totalOrder({ spec, settings }: SqlContext): string {
  * Sorts any number of rows in bounded memory into a file, with the ordinal of each row and a mark for exact duplicates within
  * its object.
  */
-export function sortIntoFile(declared: SqlContext, path: string): string {
-  const { spec, settings, kept } = declared;
+export function sortIntoFile(context: SqlContext, path: string): string {
+  const { spec, settings, kept } = context;
   const columns = names(spec);
   const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
   const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
-  const order = settings.asPublished
-    ? totalOrder(declared)
-    : `${totalOrder(declared)}, ${ORDINAL}, ${NUMBER}`;
-  const isDouble = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
-  return `COPY (SELECT ${columns}, ${ORDINAL}, coalesce(${isDouble}, false) AS ${DOUBLE}
+  const order = settings.asPublished ? totalOrder(context) : `${totalOrder(context)}, ${ORDINAL}, ${NUMBER}`;
+  const isDuplicate = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
+  return `COPY (SELECT ${columns}, ${ORDINAL}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}
       FROM (SELECT *, ${sameAsBefore(columns)} AS same FROM (SELECT * FROM (${all}) ORDER BY ${order})))
     TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`;
 }
@@ -249,13 +247,13 @@ export function sortedCounts({ spec }: SqlContext, path: string): string {
   return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_id) AS ids
     FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
             ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_id
-          FROM ${sortedFile(path)} WHERE NOT ${DOUBLE})
+          FROM ${sortedFile(path)} WHERE NOT ${DUPLICATE})
     GROUP BY ord`;
 }
 
 /** Writes the target from the file that `sortIntoFile` wrote. */
-export function copySorted(declared: SqlContext, path: string, provenance: string): string {
-  return copyTo(declared, `${sortedFile(path)} WHERE NOT ${DOUBLE}`, provenance);
+export function copySorted(context: SqlContext, path: string, provenance: string): string {
+  return copyTo(context, `${sortedFile(path)} WHERE NOT ${DUPLICATE}`, provenance);
 }
 
 function sortedFile(path: string): string {
@@ -268,14 +266,14 @@ function sortedFile(path: string): string {
  */
 export type RowOrder = 'as-is' | 'by-key' | 'total';
 
-export function copyStatement(declared: SqlContext, how: { order: RowOrder; provenance: string }): string {
-  return copyTo(declared, orderedRows(declared, how.order), how.provenance);
+export function copyStatement(context: SqlContext, how: { order: RowOrder; provenance: string }): string {
+  return copyTo(context, orderedRows(context, how.order), how.provenance);
 }
 
-function orderedRows(declared: SqlContext, order: RowOrder): string {
+function orderedRows(context: SqlContext, order: RowOrder): string {
   if (order === 'as-is') return 'rows';
-  if (order === 'total') return `(SELECT * FROM (${allRows(declared)}) ORDER BY ${totalOrder(declared)})`;
-  const { spec, kept } = declared;
+  if (order === 'total') return `(SELECT * FROM (${allRows(context)}) ORDER BY ${totalOrder(context)})`;
+  const { spec, kept } = context;
   const all = ['rows', ...(kept === undefined ? [] : ['kept'])].map(
     (relation) => `SELECT ${names(spec)} FROM ${relation}`,
   );
@@ -295,6 +293,6 @@ function parquetFormat(provenance: string): string {
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {cryptodl: ${quoteText(provenance)}}`;
 }
 
-export function parquetRowCount(file: string): string {
+export function parquetRowCountQuery(file: string): string {
   return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quoteText(file)})`;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';
-import { parquetRowCount } from '../convert/statements.js';
+import { parquetRowCountQuery } from '../convert/statements.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
 import { fileSize } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
@@ -25,7 +25,7 @@ export interface Footer {
 
 /** Rejects for a file that is not Parquet, or is truncated. */
 export async function readFooter(session: DuckDbSession, file: string): Promise<Footer> {
-  const [count] = await session.rows(parquetRowCount(file));
+  const [count] = await session.rows(parquetRowCountQuery(file));
   const schema = await session.rows(
     `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,
   );

@@ -7,7 +7,7 @@ import type { ConversionResult } from '../convert/convert.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
-import { parquetRowCount } from '../convert/statements.js';
+import { parquetRowCountQuery } from '../convert/statements.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { isFromRest } from '../lake/manifest.js';
@@ -145,7 +145,7 @@ async function readBack(
   const isCsv = plan.settings.format === 'csv';
   const rows = isCsv
     ? facts.newlines - 1
-    : Number((await session.rows(parquetRowCount(staged)))[0]?.['rows']);
+    : Number((await session.rows(parquetRowCountQuery(staged)))[0]?.['rows']);
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }

@@ -140,7 +140,7 @@ function parseEntry(header: Buffer): ZipEntry | undefined {
 /** The longest tail that can hold the end record: 22 bytes and a comment of 65,535. */
 const TAIL_BYTES = END_BYTES + 0xffff;
 
-/** One CSV in a zip, both of the name of the key. */
+/** The packing of Binance: a zip with one CSV. Both have the base name of the key. */
 export const ZIP: Packing = {
   name: 'zip',
   isStart: (head) => {
