@@ -91,15 +91,15 @@ export async function inspectColumns(
     ({ name, type }) => (type === 'number' || type === 'integer') && !spec.sort.includes(name),
   );
   if (values.length === 0) return [];
-  const objects = (await session.rows(movesQuery(declared, values))).map((row) => objectOf(row, values));
+  const objects = (await session.rows(variationQuery(declared, values))).map((row) => objectOf(row, values));
   const days = objects.filter(({ ordinal }) => ordinal !== MONTHLY);
   const usual = values.filter(
-    ({ name }) => days.filter(({ moves }) => moves.has(name)).length * 2 > days.length,
+    ({ name }) => days.filter(({ varying }) => varying.has(name)).length * 2 > days.length,
   );
-  return objects.flatMap(({ ordinal, rows, moves, still }): AuditFinding[] => {
-    const isFrozen = moves.size === 0 && values.filter(isStillNumber(still)).length > 1;
+  return objects.flatMap(({ ordinal, rows, varying, constant }): AuditFinding[] => {
+    const isFrozen = varying.size === 0 && values.filter(isConstantNumber(constant)).length > 1;
     const unusual = (isFrozen ? values : ordinal === MONTHLY ? [] : usual).filter(({ name }) =>
-      still.has(name),
+      constant.has(name),
     );
     if (unusual.length === 0) return [];
     const columns = Object.fromEntries(unusual.map(({ name }) => [name, rows]));
@@ -108,18 +108,18 @@ export async function inspectColumns(
   });
 }
 
-function isStillNumber(still: ReadonlySet<string>): (column: ColumnSpec) => boolean {
-  return ({ name, type }) => type === 'number' && still.has(name);
+function isConstantNumber(constant: ReadonlySet<string>): (column: ColumnSpec) => boolean {
+  return ({ name, type }) => type === 'number' && constant.has(name);
 }
 
-interface Moves {
+interface ColumnVariation {
   readonly ordinal: number;
   readonly rows: number;
-  readonly moves: ReadonlySet<string>;
-  readonly still: ReadonlySet<string>;
+  readonly varying: ReadonlySet<string>;
+  readonly constant: ReadonlySet<string>;
 }
 
-function movesQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
+function variationQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
   const times = new Set(['time', 'datetime', 'date', 'hour']);
   const levels = spec.sort.filter((name) => {
     const type = spec.columns.find((column) => column.name === name)?.type ?? 'time';
@@ -135,14 +135,14 @@ function movesQuery({ spec }: Declared, values: readonly ColumnSpec[]): string {
     GROUP BY ${ORDINAL} HAVING max(".instants") >= ${LEAST_INSTANTS} ORDER BY ${ORDINAL}`;
 }
 
-function objectOf(row: Row, values: readonly ColumnSpec[]): Moves {
-  const namesWith = (moves: boolean): Set<string> =>
-    new Set(values.flatMap(({ name }) => (row[name] === moves ? [name] : [])));
+function objectOf(row: Row, values: readonly ColumnSpec[]): ColumnVariation {
+  const namesWith = (varying: boolean): Set<string> =>
+    new Set(values.flatMap(({ name }) => (row[name] === varying ? [name] : [])));
   return {
     ordinal: Number(row['.ord']),
     rows: Number(row['.n']),
-    moves: namesWith(true),
-    still: namesWith(false),
+    varying: namesWith(true),
+    constant: namesWith(false),
   };
 }
 
@@ -205,7 +205,7 @@ export async function inspectLabels(
   return { findings, last };
 }
 
-/** Undefined where the rows at both ends of the day are missing. */
+/** Undefined if the first and the last row of the day do not show the meaning. */
 function labelsOf(row: Row, startMs: number, stepMs: number): Labels | undefined {
   const startsAt = Number(row['first']) - startMs;
   const endsAt = Number(row['last']) - startMs;

@@ -1,4 +1,4 @@
-/** One file of a series against the manifest lines that name it. */
+/** Checks one file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { firstSymlink } from '../lake/path-checks.js';
@@ -12,7 +12,7 @@ import type { Format, Series, Settings } from '../model/task.js';
 export interface FileReader {
   /** Rejects when the footer cannot be read. */
   readonly footer: (path: string) => Promise<Footer>;
-  /** Resolves with one text for each thing that is wrong with the rows. */
+  /** Resolves with one text for each fault of the rows. */
   readonly rows?: (file: RowsOf) => Promise<readonly string[]>;
 }
 

@@ -1,4 +1,4 @@
-/** Checks a lake series by series and, in mode `fix`, repairs what it finds. */
+/** Checks a lake series by series and, in mode `fix`, fixes the findings. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
@@ -44,7 +44,7 @@ export interface LakeCheck {
 
 const SERIES_AT_ONCE = 4;
 
-/** In path order, a few series at a time. Rejects with `locked` when another run writes to the lake meanwhile. */
+/** Yields in path order; checks a few series at a time. Rejects with `locked` if another run writes to the lake at the same time. */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);

@@ -191,8 +191,8 @@ async function linkedZipFolders(
 }
 
 /**
- * LakeCheck only where the manifest names zips, or where no manifest exists: otherwise the user may have made a folder
- * in the layout of the archive, and its files are not ours.
+ * Checks the folders of the archive layout only if the manifest names zips or does not exist. Otherwise a user may have made
+ * such a folder, and its files do not belong to the lake.
  */
 async function zipFindings(
   { root, venue, format }: CheckContext,

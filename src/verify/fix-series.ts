@@ -29,13 +29,13 @@ export interface FixContext {
 }
 
 export interface FixedSeries {
-  /** Each with `done` and `left`. */
+  /** With `done` for a fix, and with `left` for a remaining step. */
   readonly findings: readonly LakeFinding[];
   /** Objects that the manifest no longer holds. */
   readonly dropped: readonly DroppedLine[];
 }
 
-/** The caller must hold the lake's lock. */
+/** Fixes the findings of a series. The caller must hold the lake's lock. */
 export async function fixSeries(
   context: FixContext,
   lost: SeriesContext,
@@ -90,12 +90,16 @@ async function fixLines(
   const { damaged, sound } = inspected;
   if (damaged.length === 0) return {};
   const torn = damaged.filter(({ isWhole }) => isWhole === true).map(({ text }) => text);
-  const gone = damaged.filter(({ isWhole }) => isWhole !== true);
-  const cause = `manifest-damaged: lines ${gone.map(({ number }) => number).join(', ')} of ${MANIFEST} cannot be read`;
+  const unreadable = damaged.filter(({ isWhole }) => isWhole !== true);
+  const cause = `manifest-damaged: lines ${unreadable.map(({ number }) => number).join(', ')} of ${MANIFEST} cannot be read`;
   const kept =
-    gone.length === 0
+    unreadable.length === 0
       ? undefined
-      : await quarantineLines(paths, folder.path, { lines: gone.map(({ text }) => text), cause, nowMs });
+      : await quarantineLines(paths, folder.path, {
+          lines: unreadable.map(({ text }) => text),
+          cause,
+          nowMs,
+        });
   const added = dropped.map((line) => JSON.stringify(line));
   await rewriteManifest(paths, folder.path, [...sound, ...torn, ...added]);
   const done = kept === undefined ? 'added the missing line feed' : `kept in ${shownPath(kept)}`;
@@ -135,7 +139,7 @@ async function fixFile(
   if (format !== undefined)
     dropped.push(...(await objectsOfFile(context, lost, check, { file, path, format })));
   // The manifest comes first: after a crash in between, the file is still there and the next --fix finds it again.
-  await remember(check.folder.path, context.venue.archive, dropped);
+  await recordDropped(check.folder.path, context.venue.archive, dropped);
   const kept = await moveToQuarantine(context.paths, file, `${kind}: ${text}`, context.nowMs);
   const done = kept === undefined ? 'the file no longer exists' : `kept in ${shownPath(kept)}`;
   const periods =
@@ -180,7 +184,7 @@ async function objectsOfFile(
   const provenance = footer?.provenance;
   const held = inspected.manifest[format];
   const isNamed = held.lines().some((line) => line.file === path || path.endsWith(`/${line.file}`));
-  // The manifest lines of the file say which objects it holds; only its provenance may name more.
+  // The manifest lines of the file name its objects. Only its provenance can name more objects.
   if (isNamed && provenance === undefined) return [];
   const settings = settingsOfFile(lost, path, {
     format,
@@ -192,7 +196,7 @@ async function objectsOfFile(
 }
 
 /** Appends the lines that the manifest does not have yet. */
-async function remember(
+async function recordDropped(
   seriesFolder: string,
   archive: ObjectKeys,
   lines: readonly DroppedLine[],

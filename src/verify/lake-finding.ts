@@ -1,4 +1,4 @@
-/** One thing that is wrong in a lake, and the command that mends it. */
+/** One fault in a lake, and the command that mends it. */
 import type { Format, Series } from '../model/task.js';
 
 export type LakeFindingKind =
@@ -41,7 +41,7 @@ export interface LakeFinding {
   readonly format?: Format;
   /** Periods of the affected objects: `2024-01-15` or `2024-01`. */
   readonly periods?: readonly string[];
-  /** What `--fix` did about it. */
+  /** The change that `--fix` made. */
   readonly done?: string;
   /** The command that mends the rest; undefined when nothing is left to do. */
   readonly left?: 'fix' | 'repair' | 'nothing-known';

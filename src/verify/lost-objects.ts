@@ -77,11 +77,11 @@ export function droppedLines(
     at,
   }: { held: HeldObjects; format: Format; settings: Settings | undefined; at: string },
 ): DroppedLine[] {
-  const said = held.size > 0 || settings === undefined ? {} : { settings };
+  const stored = held.size > 0 || settings === undefined ? {} : { settings };
   return [...new Set(keys)].flatMap((key): DroppedLine[] => {
     const period = periodOf(context, key);
     if (period === undefined || isHeld(held, period)) return [];
-    return [{ v: 1, kind: 'dropped', key, format, at, ...said }];
+    return [{ v: 1, kind: 'dropped', key, format, at, ...stored }];
   });
 }
 

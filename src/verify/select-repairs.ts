@@ -133,7 +133,7 @@ function requestOf(
     broken: new Set(broken.map(({ file }) => file)),
     exact: true,
     ...(spec.cadences.includes('daily') ? { shortMonths: shortMonthsOf(held, spec) } : {}),
-    // A rebuilt file starts without rows, so the monthly object has nothing to be compared with.
+    // A rebuilt file starts without rows, so there are no rows to compare with those of the monthly object.
     ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
       ? { fillsHolesFromMonths: true }
       : {}),
