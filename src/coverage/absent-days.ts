@@ -13,7 +13,7 @@ import type { Spans } from './spans.js';
  */
 export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
 
-/** Reasons for which no data can exist. Such days do not count as missing. */
+/** Reasons with which no data is expected. Such days do not count as missing. */
 const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'halt',
   'before-history',
@@ -23,19 +23,19 @@ const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   'dataset-ended',
 ]);
 
-/** False for reasons with which no data can exist. */
+/** Whether data is expected on days with this reason. */
 export function isMissing(reason: GapReason): boolean {
   return !NOT_EXPECTED.has(reason);
 }
 
-/** Facts about a series and its dataset that explain absent days. */
+/** Facts about a series and its dataset that explain absent days. Days are day numbers. */
 export interface SeriesFacts {
   readonly absences: Absences;
   /** First day of the dataset, and the day after its last. */
   readonly first?: number;
   readonly end?: number;
   /** First day of the current month, for datasets that are published by month. */
-  readonly runningMonth?: number;
+  readonly currentMonth?: number;
   /** Today as a day number. A day counts as late only for a limited time. */
   readonly today?: number;
 }
@@ -66,9 +66,9 @@ export function absentDays(held: Spans, from: number, to: number, known: SeriesF
   return found;
 }
 
-/** Returns a function that gives the reason why a day is not held. */
+/** Returns a function that gives the reason for a day that is not held. */
 export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapReason {
-  const { absences, first = -Infinity, end = Infinity, runningMonth = Infinity, today = -Infinity } = known;
+  const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
   const firstHeld = held.length === 0 ? Infinity : at(held, 0);
   const lastHeld = held.length === 0 ? -Infinity : at(held, held.length - 1);
   const outer = outerReasons(absences, firstHeld, lastHeld);
@@ -78,24 +78,24 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => GapRe
     const ofDay = absences.days().get(day);
     const remembered = ofDay ?? absences.months().get(monthOf(day));
     const lateTo = ofDay === undefined ? monthStart(monthOf(day) + 1) + LATE_MONTH_DAYS : day + LATE_DAYS;
-    const isBehind = outer.behind !== undefined && day >= outer.behind.from;
+    const isAfterEnd = outer.after !== undefined && day >= outer.after.from;
     // A delisted series has no late days.
-    const isLate = day >= lastHeld && lateTo >= today && !isBehind;
+    const isLate = day >= lastHeld && lateTo >= today && !isAfterEnd;
     if (
       remembered !== undefined &&
       isStillSo(remembered.reason, { isEarly: day < firstHeld, isOver: day >= lastHeld, isLate })
     )
       return remembered.reason;
     if (outer.before !== undefined && day < outer.before.to) return outer.before.reason;
-    if (outer.behind !== undefined && day >= outer.behind.from) return outer.behind.reason;
+    if (outer.after !== undefined && day >= outer.after.from) return outer.after.reason;
     if (day < first) return 'before-history';
     if (day >= end) return 'dataset-ended';
-    if (day >= runningMonth) return 'not-published-yet';
+    if (day >= currentMonth) return 'not-published-yet';
     return day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained';
   };
 }
 
-/** The longest known delays of publication, in days: of a daily object, and of a monthly object after the month's end. */
+/** The longest known delays of publication in days: of a daily object, and of a monthly object after the end of its month. */
 const LATE_DAYS = 14;
 const LATE_MONTH_DAYS = 45;
 
@@ -119,21 +119,21 @@ function isStillSo(
   }
 }
 
-/** Extends recorded reasons: a series not listed on a day was not listed earlier; a delisted series stays delisted. */
+/** Recorded reasons that also hold for other days: before `not-listed-yet` there is no listing, and a delisted series stays delisted. */
 function outerReasons(
   absences: Absences,
   firstHeld: number,
   lastHeld: number,
-): { readonly before: AbsentDays | undefined; readonly behind: AbsentDays | undefined } {
+): { readonly before: AbsentDays | undefined; readonly after: AbsentDays | undefined } {
   let before: AbsentDays | undefined;
-  let behind: AbsentDays | undefined;
+  let after: AbsentDays | undefined;
   const look = (from: number, to: number, reason: AbsenceReason): void => {
     const isEarly = reason === 'not-listed-yet' || reason === 'before-history';
     const isOver = reason === 'delisted' || reason === 'dataset-ended';
     if (isEarly && to <= firstHeld && to > (before?.to ?? -Infinity)) before = { from, to, reason };
-    if (isOver && from >= lastHeld && from < (behind?.from ?? Infinity)) behind = { from, to, reason };
+    if (isOver && from >= lastHeld && from < (after?.from ?? Infinity)) after = { from, to, reason };
   };
   for (const [day, { reason }] of absences.days()) look(day, day + 1, reason);
   for (const [month, { reason }] of absences.months()) look(monthStart(month), monthStart(month + 1), reason);
-  return { before, behind };
+  return { before, after };
 }

@@ -20,7 +20,7 @@ import type { Source } from '../source/source.js';
 export interface CoverRequest {
   readonly root: string;
   readonly venue: Source;
-  /** All series of the lake, in its order. Series that are not chosen still help to find halts. */
+  /** All series of the lake, in the order of their paths. Series that are not chosen still help to find halts. */
   readonly held: readonly Series[];
   readonly chosen: readonly Series[];
   readonly formats: readonly Format[];
@@ -44,7 +44,7 @@ export interface FoundHalt {
 /** One series in one format. */
 export interface CoveredSeries extends Amounts {
   readonly coverage: SeriesCoverage;
-  /** In order of time. Includes gaps in which no data can exist (`isMissing` is false). */
+  /** In order of time. Includes gaps in which no data is expected (`isMissing` is false). */
   readonly gaps: readonly Gap[];
 }
 
@@ -76,21 +76,22 @@ async function* coverGroup(
 ): AsyncGenerator<CoveredSeries> {
   const finder = new HaltFinder();
   const covered: SeriesCoverage[] = [];
-  let grain: number | undefined;
+  let rowSeconds: number | undefined;
   for (const series of wanted) {
     const found = await read(request, series, finder);
     for (const coverage of found) {
       const isSelected = coverage.format === undefined || request.formats.includes(coverage.format);
       if (!isSelected || (coverage.format === undefined && request.formats.length < FORMATS.length)) continue;
       covered.push(coverage);
-      if (coverage.gaps.length > 0) grain = coverage.rowSeconds;
+      if (coverage.gaps.length > 0) rowSeconds = coverage.rowSeconds;
     }
   }
-  if (grain !== undefined) {
+  // Without gaps there are no halts, so the other series need not be read.
+  if (rowSeconds !== undefined) {
     const known = new Set(wanted);
     for (const series of group) if (!known.has(series)) await read(request, series, finder);
   }
-  const derived = grain === undefined ? NO_SPANS : finder.halts(grain);
+  const derived = rowSeconds === undefined ? NO_SPANS : finder.halts(rowSeconds);
   reportHalts(request, wanted[0], derived);
   const known = knownHalts(request, wanted[0]);
   for (const coverage of covered) {
@@ -115,7 +116,7 @@ function knownHalts({ halts, venue }: CoverRequest, series: Series | undefined):
   );
 }
 
-/** Reads a manifest line by line, to keep little in memory. Resolves with nothing for a manifest that cannot be read. */
+/** Reads a manifest line by line, to save memory. Resolves with an empty list for a manifest that cannot be read. */
 async function read(request: CoverRequest, series: Series, finder: HaltFinder): Promise<SeriesCoverage[]> {
   const { root, venue, range, today, onRefused } = request;
   const manifest = emptyManifest();

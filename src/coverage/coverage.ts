@@ -1,4 +1,4 @@
-/** `cryptodl coverage`: compares a lake with what it should hold, from its manifests. Sends no request and opens no data file. */
+/** `cryptodl coverage`: compares the held rows of a lake with the expected rows. Reads only manifests and sends no request. */
 import { correctedLine } from '../cli/print-error.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { dayOf } from '../model/calendar.js';
@@ -24,7 +24,7 @@ import { absolutePath, printLines } from '../text/printable.js';
 import { coverLake } from './cover-lake.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
 import { percentOf } from './gaps.js';
-import type { Grain } from './gaps.js';
+import type { CoveragePeriod } from './gaps.js';
 import { createCoverageText, CSV_HEAD, csvLines, instant, seriesRecord } from './print-coverage.js';
 import { percentText } from './series-table.js';
 
@@ -36,7 +36,7 @@ export interface CoverageRun {
 
 /** Counts over all series, for the summary and the exit code. */
 interface CoverageCounts {
-  /** Why folders that look like series were left out, one text each. */
+  /** The reasons why folders that look like series were left out, one text each. */
   readonly skipped: readonly string[];
   readonly refused: CryptodlError[];
   readonly halts: FoundHalt[];
@@ -44,11 +44,11 @@ interface CoverageCounts {
   readonly below: string[];
   series: number;
   incomplete: number;
-  /** Incomplete series that lack something between their first and last day; the others need only newer days. */
+  /** Incomplete series with a gap for a reason other than `not-fetched`. The others lack only days before or after the held days. */
   broken: number;
-  /** The verb that downloads the newer days. */
+  /** The verb that downloads the missing days of the other series. */
   continuing: Verb;
-  least: number | null;
+  leastPercent: number | null;
 }
 
 /** Longer ranges are shown by month. */
@@ -85,7 +85,7 @@ export async function coverage(run: CoverageRun): Promise<ExitCode> {
     incomplete: 0,
     broken: 0,
     continuing: 'vision',
-    least: null,
+    leastPercent: null,
   };
   const covered = coverLake({
     root,
@@ -117,7 +117,7 @@ async function* counted(
     if (series.missing > 0 && spec !== undefined && !isArchived(spec)) found.continuing = 'metrics';
     if (series.gaps.some(({ isMissing, reason }) => isMissing && reason !== 'not-fetched')) found.broken += 1;
     if (percent !== undefined) {
-      found.least = Math.min(found.least ?? 100, percent);
+      found.leastPercent = Math.min(found.leastPercent ?? 100, percent);
       if (min !== undefined && percent < min)
         found.below.push(`${seriesName(series.coverage.series)} (${percentText(series)})`);
     }
@@ -133,18 +133,18 @@ async function write(
 ): Promise<void> {
   const { options } = resolved;
   const chosen = options.by === 'auto' ? undefined : options.by;
-  const grainOf = ({ coverage: { from, to } }: CoveredSeries): Grain =>
+  const periodOf = ({ coverage: { from, to } }: CoveredSeries): CoveragePeriod =>
     chosen ?? (to - (range?.from ?? from) <= MOST_DAYS ? 'day' : 'month');
   if (options.json) {
     for await (const one of covered) {
-      const record = seriesRecord(one.coverage, one.gaps, one, grainOf(one));
+      const record = seriesRecord(one.coverage, one.gaps, one, periodOf(one));
       if (!(await writeData(io, [record]))) return;
     }
     await writeData(io, [summaryOf(found)]);
   } else if (options.csv) {
     if (!(await writeData(io, [CSV_HEAD]))) return;
     for await (const one of covered)
-      if (!(await writeData(io, csvLines(one.coverage, one.gaps, grainOf(one))))) return;
+      if (!(await writeData(io, csvLines(one.coverage, one.gaps, periodOf(one))))) return;
   } else {
     const text = createCoverageText(io, chosen, MOST_DAYS);
     for await (const one of covered) if (!(await writeText(io, text.add(one)))) return;
@@ -152,7 +152,15 @@ async function write(
   }
 }
 
-function summaryOf({ skipped, refused, halts, below, series, incomplete, least }: CoverageCounts): object {
+function summaryOf({
+  skipped,
+  refused,
+  halts,
+  below,
+  series,
+  incomplete,
+  leastPercent: least,
+}: CoverageCounts): object {
   return {
     event: 'summary',
     series,

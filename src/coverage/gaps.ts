@@ -11,13 +11,13 @@ import type { Spans } from './spans.js';
 
 /** A time without data in a series. */
 export interface Gap {
-  /** Seconds since the start of day 0 of the exchange, `[from, to)`. */
+  /** `[from, to)` in seconds since the start of day 0 of the exchange. */
   readonly from: number;
   readonly to: number;
   readonly reason: GapReason;
   /** Number of rows, or of days where the expected number of rows is unknown. */
   readonly amount: number;
-  /** False when no data can exist: such rows are not expected. */
+  /** False when no data is expected. */
   readonly isMissing: boolean;
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
@@ -158,10 +158,11 @@ export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amoun
   return { expected: Math.max(0, expected), missing: Math.min(missing, Math.max(0, expected)) };
 }
 
-export type Grain = 'day' | 'month';
+/** The value of --by: the periods of the heat map, `--json` and `--csv`. */
+export type CoveragePeriod = 'day' | 'month';
 
 /** The amounts of each period, from the period of the first day on. */
-export function periodsOf(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): Amounts[] {
+export function periodsOf(coverage: SeriesCoverage, gaps: readonly Gap[], by: CoveragePeriod): Amounts[] {
   const { from, to, rowSeconds = DAY_SECONDS } = coverage;
   if (from >= to) return [];
   const periods: { start: number; end: number; expected: number; missing: number }[] = [];

@@ -1,6 +1,6 @@
 /** Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal. */
 import { dayText, monthOf, monthText } from '../model/calendar.js';
-import type { Amounts, Grain } from './gaps.js';
+import type { Amounts, CoveragePeriod } from './gaps.js';
 import { percentOf } from './gaps.js';
 
 export interface HeatRow {
@@ -12,7 +12,7 @@ export interface HeatRow {
 }
 
 export interface HeatStyle {
-  readonly by: Grain;
+  readonly by: CoveragePeriod;
   /** Columns of the terminal. */
   readonly width: number;
   readonly hasColour: boolean;
@@ -26,9 +26,9 @@ interface Level {
   readonly is: (percent: number | undefined) => boolean;
 }
 
-/** The first level that applies is drawn. Each has its own character, for terminals without colour. */
+/** The first level that applies to a cell is drawn. Each has its own character, for terminals without colour. */
 const LEVELS: readonly Level[] = [
-  { character: '·', colour: 90, meaning: 'no data can exist', is: (percent) => percent === undefined },
+  { character: '·', colour: 90, meaning: 'no data expected', is: (percent) => percent === undefined },
   { character: '█', colour: 32, meaning: 'complete', is: (percent = 0) => percent === 100 },
   { character: '▓', colour: 33, meaning: '95 % or more', is: (percent = 0) => percent >= 95 },
   { character: '▒', colour: 33, meaning: '50 % or more', is: (percent = 0) => percent >= 50 },
@@ -45,33 +45,34 @@ export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
   const first = Math.min(...rows.map(({ from }) => indexOf(from, by)));
   const end = Math.max(...rows.map(({ from, periods }) => indexOf(from, by) + periods.length));
   if (!(end > first)) return [];
-  const labels = Math.min(LONGEST_LABEL, Math.max(...rows.map(({ label }) => label.length)));
-  const percents = Math.max(...rows.map(({ percent }) => percent.length));
-  const room = Math.max(FEWEST_CELLS, width - labels - percents - 4);
+  const labelWidth = Math.min(LONGEST_LABEL, Math.max(...rows.map(({ label }) => label.length)));
+  const percentWidth = Math.max(...rows.map(({ percent }) => percent.length));
+  const room = Math.max(FEWEST_CELLS, width - labelWidth - percentWidth - 4);
   const perCell = Math.ceil((end - first) / room);
   const cells = Math.ceil((end - first) / perCell);
   return [
-    `${' '.repeat(labels + 2)}${axis(first, end, by, cells)}`,
+    `${' '.repeat(labelWidth + 2)}${axis(first, end, by, cells)}`,
     ...rows.map(({ label, from, periods, percent }) => {
       const sums = summed(periods, indexOf(from, by) - first, perCell, cells);
-      return `${fitted(label, labels)}  ${painted(sums, style)}  ${percent.padStart(percents)}`;
+      return `${fitted(label, labelWidth)}  ${painted(sums, style)}  ${percent.padStart(percentWidth)}`;
     }),
-    ...(perCell === 1 ? [] : [`${' '.repeat(labels + 2)}a cell is ${perCell} ${by}s`]),
+    ...(perCell === 1 ? [] : [`${' '.repeat(labelWidth + 2)}a cell is ${perCell} ${by}s`]),
   ];
 }
 
+/** The meaning of each character, in one line. */
 export function legend(hasColour: boolean): string {
   return LEVELS.map(
     ({ character, colour, meaning }) => `${inColour(character, colour, hasColour)} ${meaning}`,
   ).join('   ');
 }
 
-function indexOf(day: number, by: Grain): number {
+function indexOf(day: number, by: CoveragePeriod): number {
   return by === 'day' ? day : monthOf(day);
 }
 
 /** `2024-01 … 2024-12`, spread over the cells when there is room. */
-function axis(first: number, end: number, by: Grain, cells: number): string {
+function axis(first: number, end: number, by: CoveragePeriod, cells: number): string {
   const name = by === 'day' ? dayText : monthText;
   const [left, right] = [name(first), name(end - 1)];
   if (end - first === 1) return left;
@@ -80,7 +81,7 @@ function axis(first: number, end: number, by: Grain, cells: number): string {
     : left + ' '.repeat(cells - left.length - right.length) + right;
 }
 
-/** The sum of each cell; undefined where the series has no period. */
+/** The amounts of each cell; undefined for a cell without a period of the series. */
 function summed(
   periods: readonly Amounts[],
   offset: number,

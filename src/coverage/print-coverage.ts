@@ -5,7 +5,7 @@ import type { Series } from '../model/task.js';
 import { printable } from '../text/printable.js';
 import type { CoveredSeries, FoundHalt } from './cover-lake.js';
 import { percentOf, periodsOf } from './gaps.js';
-import type { Amounts, Gap, Grain } from './gaps.js';
+import type { Amounts, Gap, CoveragePeriod } from './gaps.js';
 import { heatMap, legend } from './heat-map.js';
 import { DAY_SECONDS } from './series-coverage.js';
 import type { SeriesCoverage } from './series-coverage.js';
@@ -28,8 +28,8 @@ export interface CoverageText {
 
 const DEFAULT_WIDTH = 100;
 
-/** Ranges longer than `mostDays` are shown by month, unless `by` is given. */
-export function createCoverageText(io: Io, by: Grain | undefined, mostDays: number): CoverageText {
+/** Formats coverage for people. Without `by`, ranges of more than `mostDays` days are shown by month. */
+export function createCoverageText(io: Io, by: CoveragePeriod | undefined, mostDays: number): CoverageText {
   const { stdout, environment } = io;
   const hasColour = stdout.isTTY === true && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
   const width = stdout.columns ?? DEFAULT_WIDTH;
@@ -62,7 +62,11 @@ export function createCoverageText(io: Io, by: Grain | undefined, mostDays: numb
   };
 }
 
-function rowOf({ coverage, gaps, ...amounts }: CoveredSeries, by: Grain | undefined, mostDays: number): Row {
+function rowOf(
+  { coverage, gaps, ...amounts }: CoveredSeries,
+  by: CoveragePeriod | undefined,
+  mostDays: number,
+): Row {
   const { series, format, from, to } = coverage;
   const label = `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
   const isShort = to - from <= mostDays;
@@ -79,7 +83,7 @@ function groupName({ market, dataset, interval }: Series): string {
 }
 
 interface Style {
-  readonly by: Grain | undefined;
+  readonly by: CoveragePeriod | undefined;
   readonly mostDays: number;
   readonly width: number;
   readonly hasColour: boolean;
@@ -89,15 +93,15 @@ function section(group: Series, rows: readonly Row[], { by, mostDays, ...style }
   const tables = rows.map(({ table }) => table);
   const from = Math.min(...tables.map(({ coverage }) => coverage.from));
   const to = Math.max(...tables.map(({ coverage }) => coverage.to));
-  const grain = by ?? (to - from <= mostDays ? 'day' : 'month');
+  const period = by ?? (to - from <= mostDays ? 'day' : 'month');
   const map = heatMap(
     rows.map(({ table, days, months }) => ({
       label: table.label,
       from: table.coverage.from,
-      periods: (grain === 'day' ? days : months) ?? [],
+      periods: (period === 'day' ? days : months) ?? [],
       percent: percentText(table),
     })),
-    { by: grain, ...style },
+    { by: period, ...style },
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
   return [`${groupName(group)}${range}`, ...map, '', ...seriesTable(tables), ''].join('\n');
@@ -110,7 +114,7 @@ export function seriesRecord(
   coverage: SeriesCoverage,
   gaps: readonly Gap[],
   amounts: Amounts,
-  by: Grain,
+  by: CoveragePeriod,
 ): Record<string, unknown> {
   const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = coverage;
   const unit = unitOf(coverage);
@@ -162,15 +166,15 @@ export function instant(seconds: number): string {
 }
 
 /** Name of the period that is `index` periods after that of day `from`. */
-function periodName(from: number, index: number, by: Grain): string {
+function periodName(from: number, index: number, by: CoveragePeriod): string {
   return by === 'day' ? dayText(from + index) : monthText(monthOf(from) + index);
 }
 
 export const CSV_HEAD =
   'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons';
 
-/** One line per series and period. `reasons` includes those of gaps in which no data can exist. */
-export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Grain): string[] {
+/** One line per series and period. `reasons` includes those of gaps in which no data is expected. */
+export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: CoveragePeriod): string[] {
   const { series, format, from } = coverage;
   const about = seriesCells(series, format ?? '');
   let first = 0;
@@ -191,7 +195,7 @@ export function csvLines(coverage: SeriesCoverage, gaps: readonly Gap[], by: Gra
 }
 
 /** The day after the period. */
-function endOf(from: number, index: number, by: Grain): number {
+function endOf(from: number, index: number, by: CoveragePeriod): number {
   return by === 'day' ? from + index + 1 : monthStart(monthOf(from) + index + 1);
 }
 

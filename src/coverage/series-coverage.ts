@@ -36,7 +36,7 @@ export interface CoverageContext {
   readonly revisions: Revisions;
 }
 
-/** In seconds. */
+/** A gap at the start or the end of a series, in seconds. */
 interface Edge {
   readonly from: number;
   readonly to: number;
@@ -76,7 +76,7 @@ export interface SeriesCoverage {
   readonly loose: Spans;
   /** Held days for which each missing row is located. */
   readonly knownDays: Spans;
-  /** Cut days, for datasets of ticks only. */
+  /** Stretches without rows of cut days; empty for datasets without ticks. */
   readonly cuts: readonly EmptyStretch[];
 }
 
@@ -110,7 +110,7 @@ function cover(
   const start =
     heldDays[0] ?? Math.min(...absences.days().keys(), ...[...absences.months().keys()].map(monthStart));
   const from = context.range.from ?? start;
-  const end = context.range.to ?? Math.min(context.today, known.runningMonth ?? context.today);
+  const end = context.range.to ?? Math.min(context.today, known.currentMonth ?? context.today);
   const to = Math.max(from, end);
   const within = held.filter((object) => object.to > from && object.from < to);
   const seconds = format === undefined || format === 'zip' ? undefined : secondsOf(context, series);
@@ -141,12 +141,12 @@ function cutsOf(
   { known, dayStart }: { readonly known: SeriesFacts; readonly dayStart: DayStart },
 ): EmptyStretch[] {
   const lines = held.map(({ line }) => line);
-  const behind = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
-  return cutStretches(lines, hasEnded(behind), dayStart);
+  const after = reasons(heldDays, known)(at(heldDays, heldDays.length - 1));
+  return cutStretches(lines, hasEnded(after), dayStart);
 }
 
-function hasEnded(behind: GapReason): boolean {
-  return behind === 'delisted' || behind === 'dataset-ended';
+function hasEnded(after: GapReason): boolean {
+  return after === 'delisted' || after === 'dataset-ended';
 }
 
 /** A dataset that this version does not know has no rows to place, only days. */
@@ -178,7 +178,7 @@ function daysOf(objects: readonly HeldObject[]): number[] {
   return days;
 }
 
-/** The bounds of the dataset, which explain absent days. */
+/** The first and last days of the dataset, which explain absent days. */
 function factsOf(
   { spec, today }: CoverageContext,
   held: readonly HeldObject[],
@@ -196,7 +196,7 @@ function factsOf(
     ...(first === undefined || !Number.isFinite(first) ? {} : { first }),
     ...(end === undefined ? {} : { end }),
     today,
-    ...(isMonthly ? { runningMonth: monthStart(monthOf(today)) } : {}),
+    ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };
 }
 
@@ -291,8 +291,8 @@ function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): 
   // The first label of a day may be the end of its first row.
   const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
   if (isEarly && (before === 'not-listed-yet' || before === 'before-history')) edges.push(first);
-  const behind = reasonOf(endDay);
-  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), reason: behind };
-  if (hasEnded(behind) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
+  const after = reasonOf(endDay);
+  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), reason: after };
+  if (hasEnded(after) && last.to >= endDay * DAY_SECONDS && edges.length * 2 < gaps.length) edges.push(last);
   return edges;
 }

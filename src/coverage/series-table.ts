@@ -68,7 +68,7 @@ export function tableRow(
   };
 }
 
-/** Rounds down: 99.999 % is not printed as 100 %. */
+/** Rounds down, so that 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {
   const percent = percentOf(amounts);
   if (percent === undefined) return '-';
@@ -140,8 +140,8 @@ export function unitOf({ rowSeconds }: Pick<SeriesCoverage, 'rowSeconds'>): 'row
 /** `2024-01-12 … 2024-01-14  4,320 rows  unexplained`; the end is the last missing row or day. */
 function gapText(gap: Gap, { rowSeconds, dayStartSeconds }: Shown): string {
   const amount = amountText(gap.amount, unitOf({ rowSeconds }));
-  const grain = gap.reason === 'cut' ? 60 : rowSeconds;
-  return `${spanText(gap.from, gap.to, grain, dayStartSeconds)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
+  const stepSeconds = gap.reason === 'cut' ? 60 : rowSeconds;
+  return `${spanText(gap.from, gap.to, stepSeconds, dayStartSeconds)}  ${amount}${gap.isLoose === true ? ' somewhere' : ''}  ${gap.reason}`;
 }
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */

@@ -2,7 +2,7 @@
 
 /**
  * A list of spans is flat, `[from, to, from, to, …]`, because a lake may have millions of them. Spans are half-open, ascending
- * and disjoint, in whole seconds or days since 1970.
+ * and disjoint, in whole seconds or whole days.
  */
 export type Spans = ArrayLike<number>;
 
@@ -65,7 +65,7 @@ export function at(spans: Spans, index: number): number {
   return spans[index] ?? 0;
 }
 
-/** Rows of `seconds` in spans of seconds; each span has one at least. */
+/** The number of rows in spans of seconds, with one row per `seconds`. Each span has at least one row. */
 export function rowsIn(spans: Spans, seconds: number): number {
   let rows = 0;
   for (let i = 0; i < spans.length; i += 2)
