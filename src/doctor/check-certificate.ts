@@ -65,7 +65,7 @@ async function handshake(input: CertificateInput): Promise<TLSSocket> {
       ...place(host, port, tunnel),
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ...(authorities === undefined ? {} : { ca: [...rootCertificates, authorities] }),
-      // The check needs an invalid certificate too, to say what is wrong with it.
+      // The check describes invalid certificates too, so they must not end the handshake.
       rejectUnauthorized: false,
     });
     const stop = (): void => {
@@ -87,7 +87,7 @@ function place(host: string, port: number, tunnel: Socket | undefined): object {
   return tunnel === undefined ? { host, port } : { host, socket: tunnel };
 }
 
-/** What a certificate error of Node means, and the next step. */
+/** The meaning of a certificate error of Node, and the next step. */
 function refusalText(code: string, certificate: PeerCertificate): { found: string; next: string } {
   const { valid_from: from, valid_to: to, subjectaltname = '' } = certificate;
   if (code === 'CERT_HAS_EXPIRED')
@@ -107,11 +107,11 @@ function refusalText(code: string, certificate: PeerCertificate): { found: strin
     };
   return {
     found: `the certificate is signed by ${nameOf(certificate.issuer)}, which this machine does not trust`,
-    next: 'if a proxy of your network signs checkCertificates, name its certificate authority with --ca-file FILE',
+    next: 'if a proxy of your network signs certificates, name its certificate authority with --ca-file FILE',
   };
 }
 
-/** A certificate may lack the name of its issuer, or the issuer. */
+/** The organization or the common name. A certificate may lack both, or the issuer itself. */
 function nameOf(issuer: PeerCertificate['issuer'] | undefined): string {
   const names = (issuer ?? {}) as Partial<Record<string, string>>;
   return names['O'] ?? names['CN'] ?? 'an issuer without a name';

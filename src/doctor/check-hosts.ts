@@ -157,13 +157,13 @@ export async function checkRestHost(
   return { dates: other.dates, result: { ...endpoint.result, status: 'warn', found, next: '' } };
 }
 
-// The name of a host, as DNS resolves it.
+// Checks that DNS resolves the name of a host.
 
 interface NameInput {
   readonly hostname: string;
   /** The flag that sets the host. */
   readonly flag: string;
-  /** A proxy resolves the name itself. */
+  /** With a proxy, the name is not resolved here, because the proxy resolves it. */
   readonly proxy: string | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -201,7 +201,7 @@ async function checkName(input: NameInput): Promise<CheckResult> {
     return checkResult('dns', 'warn', `${many}, but only after ${ms} ms`, { of, figures, next: RESOLVER });
   } catch (error) {
     signal.throwIfAborted();
-    return refused(hostname, flag, errnoOf(error));
+    return lookupFailure(hostname, flag, errnoOf(error));
   } finally {
     stop.abort();
   }
@@ -209,7 +209,7 @@ async function checkName(input: NameInput): Promise<CheckResult> {
 
 const RESOLVER = 'check the network and its name server (on Linux /etc/resolv.conf)';
 
-function refused(hostname: string, flag: string, code: string): CheckResult {
+function lookupFailure(hostname: string, flag: string, code: string): CheckResult {
   if (code !== 'ENOTFOUND')
     return checkResult('dns', 'fail', `the name server does not answer (${code})`, {
       of: hostname,

@@ -1,6 +1,6 @@
 /**
- * Checks the folder of a lake (writable, fast, with free space), its lock, and the temporary files of killed runs. Leaves
- * nothing behind.
+ * Checks the folder of a lake (writable, fast, with free space), its lock, and the temporary files of killed runs. Leaves no
+ * files behind.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';

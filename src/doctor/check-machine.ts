@@ -35,7 +35,7 @@ const BASE_FILES = 72;
 /** Two sockets (zip and sidecar) and two files (a large object spools its zip and its CSV). */
 const FILES_PER_OBJECT = 4;
 
-/** Every socket counts as an open file. */
+/** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */
 export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResult {
   const needed = BASE_FILES + Math.min(sockets, most * 2) + most * 2;
   const figures = { needed, ...(openFiles === undefined ? {} : { openFiles }) };
@@ -55,7 +55,7 @@ export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResul
 /** Inflating, hashing and file access share these threads. */
 const LEAST_THREADS = 4;
 
-/** `given` is the value of UV_THREADPOOL_SIZE. */
+/** Warns about a pool of less than 4 threads. `given`: the value of UV_THREADPOOL_SIZE. */
 export function checkThreads(given: string | undefined): CheckResult {
   const threads = Number(given ?? LEAST_THREADS);
   const found = `${given ?? LEAST_THREADS} in the pool (UV_THREADPOOL_SIZE)`;
@@ -130,20 +130,20 @@ export function checkClock(dates: readonly ServerDate[]): CheckResult {
   if (Math.abs(first.ms) > FAIL_MS) return checkResult('clock', 'fail', found, { figures, next: WHY });
   if (Math.abs(first.ms) > WARN_MS) return checkResult('clock', 'warn', found, { figures, next: WHY });
   // When one host agrees with the local clock, another host that differs is probably wrong.
-  const odd = others.findLast(({ ms }) => Math.abs(ms) > FAIL_MS);
-  if (odd === undefined)
+  const deviating = others.findLast(({ ms }) => Math.abs(ms) > FAIL_MS);
+  if (deviating === undefined)
     return checkResult('clock', 'ok', `within ${durationText(WARN_MS)} of that of ${first.host}`, {
       figures,
     });
   return checkResult(
     'clock',
     'warn',
-    `equal to that of ${first.host}, but ${odd.host} differs by ${durationText(Math.abs(odd.ms))}`,
+    `equal to that of ${first.host}, but ${deviating.host} differs by ${durationText(Math.abs(deviating.ms))}`,
     { figures, next: 'check for a cache or proxy in front of that host that serves old responses' },
   );
 }
 
-/** The least difference (host minus local) that explains all responses; 0 when the clocks may be equal. */
+/** The least difference (host minus local, in ms) that explains all responses; 0 when the clocks may be equal. */
 function differenceOf(dates: readonly ServerDate[]): number {
   const least = Math.max(...dates.map(({ dateMs, receivedAt }) => dateMs - receivedAt));
   const most = Math.min(...dates.map(({ dateMs, sentAt }) => dateMs + SECOND_MS - sentAt));
