@@ -60,7 +60,7 @@ interface Known {
   readonly columns: readonly string[];
 }
 
-/** Throws the error for the user. */
+/** Throws the error of a fault for the user: mostly a usage error with line, column and a suggestion. */
 export function throwFault(fault: QueryFault, query: string, known?: Known): never {
   const { type, text, missing } = fault;
   if (type === 'IO') throw new CryptodlError('disk', text);
@@ -108,7 +108,7 @@ function emptyLake(root: string): Error {
   );
 }
 
-/** Finds `um_klines` for `klines` too. */
+/** A similar name, or a name that ends in it: `um_klines` for `klines`. */
 function nearestOf(name: string, names: readonly string[]): string | undefined {
   if (didYouMean(name, names) !== undefined) return nearest(name, names);
   return names.find((candidate) => candidate.toLowerCase().endsWith(`_${name.toLowerCase()}`));

@@ -151,7 +151,7 @@ export async function queryLake<T>(query: LakeQuery, read: (answer: QueryResult)
     const answer = await runQuery(session, { ...query, statement, tables, names, specOf });
     return await read(answer);
   } finally {
-    // `read` may have ended before the last row.
+    // `read` may have ended before the last row, so the query may still run.
     engine.interrupt();
     session?.close();
     engine.close();
@@ -185,7 +185,10 @@ function specIn(venue: Source, { market, dataset }: LakeTable): DatasetSpec | un
 
 function leftOutTexts({ unsound, overlapping }: LeftOut): string[] {
   return [
-    ...leftOutText(unsound, 'missing or different from its commit; not queried (cryptodl verify says more)'),
+    ...leftOutText(
+      unsound,
+      'missing or different from its commit; not queried (cryptodl verify gives details)',
+    ),
     ...leftOutText(overlapping, 'CSV with some days that Parquet files hold too; not queried'),
   ];
 }

@@ -7,7 +7,7 @@ import type { DatasetSpec } from '../source/venue.js';
 import type { LakeFile, LakeTable } from './lake-tables.js';
 import { tableName } from './lake-tables.js';
 
-/** With `isShown`, one file per line. Rejects with a system error for a CSV file that cannot be read. */
+/** `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV file that cannot be read. */
 export async function viewOf(
   table: LakeTable,
   spec: DatasetSpec | undefined,
@@ -151,7 +151,7 @@ function csvPart({ header, files, timestamps }: CsvShape, columns: readonly View
   };
 }
 
-/** The time as TIMESTAMP, from how `--timestamps` wrote it. */
+/** Expression for the time as TIMESTAMP, from the form that `--timestamps` wrote. */
 function instant(name: string, timestamps: CsvShape['timestamps']): string {
   if (timestamps === 'us') return `make_timestamp(${name})`;
   return timestamps === 'ms' ? `make_timestamp(${name} * 1000)` : `CAST(rtrim(${name}, 'Z') AS TIMESTAMP)`;

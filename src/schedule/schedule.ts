@@ -24,12 +24,12 @@ import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.
 import { cronLine, crontab, LONGEST_CRON_LINE, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
 
-/** A random delay, so that the users of a time zone do not send requests in the same second. */
+/** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
 /** Seven days, so that a day that is published late is still in the range. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '7'];
 
-/** A mistake after `--` gives the same error as the command itself. */
+/** Prints the schedule of a command. A mistake after `--` gives the same error as the command itself. */
 export async function schedule(
   command: readonly string[],
   options: Options,

@@ -32,9 +32,8 @@ ${cronLine(command)}
 }
 
 /**
- * Quotes a word for the shell and for cron. For cron, an unescaped `%` ends the line, and a backslash before `%` or
- * another backslash is dropped, also within quotes (crontab(5), do_command.c). So the word never puts a backslash
- * before one of them.
+ * Quotes a word for the shell and for cron. For cron, an unescaped `%` ends the command, and a backslash before `%` or another
+ * backslash is dropped, also within quotes (crontab(5), do_command.c). Empty quotes keep the backslashes of the word apart from these.
  */
 function cronWord(word: string): string {
   return shellWord(word)

@@ -184,7 +184,7 @@ function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Moves surrogates behind the rest of the basic plane, where their code points are. */
+/** Moves surrogates after the rest of the basic plane, where their code points are. */
 function rank(unit: number): number {
   if (unit >= 0xe000) return unit - 0x800;
   return unit >= 0xd800 ? unit + 0x2000 : unit;

@@ -60,7 +60,7 @@ function slice(text: string, part: ByteRange): Buffer {
 /** About two chunks per connection are in memory. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Streams a part of a file. When the file becomes shorter meanwhile, the connection is closed before the end. */
+/** Streams a part of a file. If the file becomes shorter during the response, the connection is closed before the end. */
 async function stream(response: ServerResponse, object: StoredObject, part: ByteRange): Promise<void> {
   const opened = await openObject(object);
   const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: CHUNK_BYTES });
@@ -113,6 +113,6 @@ function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Val
 
 /** True when `Range` applies: the request has no `If-Range`, or one that names this revision. */
 function rangeApplies(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
-  const wanted = headers['if-range'];
-  return wanted === undefined || wanted === etag || wanted === lastModified;
+  const ifRange = headers['if-range'];
+  return ifRange === undefined || ifRange === etag || ifRange === lastModified;
 }

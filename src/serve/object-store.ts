@@ -19,7 +19,7 @@ export interface StoredObject {
   readonly virtual: boolean;
 }
 
-/** True for a file or folder name that may be a part of a key; hidden names and path tricks are not. */
+/** True for a file or folder name that may be a part of a key. Hidden names and names with a separator may not. */
 export function isKeyPart(name: string): boolean {
   return name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
 }

@@ -58,7 +58,7 @@ export async function serve(directory: string, options: Options, io: Io): Promis
 // The HTTP server.
 
 const KEEP_ALIVE_MS = 60_000;
-/** A connection whose client reads nothing for so long is closed, because its data waits in memory. */
+/** A connection without activity for this long is closed, because its data waits in memory. */
 const STALLED_MS = 30_000;
 /** Each connection may hold some hundred kB of memory. Further connections are closed without a response. */
 const MOST_CONNECTIONS = 512;

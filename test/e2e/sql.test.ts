@@ -143,7 +143,7 @@ describe('the views of a lake', () => {
     const torn = await cryptodlOk(['sql', count, '--out', lake, '--json']);
     expect(torn.events).toEqual([{ n: HOURS_OF_JANUARY }]);
     expect(torn.stderr).toMatch(
-      /\nwarning: \S+2024-02\.parquet: missing or different from its commit; not queried \(cryptodl verify says more\)\n/,
+      /\nwarning: \S+2024-02\.parquet: missing or different from its commit; not queried \(cryptodl verify gives details\)\n/,
     );
 
     rmSync(february);
