@@ -35,16 +35,7 @@ export async function serve(directory: string, options: Options, io: Io): Promis
       'name the folder that contains data/, for example the --out of a run with --format zip',
     );
   }
-  let server: Awaited<ReturnType<typeof serveArchive>>;
-  try {
-    server = await serveArchive({ directory, host: options.host, port: options.port });
-  } catch (error) {
-    const code = errnoOf(error);
-    throw usage(
-      `cannot listen on ${options.host} port ${options.port} (${code})`,
-      '--port 0 chooses a free port',
-    );
-  }
+  const server = await serveArchive({ directory, host: options.host, port: options.port });
   const signalled = new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
     io.onSignal(resolve);
   });
@@ -138,7 +129,8 @@ function realFolder(directory: string): string {
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
-      reject(usage(`cannot listen on ${host}:${port}: ${error.message}`, 'choose another --port or --host'));
+      const hint = 'choose another --host or --port; --port 0 chooses a free port';
+      reject(usage(`cannot listen on ${host} port ${port} (${errnoOf(error)})`, hint));
     });
     server.listen(port, host, resolve);
   });

@@ -1,8 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
@@ -297,6 +300,16 @@ describe('the command line', () => {
     served.kill('SIGINT');
     expect(await ended).toBe(130);
     expect(filesBelow(join(scratch, 'served'), '.parquet')).toHaveLength(1);
+  });
+
+  it('serve names the reason when its port is in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await cryptodl(['serve', scratch, '--port', String(port)]);
+    expect(stderr).toContain(`cannot listen on 127.0.0.1 port ${port} (EADDRINUSE)`);
+    expect(code).toBe(2);
   });
 
   it('a full disk ends with 1, loses nothing that was committed, and the next run finishes', async (context) => {
