@@ -56,8 +56,15 @@ type ValueOf<T> = T extends boolean
 /** The flags of `cryptodl vision`, in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type VisionOptions = {
   readonly [Name in Exclude<FlagName, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
-    ValueOf<Name extends 'market' ? readonly MarketWord[] : FlagValue<Name>> | undefined;
+    ValueOf<GivenValue<Name>> | undefined;
 };
+
+/** Where the caller gives another type than the parsed one. */
+type GivenValue<Name extends FlagName> = Name extends 'market'
+  ? readonly MarketWord[]
+  : Name extends 'symbols'
+    ? readonly string[]
+    : FlagValue<Name>;
 
 type MarketWord = (typeof MARKETS)[number] | typeof ALL;
 

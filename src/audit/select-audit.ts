@@ -14,7 +14,7 @@ import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import { isChosen } from '../select/continue-lake.js';
-import { givenFlags } from '../select/describe-selection.js';
+import { givenFlags } from '../select/selection.js';
 import type { Session } from '../download/session.js';
 import { selectSeries } from '../select/select-series.js';
 

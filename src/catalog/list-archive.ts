@@ -3,13 +3,13 @@ import type { Session } from '../download/session.js';
 import { periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ArchiveObject, Series } from '../model/task.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import { listSeries } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { Range } from '../select/date-range.js';
 import { datasetName, refuseEnded } from '../select/select-datasets.js';
 import type { ChosenDataset } from '../select/select-datasets.js';
 import { inKeyOrderOf, listedSymbols } from '../select/select-symbols.js';
-import type { SymbolPatterns } from '../select/symbol-patterns.js';
 import { selectSymbols } from '../select/symbol-patterns.js';
 
 export interface ListedPeriod {

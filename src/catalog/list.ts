@@ -11,6 +11,7 @@ import { watchSignals } from '../model/io.js';
 import type { Market } from '../model/task.js';
 import { bytesText, numberText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import { isRangeGiven, resolveRange } from '../select/date-range.js';
 import { readLists, readPatterns } from '../select/symbol-patterns.js';
 import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
@@ -37,13 +38,14 @@ export async function list(operand: string | undefined, run: LookUp): Promise<Ex
   if (name === 'markets') return print(run, [...markets(run.source)], 'markets');
   if (name === 'datasets') return print(run, await datasets(run), 'datasets');
   const chosen = chooseDatasets(run.source, options);
-  if (name === 'periods' && options.symbols === undefined) {
+  if (name === 'symbols') return withSession(run, (session) => symbols(run, session, chosen));
+  const { symbols: given } = options;
+  if (given === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'", {
       flags: { symbols: 'BTCUSDT' },
     });
-  }
-  return withSession(run, (session) =>
-    name === 'symbols' ? symbols(run, session, chosen) : periods(run, session, chosen),
+  return withSession(run, async (session) =>
+    periods(run, session, chosen, await readPatterns(given, readLists(run.io))),
   );
 }
 
@@ -139,9 +141,13 @@ async function symbols(run: LookUp, session: Session, chosen: readonly ChosenDat
   return print(run, items, 'symbols');
 }
 
-async function periods(run: LookUp, session: Session, chosen: readonly ChosenDataset[]): Promise<ExitCode> {
+async function periods(
+  run: LookUp,
+  session: Session,
+  chosen: readonly ChosenDataset[],
+  patterns: SymbolPatterns,
+): Promise<ExitCode> {
   const { options } = run.resolved;
-  const patterns = await readPatterns(options.symbols ?? [], readLists(run.io));
   const range = isRangeGiven(options) ? resolveRange(options, session.nowMs, session.venue) : ALWAYS;
   let bytes = 0;
   let first = Number.POSITIVE_INFINITY;

@@ -16,7 +16,7 @@ import type { PartitionPlan } from '../model/task.js';
 import { durationText } from '../model/units.js';
 import type { SharedResources } from '../model/io.js';
 import type { RunEnd } from './conclude-run.js';
-import { requestNotes } from '../select/describe-selection.js';
+import { requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { openLake } from './open-lake.js';
 import { Manifests } from '../lake/manifests.js';

@@ -29,8 +29,11 @@ export interface FlagSpec {
   readonly doc: string;
   /** The name of the value in help, for example `N`; switches have none. */
   readonly value?: string;
-  /** May be given several times; `comma` also splits each value at commas. */
-  readonly list?: 'repeat' | 'comma';
+  /**
+   * Takes several values, separated by commas or in repeated flags. `comma`: each value is parsed on its own; `joined`: all values
+   * are parsed as one text with commas.
+   */
+  readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
   /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Day' | 'Bytes' | 'BytesPerSecond' | 'Percent';

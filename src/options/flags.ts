@@ -36,7 +36,7 @@ type OptionName<Name extends FlagName> = Flags[Name] extends {
   : CamelCase<Name>;
 
 /** The type of the parsed value. */
-export type FlagValue<Name extends FlagName> = Flags[Name] extends { readonly list: string }
+export type FlagValue<Name extends FlagName> = Flags[Name] extends { readonly list: 'comma' }
   ? readonly ReturnType<Flags[Name]['parse']>[]
   : ReturnType<Flags[Name]['parse']>;
 

@@ -4,7 +4,7 @@ import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
 import type { Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
-import { given } from './parsers.js';
+import { given, text as parseText } from './parsers.js';
 import { marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 
@@ -102,11 +102,13 @@ function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] 
   const spec = flagSpec(name);
   const where = layer.nameOf(name);
   const raw = layer.values[name] ?? [];
-  const last = raw.at(-1) ?? '';
-  if (spec.list === undefined) return corrected(name, last, [last], () => spec.parse(last, where, markets));
-  const items =
-    spec.list === 'comma' ? raw.flatMap((text) => text.split(',').map((part) => part.trim())) : raw;
-  if (spec.list === 'comma' && items.includes('')) {
+  if (spec.list !== 'comma') {
+    const value =
+      spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
+    return corrected(name, value, [value], () => spec.parse(value, where, markets));
+  }
+  const items = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
+  if (items.includes('')) {
     throw usage(
       `${where}: "${raw.join(',')}" has an empty entry`,
       `write ${where} with values between the commas`,

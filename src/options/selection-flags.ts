@@ -3,6 +3,7 @@ import { ALL, MARKETS, readVenueWords } from '../source/names.js';
 import { CHOOSING, DOWNLOADS, DOWNLOADS_AND_JOBS, HELD, oneOf, ONLINE_AND_JOBS } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
 import * as parse from './parsers.js';
+import { symbols } from './symbols.js';
 
 const venue = readVenueWords();
 
@@ -69,9 +70,9 @@ export const SELECTION_FLAGS = {
     group: 'What',
     verbs: [...CHOOSING, ...HELD],
     value: 'LIST',
-    list: 'repeat',
+    list: 'joined',
     doc: "names, globs ('*USDT'), exclusions ('!BUSD*'), @FILE, - (stdin) or all; without this flag, the series that the lake holds",
-    parse: parse.text,
+    parse: symbols,
     example: 'BTCUSDT',
     aka: ['s', 'symbol', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins'],
   },

@@ -4,13 +4,13 @@ import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
+import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import type { Series } from '../model/task.js';
 import type { CutLine, ReportEntry } from '../report/read-failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
-import { MOST_SYMBOL_CHARACTERS } from './symbol-patterns.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
 export interface PastFailures {

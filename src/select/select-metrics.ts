@@ -14,9 +14,8 @@ import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
-import { describeSelection, excludedNotes, few, givenFlags } from './describe-selection.js';
 import { offerOf, wallNotes } from './rest-offer.js';
-import { seriesRequest } from './selection.js';
+import { describeSelection, excludedNotes, few, givenFlags, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
 /** Without --symbols, continues the REST series of the lake. Throws usage errors. */

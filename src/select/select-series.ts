@@ -3,21 +3,21 @@ import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
-import { describeSelection, excludedNotes, givenFlags } from './describe-selection.js';
 import { fillOf } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
-import { seriesRequest } from './selection.js';
+import { describeSelection, excludedNotes, givenFlags, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 import { readPatterns, symbolLike } from './symbol-patterns.js';
-import type { ReadList, MatchedSymbols, SymbolPatterns } from './symbol-patterns.js';
+import type { ReadList, MatchedSymbols } from './symbol-patterns.js';
 
 /** Without --symbols, continues the series of the lake. Throws usage errors. */
 export async function selectSeries(

@@ -1,14 +1,16 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
 import { CryptodlError, usage } from '../model/errors.js';
 import type { Market } from '../model/task.js';
+import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { MOST_SYMBOL_CHARACTERS, namesOnly, selectSymbols } from './symbol-patterns.js';
-import type { MatchedSymbols, SymbolPatterns } from './symbol-patterns.js';
+import { namesOnly, selectSymbols } from './symbol-patterns.js';
+import type { MatchedSymbols } from './symbol-patterns.js';
 import type { SymbolContext } from './selection.js';
 
 /** The shown length of a symbol that is too long. */

@@ -1,14 +1,19 @@
-/** The selection of a run, and the contexts in which it is made. */
+/** The selection of a run: the contexts in which it is made, its parts, and its description. */
+import { join } from 'node:path';
+import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Observer } from '../model/observer.js';
-import type { Market, Settings } from '../model/task.js';
+import type { Format, Market, Settings } from '../model/task.js';
+import { durationText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { cadencesOf } from '../source/keys.js';
 import type { Listing } from '../source/listing.js';
 import type { Rest, Source } from '../source/source.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { defaultPartition } from '../source/venue.js';
+import { shownPath } from '../text/printable.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
@@ -93,4 +98,92 @@ export function settingsOf(
     timestamps: options.timestamps,
     asPublished: options.asPublished,
   };
+}
+
+// The description for the plan block, the closing block and the failure report.
+
+/** The names of options that do not have their default. */
+export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
+  return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
+}
+
+export function describeSelection(
+  context: LakeContext,
+  datasets: readonly ChosenDataset[],
+): Pick<RunSelection, 'what' | 'dataPath' | 'query'> {
+  const { options, paths, venue } = context;
+  const names = [...new Set(datasets.map(({ spec }) => spec.name))];
+  const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
+  const markets = [...new Set(datasets.map(({ market }) => market))];
+  const what = [markets.join(','), several(names), several(intervals)]
+    .filter((part) => part !== '')
+    .join(' ');
+  if (options.format === 'zip')
+    return {
+      what,
+      dataPath: join(paths.root, venue.archive.topFolder),
+      query: `cryptodl serve ${shownPath(paths.root)}`,
+    };
+  const market = join(paths.root, venue.name, markets[0] ?? '');
+  const dataPath =
+    markets.length > 1
+      ? join(paths.root, venue.name)
+      : names.length === 1
+        ? join(market, names[0] ?? '')
+        : market;
+  return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
+}
+
+/** The first names, and their number if there are more. */
+function several(names: readonly string[]): string {
+  const first = names.slice(0, MOST_NAMES).join(',');
+  return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
+}
+
+const MOST_NAMES = 6;
+
+function queryOf(format: Format, folder: string): string {
+  const reader = format === 'csv' ? 'read_csv' : 'read_parquet';
+  return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
+}
+
+export function excludedNotes(excluded: readonly string[]): string[] {
+  if (excluded.length === 0) return [];
+  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${few(excluded)}`];
+}
+
+/** The first three names; `…` when there are more. */
+export function few(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
+}
+
+/** Descriptions of rate limit buckets. */
+const COUNTED: Readonly<Record<string, string>> = {
+  futuresData: 'for statistics',
+  funding: 'for funding rates',
+  futures: 'of weight to futures',
+  spot: 'of weight to spot',
+};
+
+/** The requests to REST per bucket, and the minimum time that the rate limits allow. */
+export function requestNotes(
+  buckets: Readonly<Record<string, Quota>>,
+  requests: Readonly<Record<string, number>>,
+): string[] {
+  const parts = Object.entries(requests).flatMap(([name, weight]) => {
+    const bucket = buckets[name];
+    if (bucket === undefined || !('permits' in bucket)) return [];
+    const { permits, windowSeconds } = bucket;
+    const limit = `${numberText(permits)} in ${durationText(windowSeconds * 1000)}`;
+    // The number of trades is not known before the download.
+    const least = name === 'futures' || name === 'spot' ? 'at least ' : '';
+    const text = `${least}${numberText(weight)} ${COUNTED[name] ?? name} (${limit})`;
+    // The first window needs no wait.
+    const windows = Math.ceil(weight / permits) - 1;
+    return [{ text, minMs: windows * windowSeconds * 1000 }];
+  });
+  if (parts.length === 0) return [];
+  const minMs = Math.max(...parts.map((part) => part.minMs));
+  const time = minMs === 0 ? 'no wait' : `about ${durationText(minMs)}`;
+  return [`requests   ${parts.map(({ text }) => text).join(', ')}: ${time}`];
 }

@@ -1,21 +1,13 @@
-/** Parses `--symbols`, reads its lists, and matches symbols with patterns and quote assets. */
+/** Reads the lists of `--symbols`, and matches symbols with patterns and quote assets. */
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import picomatch from 'picomatch';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Correction } from '../model/errors.js';
 import type { Io } from '../model/io.js';
+import { MOST_SHOWN, withListed } from '../options/symbols.js';
+import type { SymbolList, SymbolPatterns, SymbolsOption } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
-
-/** A file's name has at most 255 bytes: up to three for each of these, and then the interval, the date and the ending. */
-export const MOST_SYMBOL_CHARACTERS = 60;
-
-export interface SymbolPatterns {
-  /** Names. Each must exist. */
-  readonly names: readonly string[];
-  readonly globs: readonly string[];
-  readonly exclusions: readonly string[];
-}
 
 export interface MatchedSymbols {
   readonly symbols: readonly string[];
@@ -23,35 +15,18 @@ export interface MatchedSymbols {
   readonly excluded: readonly string[];
 }
 
-/** Reads `@FILE` and `-`. */
-export type ReadList = (source: { readonly file: string } | 'stdin') => Promise<string>;
+/** Reads the content of a list. */
+export type ReadList = (list: SymbolList) => Promise<string>;
 
-/** Throws a usage error for an empty list, and for names that an archive key cannot contain. */
-export async function readPatterns(values: readonly string[], read: ReadList): Promise<SymbolPatterns> {
-  const words: string[] = [];
-  const parts = values.flatMap((value) => value.split(',')).map((part) => part.trim());
-  for (const part of parts) {
-    if (part === '-') for (const each of listWords(await read('stdin'))) words.push(each);
-    else if (part.startsWith('@'))
-      for (const each of listWords(await read({ file: part.slice(1) }))) words.push(each);
-    else if (part !== '') words.push(part);
-  }
-  const chosen = words.filter((word) => !word.startsWith('!'));
-  if (chosen.length === 0) {
-    // No command line is offered: the mistake is in the command before the pipe.
-    if (words.length === 0 && parts.includes('-')) throw usage('--symbols: stdin has no symbol');
-    const what = words.length === 0 ? 'names no symbol' : 'has only exclusions';
-    throw usage(`--symbols ${what}`, "--symbols BTCUSDT,ETHUSDT or --symbols '*USDT'", {
-      flags: { symbols: ['*', ...words].join(',') },
-    });
-  }
-  const patterns = chosen.map((word) => (word === 'all' ? '*' : word));
-  for (const word of words) refuseUnsafe(word, words);
-  return {
-    names: unique(patterns.filter((word) => !isGlob(word))),
-    globs: unique(patterns.filter(isGlob)),
-    exclusions: unique(words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))),
-  };
+/** The patterns of the option and of its lists. Throws usage errors for a list that cannot be read, and like the parser of the option. */
+export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
+  if (option.lists.length === 0) return option;
+  let listed: string[] = [];
+  for (const list of option.lists) listed = listed.concat(listWords(await read(list)));
+  const isEmpty = [option.names, option.globs, option.exclusions, listed].every(({ length }) => length === 0);
+  // No corrected command is printed: the mistake is in the command before the pipe.
+  if (isEmpty && option.lists.includes('stdin')) throw usage('--symbols: stdin has no symbol');
+  return withListed(option, listed, '--symbols');
 }
 
 /** Commas, white space and lines separate; `#` starts a comment. */
@@ -60,46 +35,6 @@ function listWords(content: string): string[] {
     .split(/\r?\n/)
     .flatMap((line) => (line.split('#')[0] ?? '').split(/[\s,]+/))
     .filter((word) => word !== '');
-}
-
-function isGlob(word: string): boolean {
-  return /[*?[\]{}]/.test(word);
-}
-
-function refuseUnsafe(word: string, words: readonly string[]): void {
-  if (
-    // eslint-disable-next-line no-control-regex -- the expression must match control characters
-    /[\u0000-\u0020\u007f/\\%]/.test(word) ||
-    /^!?\.+$/.test(word) ||
-    word === '!' ||
-    word.length > MOST_SYMBOL_CHARACTERS
-  ) {
-    throw usage(
-      `--symbols: ${JSON.stringify(word)} is not a symbol`,
-      'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
-      words.length > MOST_SHOWN
-        ? undefined
-        : { flags: { symbols: words.map((other) => (other === word ? cleaned(word) : other)).join(',') } },
-    );
-  }
-}
-
-/** White space between long names replaces a comma; `BTC USDT` is one name. */
-function cleaned(word: string): string {
-  const names = word.split(/\s+/).map(lettersOf);
-  return names.every((name) => name.length >= SHORTEST_SYMBOL)
-    ? names.join(',')
-    : lettersOf(word) || 'BTCUSDT';
-}
-
-const SHORTEST_SYMBOL = 5;
-
-function lettersOf(text: string): string {
-  return text.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase();
-}
-
-function unique(words: readonly string[]): string[] {
-  return [...new Set(words)];
 }
 
 /** Selects symbols. Throws usage errors for unknown names, with the nearest name, and for an empty result. */
@@ -192,8 +127,6 @@ function unknownSymbols(
   );
 }
 
-/** Longer lists are not repeated in corrected commands. */
-const MOST_SHOWN = 20;
 const SEPARATORS = /[/\-_:. ]/g;
 
 /** The symbol for a name like `btc-usdt`, `BTCUSDT` instead of `BTCUSD_PERP`, `BTC`, or with a typo. */
@@ -227,7 +160,7 @@ function exampleCorrection(available: readonly string[]): Correction | undefined
 }
 
 export function readLists(io: Io): ReadList {
-  return endedBySignals(io, (source) => (source === 'stdin' ? readAll(io.stdin) : readSymbolFile(source)));
+  return endedBySignals(io, (list) => (list === 'stdin' ? readAll(io.stdin) : readSymbolFile(list)));
 }
 
 /**
@@ -235,12 +168,12 @@ export function readLists(io: Io): ReadList {
  * request was sent before.
  */
 export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
-  return async (source) => {
+  return async (list) => {
     const release = io.onSignal((signal) => {
       io.kill(signal);
     });
     try {
-      return await read(source);
+      return await read(list);
     } finally {
       release();
     }
@@ -248,17 +181,17 @@ export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList
 }
 
 /** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
-export const readSymbolFile: ReadList = async (source) => {
-  if (source === 'stdin')
+export const readSymbolFile: ReadList = async (list) => {
+  if (list === 'stdin')
     throw usage(
       'symbols: "-" stands for the standard input of a command line',
       'write @FILE for a list in a file',
     );
   try {
-    return await readFile(source.file, 'utf8');
+    return await readFile(list.file, 'utf8');
   } catch (error) {
     throw usage(
-      `--symbols: cannot read ${source.file} (${errnoOf(error)})`,
+      `--symbols: cannot read ${list.file} (${errnoOf(error)})`,
       'write @FILE for a list of symbols in a file',
     );
   }

@@ -101,6 +101,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   from: ['2024-01-31', day('2024-01-31')],
   to: ['2024-01-31', day('2024-01-31')],
   at: ['09:30', 570],
+  symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
   every: ['6h', '6h'],
   kind: ['cron', 'cron'],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
@@ -253,7 +254,7 @@ describe('the config file', () => {
     const { options } = resolveOptions('vision', [config(await readConfigFile(yaml))]);
     expect([options.fromDay, options.symbols, options.strict]).toEqual([
       day('2024-01-31'),
-      ['BTCUSDT', 'ETHUSDT'],
+      expect.objectContaining({ names: ['BTCUSDT', 'ETHUSDT'] }),
       true,
     ]);
     const json = join(folder, 'a.json');
@@ -292,9 +293,40 @@ describe('lists', () => {
     );
   });
 
-  it('of symbols keep their commas for later', () => {
-    const { options } = resolveOptions('vision', [flags({ symbols: ['A,B', '@x'] })]);
-    expect(options.symbols).toEqual(['A,B', '@x']);
+  it('of symbols are parsed together: names, globs, exclusions, and lists that are read later', () => {
+    const { options } = resolveOptions('vision', [flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] })]);
+    expect(options.symbols).toEqual({
+      text: 'A, B,!C*,@x,-,all,A',
+      names: ['A', 'B'],
+      globs: ['*'],
+      exclusions: ['C*'],
+      lists: [{ file: 'x' }, 'stdin'],
+    });
+  });
+
+  it.each([
+    [{ symbols: ['A,../x'] }, '--symbols: "../x" is not a symbol'],
+    [{ symbols: ['!A'] }, '--symbols has only exclusions'],
+    [{ symbols: [','] }, '--symbols names no symbol'],
+    [{ symbols: ['A', ''] }, '--symbols is empty'],
+  ])('refuse symbols of %j', (values, says) => {
+    expect(refusal(() => resolveOptions('vision', [flags(values)]))[0]).toBe(says);
+  });
+
+  it('of symbols may have only exclusions beside a list', () => {
+    const { options } = resolveOptions('vision', [flags({ symbols: ['@x,!A'] })]);
+    expect(options.symbols).toMatchObject({ names: [], exclusions: ['A'], lists: [{ file: 'x' }] });
+  });
+
+  it('refuse symbols under the name with which they were given', () => {
+    const named = environment({ CRYPTODL_SYMBOLS: '!A' });
+    expect(refusal(() => resolveOptions('vision', [named]))).toEqual([
+      'CRYPTODL_SYMBOLS has only exclusions',
+      "CRYPTODL_SYMBOLS=BTCUSDT,ETHUSDT or CRYPTODL_SYMBOLS='*USDT'",
+    ]);
+    expect(refusal(() => resolveOptions('vision', [config({ symbols: 'A/B' })]))[0]).toBe(
+      'my.yaml: symbols: "A/B" is not a symbol',
+    );
   });
 });
 
@@ -326,13 +358,13 @@ it('options are frozen and complete', () => {
   expect(flagsOf('serve')).toEqual(['host', 'port', 'config', 'print-options']);
 });
 
-describe('the words of another exchange', () => {
-  const EXCHANGE = {
-    markets: { swap: { path: 'swap', title: 'swaps', datasets: {} } },
-    defaultMarket: 'swap',
-    hosts: { archive: 'http://archive.test', origin: '', listing: '' },
-  };
+const EXCHANGE = {
+  markets: { swap: { path: 'swap', title: 'swaps', datasets: {} } },
+  defaultMarket: 'swap',
+  hosts: { archive: 'http://archive.test', origin: 'http://origin.test', listing: 'http://listing.test' },
+};
 
+describe('the words of another exchange', () => {
   it('are its default market and the address of its archive', () => {
     const { options } = resolveOptions('vision', [], EXCHANGE);
     expect([options.market, options.archiveUrl]).toEqual([['swap'], 'http://archive.test']);

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
+import { symbols as parseSymbols } from '../../src/options/symbols.js';
+import type { SymbolPatterns } from '../../src/options/symbols.js';
 import { namesOnly, readPatterns, selectSymbols } from '../../src/select/symbol-patterns.js';
 import type { ReadList, MatchedSymbols } from '../../src/select/symbol-patterns.js';
 
@@ -21,12 +23,17 @@ const noLists: ReadList = () => Promise.reject(new Error('no list is read'));
 
 const fromStdin: ReadList = (source) => Promise.resolve(source === 'stdin' ? 'ETHBTC\n' : '');
 
+/** The patterns of flags with these values. */
+async function patternsOf(values: readonly string[], read = noLists): Promise<SymbolPatterns> {
+  return readPatterns(parseSymbols(values.join(','), '--symbols'), read);
+}
+
 async function select(
   values: readonly string[],
   quotes: readonly string[] = [],
   read = noLists,
 ): Promise<MatchedSymbols> {
-  return selectSymbols(await readPatterns(values, read), quotes, AVAILABLE, 'um klines');
+  return selectSymbols(await patternsOf(values, read), quotes, AVAILABLE, 'um klines');
 }
 
 async function symbols(
@@ -93,6 +100,19 @@ describe('--symbols', () => {
   });
 
   it.each([
+    ['BTCUSDT,@list', 'ETH/USDT', '--symbols: "ETH/USDT" is not a symbol', 'BTCUSDT,ETHUSDT'],
+    ['!BTCUSDT,@list', '!ETHUSDT', '--symbols has only exclusions', '*,!BTCUSDT,!ETHUSDT'],
+    ['@list', '# none', '--symbols names no symbol', '*'],
+  ])('%s is refused if the list is %j', async (value, content, message, corrected) => {
+    const read: ReadList = () => Promise.resolve(content);
+    await expect(patternsOf([value], read)).rejects.toMatchObject({
+      code: 'usage',
+      message,
+      correction: { flags: { symbols: corrected } },
+    });
+  });
+
+  it.each([
     [[''], 'names no symbol'],
     [[',,'], 'names no symbol'],
     [['!BTCUSDT'], 'has only exclusions'],
@@ -147,7 +167,7 @@ describe('--quote', () => {
       'ICPUSDT_SETTLED1',
       '币安人生USDT',
     ]);
-    const perpetual = await readPatterns(['all'], noLists);
+    const perpetual = await patternsOf(['all']);
     expect(
       selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT'], 'cm klines').symbols,
     ).toEqual(['BTCUSD_PERP', 'ETHUSD_240329']);
@@ -163,8 +183,8 @@ describe('--quote', () => {
 });
 
 it('without a listing exact names can be chosen, and nothing else', async () => {
-  const names = await readPatterns(['BTCUSDT', 'NEWUSDT', '!NEW*'], noLists);
+  const names = await patternsOf(['BTCUSDT', 'NEWUSDT', '!NEW*']);
   expect(namesOnly(names, ['USDT'])).toEqual({ symbols: ['BTCUSDT'], excluded: ['NEWUSDT'] });
-  expect(namesOnly(await readPatterns(['BTC*'], noLists), [])).toBeUndefined();
-  expect(namesOnly(await readPatterns(['all'], noLists), [])).toBeUndefined();
+  expect(namesOnly(await patternsOf(['BTC*']), [])).toBeUndefined();
+  expect(namesOnly(await patternsOf(['all']), [])).toBeUndefined();
 });
