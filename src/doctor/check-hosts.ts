@@ -9,8 +9,8 @@ import type { Io } from '../model/io.js';
 import { durationText } from '../model/units.js';
 import type { Proxies, Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
 import { keyPath } from '../source/keys.js';
-import { listingUrl } from '../source/routes.js';
 import type { Source } from '../source/source.js';
 import { checkCertificate } from './check-certificate.js';
 import { checkArchive, checkListing, checkRest } from './check-endpoints.js';
@@ -22,6 +22,7 @@ import { checkResult } from './check-result.js';
 export interface DoctorRequest {
   readonly source: Source;
   readonly options: Options;
+  readonly origins: Resolved['origins'];
   readonly surroundings: Surroundings;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -50,7 +51,7 @@ export interface Host {
 export function hostsOf({ options, source }: DoctorRequest): Host[] {
   const hosts: Host[] = [
     { role: 'archive', address: options.archiveUrl, flag: '--archive-url' },
-    { role: 'listing', address: listingUrl(options, source), flag: '--listing-url' },
+    { role: 'listing', address: options.listingUrl, flag: '--listing-url' },
     { role: 'fapi', address: options.fapiUrl, flag: '--fapi-url' },
     { role: 'dapi', address: options.dapiUrl, flag: '--dapi-url' },
     { role: 'spot', address: options.spotUrl, flag: '--spot-url' },

@@ -9,7 +9,7 @@ import { settingsResult } from './check-result.js';
 import { checkFiles, checkMemory, checkThreads } from './check-machine.js';
 
 /** One result for each group of settings, without any request. */
-export function checkSettings({ options, limits, hosts }: CheckContext): CheckResult[] {
+export function checkSettings({ options, origins, limits, hosts }: CheckContext): CheckResult[] {
   const { concurrency: choice } = options;
   const most = mostInFlight(choice);
   const connections = socketsPerHost({ ...options, mostInFlight: most });
@@ -23,7 +23,7 @@ export function checkSettings({ options, limits, hosts }: CheckContext): CheckRe
     checkRetries({
       ...backoffOf(options),
       preset: options.retryPreset,
-      givenFactor: options.retryFactor,
+      isFactorGiven: origins['retry-factor'] !== 'default',
       maxWaitMs,
     }),
     checkBreaker({
@@ -73,8 +73,8 @@ interface RetryInput {
   readonly baseDelayMs: number;
   readonly factor: number;
   readonly maxDelayMs: number;
-  /** The value of --retry-factor, undefined when it comes from the preset. */
-  readonly givenFactor: number | undefined;
+  /** False if the factor is that of the preset. */
+  readonly isFactorGiven: boolean;
   readonly maxWaitMs: number;
 }
 
@@ -82,7 +82,7 @@ interface RetryInput {
 const WITHOUT_FACTOR: ReadonlySet<string> = new Set(['fixed', 'linear', 'decorrelated']);
 
 function checkRetries(input: RetryInput): CheckResult {
-  const { preset, retries, strategy, baseDelayMs, maxDelayMs, givenFactor, maxWaitMs } = input;
+  const { preset, retries, strategy, baseDelayMs, maxDelayMs, isFactorGiven, maxWaitMs } = input;
   const longestMs = longestDelayMs(input);
   const issues: Issue[] = [];
   if (retries === 0)
@@ -92,7 +92,7 @@ function checkRetries(input: RetryInput): CheckResult {
       found: `the delay of ${durationText(baseDelayMs)} is above the maximum of ${durationText(maxDelayMs)}, which is used instead`,
       next: `--retry-max-delay ${flagText(baseDelayMs)}`,
     });
-  if (givenFactor !== undefined && WITHOUT_FACTOR.has(strategy))
+  if (isFactorGiven && WITHOUT_FACTOR.has(strategy))
     issues.push({
       found: `--retry-factor has no effect with --retry-strategy ${strategy}`,
       next: '--retry-strategy full',

@@ -24,7 +24,7 @@ export interface DoctorRun {
 
 /** Resolves with 1 when a check failed. */
 export async function doctor({ source, resolved, io, typed }: DoctorRun): Promise<ExitCode> {
-  const { options } = resolved;
+  const { options, origins } = resolved;
   const signals = watchSignals(io);
   const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
   let isRead = true;
@@ -32,6 +32,7 @@ export async function doctor({ source, resolved, io, typed }: DoctorRun): Promis
     const request: DoctorRequest = {
       source,
       options,
+      origins,
       surroundings: surroundingsOf(io.environment),
       clock: io.clock,
       signal: signals.signal,

@@ -7,7 +7,6 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { makeFolder } from '../files/disk.js';
-import { backoffOf } from './http-session.js';
 import type { Timer } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
@@ -224,11 +223,11 @@ async function beforeRound(
   session: RunSession & Pick<HttpSession, 'failover'>,
   round: number,
 ): Promise<void> {
-  const { baseDelayMs } = backoffOf(session.options);
+  const { retryDelayMs } = session.options;
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   // Another source cannot replace the remaining tasks: from now on the run waits for their host.
   session.failover.isAhead = false;
-  const delayMs = Math.min(baseDelayMs * 10 * 4 ** (round - 1), 30_000);
+  const delayMs = Math.min(retryDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
 }
 

@@ -28,10 +28,9 @@ import type { WireFigures } from '../report/figures.js';
 import type { StageTimes } from '../report/stage-times.js';
 import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
-import { loadRetryPresets } from '../source/facts.js';
 import { openListing } from '../source/listing-session.js';
 import type { Listing } from '../source/listing.js';
-import { exchangeHosts, listingUrl, refuseBanned } from '../source/routes.js';
+import { exchangeHosts, refuseBanned } from '../source/routes.js';
 import type { Rest, Source } from '../source/source.js';
 
 export interface HttpSession {
@@ -101,7 +100,7 @@ export function openHttp(
   const asks = { fetch, options, archive: source.archive, failover, signal };
   const http = {
     fetch,
-    listing: openListing({ asks, url: listingUrl(options, source), copies, nowMs, clock, observer }),
+    listing: openListing({ asks, url: options.listingUrl, copies, nowMs, clock, observer }),
     probe: (key: string) => probeSidecar(asks, key),
     archiveAnswers: (key: string) => archiveAnswers(asks, key),
     rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
@@ -214,16 +213,13 @@ function perHour(figures: ThrottleFigures, elapsedMs: number): NetworkFigures['l
   return { ...figures, refusalsPerHour: Math.round(figures.refusals / hours) };
 }
 
-/** The retry preset, overridden by single flags. */
 export function backoffOf(options: Options): BackoffOptions & { readonly retries: number } {
-  const preset = loadRetryPresets()[options.retryPreset];
   return {
-    ...preset,
-    retries: options.retries ?? preset.retries,
-    baseDelayMs: options.retryDelayMs ?? preset.baseDelayMs,
-    factor: options.retryFactor ?? preset.factor,
-    maxDelayMs: options.retryMaxDelayMs ?? preset.maxDelayMs,
-    strategy: options.retryStrategy ?? preset.strategy,
+    strategy: options.retryStrategy,
+    retries: options.retries,
+    baseDelayMs: options.retryDelayMs,
+    factor: options.retryFactor,
+    maxDelayMs: options.retryMaxDelayMs,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The shape of a row of the flag table, and the sets of verbs that rows name. */
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
+import type { RetryPreset } from '../source/facts.js';
 
 export const VERBS = [
   'vision',
@@ -22,6 +23,16 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 export const GROUPS = ['What', 'When', 'Output', 'Safety', 'Network', 'Messages', 'Options'] as const;
+
+/** The values that defaults depend on. */
+export interface DefaultSources {
+  /** The preset of --retry-preset. */
+  readonly preset: RetryPreset;
+  /** The value of --archive-url. */
+  readonly archiveUrl: string;
+  /** Addresses of the exchange. */
+  readonly hosts: Readonly<Record<'archive' | 'origin' | 'listing', string>>;
+}
 
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
@@ -47,8 +58,10 @@ export interface FlagSpec {
   readonly aka?: readonly string[];
   /** As text for `parse`, so that help and value cannot differ. */
   readonly default?: string;
-  /** The default in words, if it depends on other options or on the environment. The option itself is then undefined. */
+  /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
+  /** The default, if it depends only on other options. Without it, an option with `unset` is undefined when it is not given. */
+  readonly derive?: (from: DefaultSources) => unknown;
   /** Verbs that select everything without the flag. Their help shows no default. */
   readonly narrows?: readonly Verb[];
   /** Defaults of single verbs, before `default`. */

@@ -1,6 +1,6 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
 import { CryptodlError } from '../model/errors.js';
-import type { FlagSpec, Verb } from './flag-spec.js';
+import type { DefaultSources, FlagSpec, Verb } from './flag-spec.js';
 import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
@@ -45,8 +45,14 @@ export type Options = {
   readonly [Name in FlagName as OptionName<Name>]: Flags[Name] extends
     { readonly default: string } | { readonly parse: Parse<boolean> }
     ? FlagValue<Name>
-    : FlagValue<Name> | undefined;
+    : FlagValue<Name> | Derived<Name>;
 };
+
+type Derived<Name extends FlagName> = Flags[Name] extends {
+  readonly derive: (from: DefaultSources) => infer Value;
+}
+  ? Value
+  : undefined;
 
 export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];

@@ -126,6 +126,7 @@ export const NETWORK_FLAGS = {
     doc: 'address of the listing',
     parse: parse.url,
     unset: `${venue.hosts.listing}, or --archive-url if given`,
+    derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
     example: 'http://127.0.0.1:8090',
   },
   'fallback-url': {
@@ -135,6 +136,7 @@ export const NETWORK_FLAGS = {
     doc: 'second address of the archive, used after too many failures of the first',
     parse: parse.url,
     unset: `${venue.hosts.origin}, unless --archive-url is given`,
+    derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
     example: 'http://127.0.0.1:8090',
   },
   'fapi-url': {

@@ -2,9 +2,11 @@
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
-import type { Verb } from './flag-spec.js';
+import type { DefaultSources, Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 import { given, text as parseText } from './parsers.js';
+import { loadRetryPresets } from '../source/facts.js';
+import { readVenueWords } from '../source/names.js';
 import { marketNames } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 
@@ -90,12 +92,21 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, markets);
     if (layer?.values[name] !== undefined && layer !== defaults) texts[name] = layer.values[name];
   }
+  const from = defaultSources(options as Options, exchange);
+  for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
   return {
     options: Object.freeze(options) as Options,
     origins: origins as Record<FlagName, Origin>,
     texts,
     nameOf: (name) => (sourceOf.get(name) ?? defaults).nameOf(name),
   };
+}
+
+function defaultSources(
+  { retryPreset, archiveUrl }: Pick<Options, 'retryPreset' | 'archiveUrl'>,
+  { hosts }: Pick<ExchangeWords, 'hosts'> = readVenueWords(),
+): DefaultSources {
+  return { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
 }
 
 function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] | undefined): unknown {

@@ -207,6 +207,8 @@ export function readHalts(): HaltFacts[] {
   return parseHalts(readConfig('halts.json'));
 }
 
+export type RetryPreset = v.InferOutput<typeof RetryPreset>;
+
 export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
   return v.parse(RetryPresets, readConfig('retry-presets.json'));
 }

@@ -12,7 +12,6 @@ import { cadencesOf } from './keys.js';
 import { intervalsOf } from './venue.js';
 import type { DatasetSpec } from './venue.js';
 import { listingCopyName } from './listing-session.js';
-import { listingUrl } from './routes.js';
 import type { Source } from './source.js';
 
 export interface PublicationHour {
@@ -46,7 +45,7 @@ export function publicationHours(
   const nowMs = options.nowMs ?? clock.now();
   const folder = join(stateFolder(options, surroundings), 'cache');
   const copies = new Copies({ folder, nowMs, isReadOnly: true, clock, warn });
-  const url = listingUrl(options, source);
+  const url = options.listingUrl;
   const today = dayOf(nowMs, source);
 
   const delaysOf = async (series: Series): Promise<number[]> => {

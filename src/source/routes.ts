@@ -54,25 +54,18 @@ export function takesSymbol(
   return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
 }
 
-// Addresses: from the options, or else those of the exchange.
-
-/** With a custom archive address, the listing has the same address. */
-export function listingUrl(options: Options, { hosts }: Pick<Venue, 'hosts'>): string {
-  return options.listingUrl ?? (options.archiveUrl === hosts.archive ? hosts.listing : options.archiveUrl);
-}
+// Addresses.
 
 export function exchangeHosts(
   options: Options,
   { hosts, buckets, answers, rest }: Pick<Source, 'hosts' | 'buckets' | 'answers' | 'rest'>,
 ): ExchangeHosts {
-  const archiveUrl = options.archiveUrl;
   return {
     ...answers,
     buckets,
-    archiveUrl,
-    listingUrl: listingUrl(options, { hosts }),
-    // A custom archive address has no fallback host unless the options give one.
-    fallbackUrl: options.fallbackUrl ?? (archiveUrl === hosts.archive ? hosts.origin : undefined),
+    archiveUrl: options.archiveUrl,
+    listingUrl: options.listingUrl,
+    fallbackUrl: options.fallbackUrl,
     restUrls: rest.urls(options),
     knownUrls: Object.values(hosts),
     bannedWith: (url) => rest.bannedWith(options, url),
@@ -87,7 +80,7 @@ export async function refuseBanned(
   { verb, markets }: { readonly verb: Verb; readonly markets: readonly Market[] },
 ): Promise<void> {
   const rest = markets.flatMap((market) => source.rest.places(options, market));
-  const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', listingUrl(options, source))];
+  const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', options.listingUrl)];
   const [first, other] = verb === 'metrics' ? [rest, archive] : [archive, rest];
   const isReplaced = options.fill !== undefined || options.join !== undefined;
   try {

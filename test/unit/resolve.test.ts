@@ -15,7 +15,7 @@ import type { Verb } from '../../src/options/flag-spec.js';
 import type { FlagName } from '../../src/options/flags.js';
 import { jobsFile } from '../../src/options/jobs-file.js';
 import { configLayer, environmentLayer, resolveOptions } from '../../src/options/resolve.js';
-import type { RawLayer, RawValues } from '../../src/options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
 import { day } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -363,6 +363,32 @@ const EXCHANGE = {
   defaultMarket: 'swap',
   hosts: { archive: 'http://archive.test', origin: 'http://origin.test', listing: 'http://listing.test' },
 };
+
+describe('a default that depends on another option', () => {
+  const resolved = (values: RawValues): Resolved => resolveOptions('vision', [flags(values)], EXCHANGE);
+
+  it('of retries is that of the preset', () => {
+    const { options, origins } = resolved({ 'retry-preset': ['history'], 'retry-delay': ['3s'] });
+    expect([options.retries, options.retryDelayMs, options.retryMaxDelayMs, options.retryStrategy]).toEqual([
+      2,
+      3000,
+      60_000,
+      'full',
+    ]);
+    expect([origins.retries, origins['retry-delay']]).toEqual(['default', 'flag']);
+  });
+
+  it('of listing and fallback are the hosts of the exchange, unless the archive is another one', () => {
+    const [archive, listing] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+    const urls = ({ options }: Resolved): unknown[] => [options.listingUrl, options.fallbackUrl];
+    expect(urls(resolved({}))).toEqual([EXCHANGE.hosts.listing, EXCHANGE.hosts.origin]);
+    expect(urls(resolved({ 'archive-url': [archive] }))).toEqual([archive, undefined]);
+    expect(urls(resolved({ 'archive-url': [archive], 'listing-url': [listing] }))).toEqual([
+      listing,
+      undefined,
+    ]);
+  });
+});
 
 describe('the words of another exchange', () => {
   it('are its default market and the address of its archive', () => {

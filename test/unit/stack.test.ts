@@ -7,6 +7,7 @@ import { SharedResources } from '../../src/model/io.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
+import type { RawValues } from '../../src/options/resolve.js';
 import { Concurrency, mostInFlight } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
@@ -21,20 +22,21 @@ const ONE_PER_SECOND = [{ text: 'archive=1/s', bucket: 'archive', permits: 1, wi
 
 interface Job {
   readonly stateFolder?: string;
-  readonly archiveUrl?: string;
-  readonly listingUrl?: string;
-  readonly fapiUrl?: string;
+  readonly flags?: RawValues;
 }
 
-const LISTING_URL = 'http://listing.test';
+const LISTING: RawValues = { 'listing-url': ['http://listing.test'] };
 
 function layersOf(
   clock: VirtualClock,
   common: SharedResources,
-  { stateFolder = '/nowhere', ...urls }: Job,
+  { stateFolder = '/nowhere', flags = {} }: Job,
 ): Pick<Stack, 'fetch' | 'throttle'> {
-  const { options: defaults } = resolveOptions('vision', []);
-  const options = { ...defaults, listingUrl: LISTING_URL, ...urls, limits: ONE_PER_SECOND };
+  const values = { ...LISTING, ...flags };
+  const { options: given } = resolveOptions('vision', [
+    { origin: 'flag', values, nameOf: (name) => `--${name}` },
+  ]);
+  const options = { ...given, limits: ONE_PER_SECOND };
   return layersOver(() => Promise.resolve(answer('x')), {
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
     backoff: backoffOf(options),
@@ -56,9 +58,9 @@ function layersOf(
 
 it.each<[string, Job, number]>([
   ['the same hosts wait for one another', {}, 1],
-  ['another --archive-url do not', { archiveUrl: 'http://mirror.test' }, 0],
-  ['another --listing-url do not', { listingUrl: 'http://mirror.test' }, 0],
-  ['another --fapi-url do not', { fapiUrl: 'http://rest.test' }, 0],
+  ['another --archive-url do not', { flags: { 'archive-url': ['http://mirror.test'] } }, 0],
+  ['another --listing-url do not', { flags: { 'listing-url': ['http://mirror.test'] } }, 0],
+  ['another --fapi-url do not', { flags: { 'fapi-url': ['http://rest.test'] } }, 0],
   ['another state folder do not', { stateFolder: '/elsewhere' }, 0],
 ])('jobs of %s', async (_, second, waits) => {
   const clock = new VirtualClock();
