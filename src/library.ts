@@ -9,11 +9,11 @@ import { camelCase, flagsOf, flagSpec, nameOptions, withOptionNames } from './op
 import type { CamelCase, FlagName, FlagValue } from './options/flags.js';
 import { resolveOptions } from './options/resolve.js';
 import type { RawLayer, RawValues } from './options/resolve.js';
+import { readSymbolFile } from './options/symbols.js';
 import { folderOf, NO_PROXIES } from './options/environment.js';
 import type { TaskOutcome } from './model/outcome.js';
 import { summaryOf } from './download/conclude-run.js';
 import type { RunSummary } from './download/conclude-run.js';
-import { readSymbolFile } from './select/symbol-patterns.js';
 import { startRun } from './download/run.js';
 import type { ALL, MARKETS } from './source/names.js';
 import { loadBinance } from './source/binance/binance.js';

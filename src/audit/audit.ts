@@ -13,7 +13,7 @@ import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
-import { readLists } from '../select/symbol-patterns.js';
+import { readLists } from '../options/symbols.js';
 import { printLines } from '../text/printable.js';
 import { auditArchive } from './audit-archive.js';
 import type { AuditedMonth, AuditFailure } from './audit-archive.js';

@@ -10,11 +10,11 @@ import { jobsFile } from '../options/jobs-file.js';
 import type { JobEntry } from '../options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
 import type { RawLayer, Resolved } from '../options/resolve.js';
-import { readPatterns, readSymbolFile } from '../select/symbol-patterns.js';
+import { readPatterns, readSymbolFile } from '../options/symbols.js';
+import type { ReadList } from '../options/symbols.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { parseMetricsOptions } from '../select/select-metrics.js';
 import { parseSeriesOptions } from '../select/select-series.js';
-import type { ReadList } from '../select/symbol-patterns.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
 

@@ -18,7 +18,7 @@ import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { sumOfFailed } from '../report/tally.js';
 import { cutWarning } from '../select/select-failures.js';
-import { endedBySignals, readSymbolFile } from '../select/symbol-patterns.js';
+import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { peakMemoryBytes } from './conclude-run.js';

@@ -1,5 +1,8 @@
-/** Parses the value of `--symbols`: names, globs, exclusions, and lists of them. */
-import { usage } from '../model/errors.js';
+/** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { errnoOf, usage } from '../model/errors.js';
+import type { Io } from '../model/io.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
@@ -40,18 +43,6 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
 
 function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
-}
-
-/** The patterns of an option and of the words in its lists. Throws usage errors like `symbols`. */
-export function withListed(option: SymbolPatterns, listed: readonly string[], where: string): SymbolPatterns {
-  const words = [
-    ...option.names,
-    ...option.globs,
-    ...option.exclusions.map((pattern) => `!${pattern}`),
-  ].concat(listed);
-  refuseNothing(words, where);
-  for (const word of words) refuseUnsafe(word, words, where);
-  return patternsOf(words);
 }
 
 function patternsOf(words: readonly string[]): SymbolPatterns {
@@ -113,3 +104,68 @@ const SHORTEST_SYMBOL = 5;
 function lettersOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}_]/gu, '').toUpperCase();
 }
+
+// The lists.
+
+/** Reads the content of a list. */
+export type ReadList = (list: SymbolList) => Promise<string>;
+
+/** The patterns of the option and of its lists. Throws usage errors for a list that cannot be read, and like the parser of the option. */
+export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
+  if (option.lists.length === 0) return option;
+  const exclusions = option.exclusions.map((pattern) => `!${pattern}`);
+  let words = [...option.names, ...option.globs, ...exclusions];
+  for (const list of option.lists) words = words.concat(listWords(await read(list)));
+  // No corrected command is printed: the mistake is in the command before the pipe.
+  if (words.length === 0 && option.lists.includes('stdin')) throw usage('--symbols: stdin has no symbol');
+  refuseNothing(words, '--symbols');
+  for (const word of words) refuseUnsafe(word, words, '--symbols');
+  return patternsOf(words);
+}
+
+/** Commas, white space and lines separate; `#` starts a comment. */
+function listWords(content: string): string[] {
+  return content
+    .split(/\r?\n/)
+    .flatMap((line) => (line.split('#')[0] ?? '').split(/[\s,]+/))
+    .filter((word) => word !== '');
+}
+
+/** Reads lists for a command line. */
+export function readLists(io: Io): ReadList {
+  return endedBySignals(io, (list) => (list === 'stdin' ? readAll(io.stdin) : readSymbolFile(list)));
+}
+
+/**
+ * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no
+ * request was sent before.
+ */
+export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
+  return async (list) => {
+    const release = io.onSignal((signal) => {
+      io.kill(signal);
+    });
+    try {
+      return await read(list);
+    } finally {
+      release();
+    }
+  };
+}
+
+/** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
+export const readSymbolFile: ReadList = async (list) => {
+  if (list === 'stdin')
+    throw usage(
+      'symbols: "-" stands for the standard input of a command line',
+      'write @FILE for a list in a file',
+    );
+  try {
+    return await readFile(list.file, 'utf8');
+  } catch (error) {
+    throw usage(
+      `--symbols: cannot read ${list.file} (${errnoOf(error)})`,
+      'write @FILE for a list of symbols in a file',
+    );
+  }
+};

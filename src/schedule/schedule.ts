@@ -17,7 +17,7 @@ import { environmentName, flagsOf } from '../options/flags.js';
 import type { Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
-import { readSymbolFile } from '../select/symbol-patterns.js';
+import { readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, printable, printLines, withoutPassword } from '../text/printable.js';
 import { lostVariables, scheduledWords, secretFlags } from './scheduled-command.js';

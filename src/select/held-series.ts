@@ -10,14 +10,14 @@ import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import type { SymbolPatterns } from '../options/symbols.js';
+import { readPatterns } from '../options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 import { shownPath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
-import { readPatterns, selectSymbols } from './symbol-patterns.js';
-import type { ReadList } from './symbol-patterns.js';
+import { selectSymbols } from './symbol-patterns.js';
 import type { LakeContext } from './selection.js';
 
 export interface HeldSelection {

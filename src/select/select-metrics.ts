@@ -2,11 +2,11 @@
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Resolved } from '../options/resolve.js';
+import { readPatterns } from '../options/symbols.js';
+import type { ReadList } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
-import { readPatterns } from './symbol-patterns.js';
-import type { ReadList } from './symbol-patterns.js';
 import { takesSymbol } from '../source/routes.js';
 import { datasetsOf, isMetric, marketNames } from '../source/venue.js';
 import { chooseDatasets, oneMarket } from './select-datasets.js';

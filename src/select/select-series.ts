@@ -3,7 +3,8 @@ import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import type { SymbolPatterns } from '../options/symbols.js';
+import { readPatterns } from '../options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/plan-series.js';
 import { endOfDataset } from '../source/describe.js';
 import { continueLake } from './continue-lake.js';
@@ -16,8 +17,8 @@ import { chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
 import { describeSelection, excludedNotes, givenFlags, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
-import { readPatterns, symbolLike } from './symbol-patterns.js';
-import type { ReadList, MatchedSymbols } from './symbol-patterns.js';
+import { symbolLike } from './symbol-patterns.js';
+import type { MatchedSymbols } from './symbol-patterns.js';
 
 /** Without --symbols, continues the series of the lake. Throws usage errors. */
 export async function selectSeries(

@@ -1,40 +1,15 @@
-/** Reads the lists of `--symbols`, and matches symbols with patterns and quote assets. */
-import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
+/** Matches symbols with the patterns of `--symbols` and with quote assets. */
 import picomatch from 'picomatch';
-import { errnoOf, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import type { Correction } from '../model/errors.js';
-import type { Io } from '../model/io.js';
-import { MOST_SHOWN, withListed } from '../options/symbols.js';
-import type { SymbolList, SymbolPatterns, SymbolsOption } from '../options/symbols.js';
+import { MOST_SHOWN } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
 
 export interface MatchedSymbols {
   readonly symbols: readonly string[];
   /** Symbols that match a name or glob, and an exclusion. */
   readonly excluded: readonly string[];
-}
-
-/** Reads the content of a list. */
-export type ReadList = (list: SymbolList) => Promise<string>;
-
-/** The patterns of the option and of its lists. Throws usage errors for a list that cannot be read, and like the parser of the option. */
-export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
-  if (option.lists.length === 0) return option;
-  let listed: string[] = [];
-  for (const list of option.lists) listed = listed.concat(listWords(await read(list)));
-  const isEmpty = [option.names, option.globs, option.exclusions, listed].every(({ length }) => length === 0);
-  // No corrected command is printed: the mistake is in the command before the pipe.
-  if (isEmpty && option.lists.includes('stdin')) throw usage('--symbols: stdin has no symbol');
-  return withListed(option, listed, '--symbols');
-}
-
-/** Commas, white space and lines separate; `#` starts a comment. */
-function listWords(content: string): string[] {
-  return content
-    .split(/\r?\n/)
-    .flatMap((line) => (line.split('#')[0] ?? '').split(/[\s,]+/))
-    .filter((word) => word !== '');
 }
 
 /** Selects symbols. Throws usage errors for unknown names, with the nearest name, and for an empty result. */
@@ -158,41 +133,3 @@ function exampleCorrection(available: readonly string[]): Correction | undefined
   const [first] = available;
   return first === undefined ? undefined : { flags: { symbols: first } };
 }
-
-export function readLists(io: Io): ReadList {
-  return endedBySignals(io, (list) => (list === 'stdin' ? readAll(io.stdin) : readSymbolFile(list)));
-}
-
-/**
- * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no
- * request was sent before.
- */
-export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
-  return async (list) => {
-    const release = io.onSignal((signal) => {
-      io.kill(signal);
-    });
-    try {
-      return await read(list);
-    } finally {
-      release();
-    }
-  };
-}
-
-/** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
-export const readSymbolFile: ReadList = async (list) => {
-  if (list === 'stdin')
-    throw usage(
-      'symbols: "-" stands for the standard input of a command line',
-      'write @FILE for a list in a file',
-    );
-  try {
-    return await readFile(list.file, 'utf8');
-  } catch (error) {
-    throw usage(
-      `--symbols: cannot read ${list.file} (${errnoOf(error)})`,
-      'write @FILE for a list of symbols in a file',
-    );
-  }
-};

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { symbols } from '../../src/options/symbols.js';
-import { readPatterns } from '../../src/select/symbol-patterns.js';
+import { readPatterns, symbols } from '../../src/options/symbols.js';
 
 it('takes a list of 200,000 symbols', async () => {
   const names = Array.from({ length: 200_000 }, (_, index) => `S${index}USDT`);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { symbols as parseSymbols } from '../../src/options/symbols.js';
-import type { SymbolPatterns } from '../../src/options/symbols.js';
-import { namesOnly, readPatterns, selectSymbols } from '../../src/select/symbol-patterns.js';
-import type { ReadList, MatchedSymbols } from '../../src/select/symbol-patterns.js';
+import { readPatterns, symbols as parseSymbols } from '../../src/options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../../src/options/symbols.js';
+import { namesOnly, selectSymbols } from '../../src/select/symbol-patterns.js';
+import type { MatchedSymbols } from '../../src/select/symbol-patterns.js';
 
 const AVAILABLE = [
   'BNBUSDT',
