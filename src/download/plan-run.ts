@@ -29,7 +29,7 @@ export function planRun(
       force: options.force,
       revisions: options.revisions,
       recheckDays: options.recheckDays,
-      takenAnyway: new Set(
+      ignoredRefusals: new Set(
         options.verify === 'sha256' && options.staleChecksum === 'fail' ? [] : ['sidecar-stale'],
       ),
       listing: selection.hasListing ? session.listing : undefined,

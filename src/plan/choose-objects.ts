@@ -137,7 +137,7 @@ function holdsDay({ held }: ChooseContext, month: number): boolean {
   return false;
 }
 
-/** Whether only the monthly object has one of the days, according to the listing. */
+/** Whether one of the days is a hole of the daily listing that the monthly object may fill. */
 async function fillsHole(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
   const { mayReplaceDays, held, today } = context;
   if (mayReplaceDays === undefined) return false;
@@ -203,7 +203,7 @@ export interface RecheckContext {
   readonly recheckDays: number;
 }
 
-/** Reasons of absence that may end. */
+/** Reasons of absence that may end, because the archive may publish the object later. */
 const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**

@@ -15,14 +15,14 @@ export interface DecideContext {
   readonly series: Series;
   readonly settings: Settings;
   readonly held: HeldObjects;
-  /** Folder of the series: paths in manifest lines are relative to it. */
+  /** Paths in manifest lines are relative to it: the folder of the series, for zip the root of the lake. */
   readonly folder: string;
   readonly force: boolean;
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** Revisions that earlier runs refused; undefined: they are fetched again. */
   readonly refusals?: Absences;
-  /** Earlier failures with these codes do not count for this run. */
-  readonly takenAnyway: ReadonlySet<ErrorCode>;
+  /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
+  readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   /** Files that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;
@@ -44,10 +44,9 @@ export async function decidePartition(
   const rebuild = inFile.length === 0 ? undefined : why;
   const tasks = choices.map((choice): Task => {
     const action = decide(context, choice, intact, rebuild !== undefined);
-    // A rebuilt file keeps the cadence of its objects.
+    // A rebuilt file is made from its own objects, without further rows of REST.
     if (action.kind === 'skip' && rebuild === undefined && choice.standIn !== undefined)
       return { series, object: choice.standIn, action: { kind: 'fetch' } };
-    // A rebuilt file also takes no part of its rows from REST.
     const { substitute } = rebuild === undefined && action.kind === 'fetch' ? choice : {};
     const other = substitute === undefined ? {} : { substitute };
     return { series, object: objectOf(context, choice), action, ...other };
@@ -126,7 +125,7 @@ function overlaps(a: Period, b: Period): boolean {
 
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;
-  // A rebuilt file requests the substitute of the archive's object again.
+  // Rows of REST that substitute an object of the archive are requested from REST again.
   if (line?.insteadOf !== undefined && standsFor(context, line, choice)) return heldObject(line, period);
   if (listed !== undefined) return listed;
   if (choice.held !== undefined) return heldObject(choice.held, choice.period);
@@ -156,11 +155,11 @@ function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: Arch
 
 /** The failure with which this version of the program refused the listed revision before. */
 function refusalOf(
-  { settings, refusals, takenAnyway }: DecideContext,
+  { settings, refusals, ignoredRefusals }: DecideContext,
   listed: ArchiveObject | undefined,
 ): Extract<Task['action'], { kind: 'skip' }>['refused'] {
   const line = listed === undefined ? undefined : refusals?.refusalOf(settings.format, listed);
-  if (line === undefined || line.tool !== TOOL_VERSION || takenAnyway.has(line.failed)) return undefined;
+  if (line === undefined || line.tool !== TOOL_VERSION || ignoredRefusals.has(line.failed)) return undefined;
   return { code: line.failed, at: line.at };
 }
 

@@ -36,7 +36,7 @@ export interface SeriesRequest {
   readonly exact?: true;
   /** Fetches refused revisions again. */
   readonly retried?: true;
-  /** Objects of these cadences replace the held objects of the ranges, whatever the usual rules choose. */
+  /** Objects of these cadences replace the held objects of the ranges: always, or only if `haveMore`. */
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days without rows in the replaced month. The archive need not have them. */
   readonly emptyDays?: readonly number[];
@@ -64,8 +64,8 @@ export interface PlanContext {
   /** This many days before today are checked again: held objects may change, and late ones may be published. */
   readonly recheckDays: number;
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
-  /** Earlier failures with these codes do not count for this run. */
-  readonly takenAnyway: ReadonlySet<ErrorCode>;
+  /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
+  readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   /** Called with the last listed day of each daily walk. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
 }
@@ -102,7 +102,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     force: context.force,
     revisions: context.revisions,
     ...(request.exact === true || request.retried === true ? {} : { refusals: manifest.absences }),
-    takenAnyway: context.takenAnyway,
+    ignoredRefusals: context.ignoredRefusals,
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
   };
@@ -116,7 +116,7 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
   return request.rest === undefined ? decided : joinPeriods(decided);
 }
 
-/** Rows of REST never replace rows of the archive. */
+/** In a rewritten series, rows of REST must not substitute held rows of the archive. */
 function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest {
   if (rest === undefined) return request;
   const { substitutes: _, ...offer } = rest;
@@ -146,7 +146,7 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
   );
 }
 
-/** Chosen objects by label. `held` decides between objects; `known` are all known objects. */
+/** Choices by label. `held`: the objects that decide between daily and monthly objects. `known`: all held objects. */
 async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,

@@ -1,4 +1,4 @@
-/** The whole plan: a small one in memory, a large one in a file that is read lazily. */
+/** Stores a plan: a small one in memory, a large one in a file that is read lazily. */
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -24,7 +24,15 @@ export interface Plan {
 
 export interface PlanOptions extends Pick<
   PlanContext,
-  'venue' | 'root' | 'manifests' | 'today' | 'nowMs' | 'force' | 'revisions' | 'recheckDays' | 'takenAnyway'
+  | 'venue'
+  | 'root'
+  | 'manifests'
+  | 'today'
+  | 'nowMs'
+  | 'force'
+  | 'revisions'
+  | 'recheckDays'
+  | 'ignoredRefusals'
 > {
   /** Undefined if it is already known that the listing is not available. */
   readonly listing: Listing | undefined;
@@ -35,6 +43,7 @@ export interface PlanOptions extends Pick<
 
 const SERIES_AT_ONCE = 16;
 
+/** Plans the series in order, several at a time. The caller must close the spool. */
 export async function makePlan(options: PlanOptions, requests: Iterable<SeriesRequest>): Promise<Plan> {
   const newest = new Map<string, number>();
   const context: PlanContext = {
@@ -78,7 +87,7 @@ export function listOrProbe(
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
         options.warn(
-          `the listing of ${seriesName(series)} is not available (${error.message}), and there is no copy of it: the sidecars of each day are probed instead, as for other series without a listing`,
+          `the listing of ${seriesName(series)} is not available (${error.message}) and has no copy: the sidecars of each day are requested instead, also for other series without a listing`,
         );
       hasWarned = true;
       return probeSeries(probe, venue, series, cadence, selected);

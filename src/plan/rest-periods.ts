@@ -60,7 +60,7 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     const isWhole = days.length === end - first && end <= offer.today;
     for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
       const label = labelOf(context, period);
-      // Periods after the first held row are not "before the first one".
+      // After the first held period, a period without rows is a hole. Before it, the series may not have been listed yet.
       const otherwise = firstHeld < period.from ? 'hole' : 'not-listed-yet';
       partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, otherwise)]);
     }
@@ -137,7 +137,7 @@ function standInOf(
   if (from < offer.from || to > offer.today || offer.standsIn?.(period) !== true) return undefined;
   if (isRecentlyAbsent(period)) return undefined;
   const { rows, gaps } = held;
-  // If not all gaps are known, REST may lack some of the rows.
+  // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
   if (gaps.length >= MAX_GAPS) return undefined;
   const insteadOf = { ...heldRevision(held), rows, gaps };
   const rest: RestPeriod = { from, to, reasonIfEmpty: 'hole', fills: true, insteadOf, keepsHeld: true };

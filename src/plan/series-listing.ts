@@ -21,7 +21,7 @@ export interface SeriesListing {
   readonly objects: ReadonlyMap<number, ArchiveObject>;
   /** ETags of their sidecars by the same key; undefined if sidecars were not read. */
   readonly sidecars?: ReadonlyMap<number, string>;
-  /** First listed period of the series, or an earlier bound that is enough; undefined if the series lists nothing. */
+  /** First listed period of the series, or a later one that is not after the selected start; undefined if nothing is listed. */
   readonly first: Period | undefined;
   /** Last listed period, if the walk reached the end of the series. */
   readonly last: Period | undefined;
@@ -162,7 +162,7 @@ export function absenceReason(
 
 // Without a current listing, the sidecars that should exist by date are requested.
 
-/** Whether the sidecar of a key exists. Rejects with `unreachable` if the archive does not answer. */
+/** Whether the sidecar of a key exists; true if that is unknown. Rejects with `unreachable` without a connection to the archive. */
 export type Probe = (key: string) => Promise<boolean>;
 
 const PROBES_AT_ONCE = 16;
@@ -191,7 +191,7 @@ export async function probeSeries(
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, selected.from, selected.to), PROBES_AT_ONCE, async (period) => {
     const key = venue.archive.objectKey(series, period);
-    // A month is published after its end. Without an answer, the object counts as existing.
+    // A month is published after its end.
     return period.to <= selected.today && (await probe(key)) ? { key, period } : undefined;
   });
   for await (const object of found) {

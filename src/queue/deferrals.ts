@@ -77,7 +77,7 @@ export class Deferrals {
     return this.#count;
   }
 
-  /** Stores the plan with only these tasks. `prepare` looks at its file again. */
+  /** Stores the plan with only these tasks. `prepare` checks its file again. */
   async add(plan: PartitionPlan, failures: ReadonlyMap<Task, CryptodlError>): Promise<void> {
     const { rebuild: _rebuild, isUnlisted: _isUnlisted, ...rest } = plan;
     const tasks = [...failures].map(([task, { code, message, attempts }]) => ({
@@ -88,7 +88,7 @@ export class Deferrals {
     this.#count += failures.size;
   }
 
-  /** Plans that were deferred so far. Tasks that are added from now on belong to the round after. */
+  /** Plans that were deferred so far. Plans that are added from now on belong to the following round. */
   async *next(): AsyncGenerator<PartitionPlan> {
     const round: Round = { spool: this.#spool, taken: 0 };
     this.#spool = this.#createSpool();

@@ -27,7 +27,7 @@ export interface LevelBounds {
   readonly most: number;
 }
 
-/** A higher level must add at least a quarter of its share to the rate. Two levels in a row that do not end the growth. */
+/** A level that is x % higher must raise the rate by at least a quarter of x %. If two levels in a row do not, the growth ends. */
 const GROWTH = 2;
 const SCALES = 0.25;
 const FLAT_LEVELS = 2;
@@ -36,10 +36,13 @@ const BETTER = 1.05;
 /** The level of a trial, relative to the present one, and the rounds between two trials. */
 const [FEWER, MORE] = [0.75, 1.3];
 const ROUNDS_BETWEEN_TRIALS = 6;
-/** A lower level must keep this share of the rate. A higher level must add this part of its share to the rate. */
+/** A trial with fewer objects must keep the first share of the rate. A trial with x % more must raise the rate by the second share of x %. */
 const AS_FAST = 0.93;
 const EARNS = 0.4;
-/** If objects take longer than without a queue, a proportionally lower level is as fast. */
+/**
+ * If objects take longer than without a queue, a proportionally lower level is as fast. `ROOM`: margin of that level. `QUEUEING`: it
+ * must be below this share of the present level. `LARGEST_CUT`: the trial is not below this share.
+ */
 const ROOM = 1.1;
 const QUEUEING = 0.8;
 const LARGEST_CUT = 0.6;
@@ -165,7 +168,7 @@ export class LevelSearch {
     return this.#step(Math.min(this.#level - 1, this.#level * A_LITTLE_FEWER), 'trying-fewer');
   }
 
-  /** Tries a lower level in turns with a higher one, and at once when the host seems to queue requests. */
+  /** Tries a lower level: alternately with a higher one, and at once when the host seems to queue requests. */
   #tryFewer({ meanMs, isLocal }: Round): Step | undefined {
     // If the event loop of this machine was late, the round says nothing about the host.
     if (isLocal || this.#level <= this.#bounds.least) return undefined;

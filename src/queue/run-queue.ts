@@ -122,7 +122,7 @@ export class RunQueue<Received> {
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
     for (const group of this.#groups(prepared)) {
       for (const task of group) {
-        // Awaiting only without room: with ten million tasks, each turn of the event loop counts.
+        // Awaits only without room: with ten million tasks, an extra turn of the event loop for each takes long.
         const bytes = this.#work.bytesOf(task);
         if (!this.#hasRoom(bytes)) await this.#waitForRoom(bytes);
         this.#bytes += bytes;
