@@ -1,4 +1,7 @@
-/** Converts the objects of a partition to one Parquet or CSV file: every cell checked, rows sorted, exact duplicates within an object removed (neither with `asPublished`). */
+/**
+ * Converts the objects of a partition to one Parquet or CSV file: checks every cell, sorts the rows, and removes exact duplicates within an
+ * object. With `asPublished`, rows keep their order and duplicates stay.
+ */
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';

@@ -42,6 +42,7 @@ export interface Engine {
   close(): void;
 }
 
+/** DuckDB starts with the first session. The caller must close the engine. */
 export function createEngine(options: EngineOptions): Engine {
   let large: Promise<DuckDBInstance> | undefined;
   let small: Promise<DuckDBInstance> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Checks of rows besides those of the conversion: all rows of a file of the lake against its manifest lines, and samples of a
- * large CSV.
+ * Further checks of rows: all rows of a file of the lake against its manifest lines, and samples of a large CSV while it is
+ * unpacked.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';

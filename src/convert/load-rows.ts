@@ -23,6 +23,7 @@ export interface Gathered {
   readonly csvs: readonly CsvFile[];
 }
 
+/** Whether the CSVs together are too large to be loaded into memory. */
 export function isLarge(
   { memoryCsvBytes }: Pick<Conversion, 'memoryCsvBytes'>,
   objects: readonly ReceivedObject[],

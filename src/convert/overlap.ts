@@ -16,17 +16,17 @@ import { readStoredRows } from './statements.js';
 const TOLERANCE = 0.001;
 
 export interface Overlap {
-  /** Rows with the same time in both sources. */
+  /** Rows with the same id or time in both sources. */
   readonly compared: number;
   /** Compared rows with different values. */
   readonly differing: number;
   readonly onlyRest: number;
   readonly onlyArchive: number;
-  /** Shift of the archive times (negative: earlier) with which most rows agree, when they do not agree without it. */
+  /** The shift of the archive times (negative: earlier) with which most rows agree, if most rows differ without it. */
   readonly labelsShiftMs?: number;
 }
 
-/** Compares the relation `rows` with the lines in `file` that they replace. All lines must come from one source. */
+/** Compares the relation `rows` with the rows in `file` that it replaces. The replaced lines must all come from one source. */
 export async function compareOverlap(
   session: DuckDbSession,
   conversion: Conversion,

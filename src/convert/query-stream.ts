@@ -61,7 +61,7 @@ export async function select(
 
 /**
  * DuckDB's client ends the stream of a failed or interrupted query like that of a complete one. So the query gets a last row, with
- * `true` in an additional last column: without it, rows are missing. UNION ALL keeps the order of rows.
+ * `true` in an additional last column. If that row does not arrive, rows are missing. UNION ALL keeps the order of rows.
  */
 async function withEndRow(
   connection: DuckDBConnection,
@@ -84,7 +84,7 @@ const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
 /** The same query again, without its rows: hash needs each cell, and max needs little memory. */
 const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
-/** Makes the position in an error of DuckDB that of the query, which stands behind `prefix`. */
+/** Corrects the position in an error of DuckDB: the query of the user begins after `prefix`. */
 async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -98,7 +98,7 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** Rejects with the error of a query whose stream ended before its last row. */
+/** Runs a query whose stream ended before its last row again, to reject with its error. Never resolves. */
 async function whyIncomplete(
   connection: DuckDBConnection,
   text: string,

@@ -15,7 +15,7 @@ import { statsQuery } from './statements.js';
 export interface ReadObjects {
   /** The valid objects. */
   readonly inputs: readonly Input[];
-  /** One row per object. */
+  /** The result of `statsQuery`: one row per object. */
   readonly stats: readonly Row[];
   /** Path of the file with the rows; undefined when they are in memory. */
   readonly staged: string | undefined;

@@ -1,4 +1,4 @@
-/** Writes the relations `rows` and `kept` to the target file: unchanged, or sorted and without exact duplicates within an object. */
+/** Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`. */
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Conversion } from './conversion.js';
@@ -44,6 +44,7 @@ export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
 
+/** Rows that are in order are written as they are, and not counted. */
 export async function writeTarget(
   session: DuckDbSession,
   conversion: Conversion,
