@@ -160,12 +160,12 @@ async function retry(invocation: Invocation, given: Typed, loadSource: LoadSourc
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   const path = invocation.operand ?? '';
   const report = await readReport(path, source);
-  const { resolved, verb, failures, blame } = pastRun(path, report, layers, source);
+  const { resolved, verb, failures, explain } = pastRun(path, report, layers, source);
   if (resolved.options.printOptions) return printOptionsOf('retry', resolved, io);
   const typed = { ...given, resolved };
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');
-    return download({ source, resolved, io, typed, verb, failures, blame });
+    return download({ source, resolved, io, typed, verb, failures, explain });
   }
   const { runJobs } = await import('./download/run-jobs.js');
   const jobs = pastJobs(path, report, layers, source);

@@ -4,7 +4,7 @@ import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/print-error.js';
 import { watchSignals } from '../model/io.js';
 import { writeData } from '../cli/write-data.js';
-import { openLogOf, openReporter, tellRun } from '../download/download.js';
+import { openLogOf, openReporter, runAndPrint } from '../download/download.js';
 import type { Session } from '../download/session.js';
 import { monthText } from '../model/calendar.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
@@ -22,7 +22,7 @@ import { findingText } from './audit-finding.js';
 import { rebuildsOf, selectRebuilds } from './rebuild-months.js';
 import { comparableMonths, selectAudit } from './select-audit.js';
 
-/** Resolves with 4 for findings and permanent failures, 3 for failures that may succeed later, 0 for none. */
+/** Resolves with 4 for findings and permanent failures, 3 or 7 for failures that may succeed later, 0 for none, or with the code of the rebuild. */
 export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
   const tally = new AuditTally();
@@ -168,7 +168,7 @@ async function rebuild(
 ): Promise<ExitCode> {
   const reporter = openReporter(resolved.options, { io, log: openLogOf(resolved.options, io) });
   try {
-    const told = await tellRun(
+    const printed = await runAndPrint(
       {
         source,
         resolved,
@@ -182,7 +182,7 @@ async function rebuild(
       },
       { reporter, io, typed, signalled: signals.signalled },
     );
-    return told.exitCode;
+    return printed.exitCode;
   } finally {
     reporter.close();
   }

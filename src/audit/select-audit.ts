@@ -33,7 +33,7 @@ export async function selectAudit(
 ): Promise<AuditedSeries[]> {
   const isGiven = isRangeGiven(session.options);
   if (session.options.symbols === undefined) return heldMonths(session, givenFlags(resolved));
-  // The current month has no monthly object yet.
+  // By default, the last complete month.
   const options = isGiven ? session.options : { ...session.options, months: 1 };
   const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read);
   return requests.map(({ series, ranges }) => {

@@ -9,7 +9,7 @@ import type { Spans } from './spans.js';
 /**
  * `unexplained`: no reason is recorded, and days before and after are held. `not-fetched`: no reason is recorded, and the
  * day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
- * `cut`: the rows of a held day of ticks begin or end hours from midnight, but those of the neighbouring days do not.
+ * `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
 

@@ -86,7 +86,7 @@ async function* coverGroup(
       if (coverage.gaps.length > 0) rowSeconds = coverage.rowSeconds;
     }
   }
-  // Without gaps there are no halts, so the other series need not be read.
+  // Only gaps of chosen series can be halts. Without gaps, the other series need not be read.
   if (rowSeconds !== undefined) {
     const known = new Set(wanted);
     for (const series of group) if (!known.has(series)) await read(request, series, finder);

@@ -1,4 +1,4 @@
-/** Finds days of ticks without rows for hours after or before midnight, although most days around them have rows there. */
+/** Finds days of tick data without rows for hours after or before midnight, although most days around them have rows there. */
 import { parsePeriod, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';

@@ -239,7 +239,7 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
   const edges: Edge[] = [];
   for (const object of objects) {
     const { line, from, to } = object;
-    const notFetched = line.open === true ? restOf(object, seconds, held) : [];
+    const notFetched = line.open === true ? unfetchedTime(object, seconds, held) : [];
     if (notFetched.length > 0)
       edges.push({ from: at(notFetched, 0), to: at(notFetched, 1), reason: 'not-fetched' });
     const located = notFetched.length > 0 ? notFetched : secondsOfGaps(line, dayStartSeconds);
@@ -262,7 +262,7 @@ function missingRows(objects: readonly HeldObject[], held: HeldRange): Missing {
 }
 
 /** The time after the last row, in seconds, of a period that was fetched before it was over. */
-function restOf(
+function unfetchedTime(
   { line, from, to }: HeldObject,
   seconds: number,
   held: Pick<HeldRange, 'to' | 'dayStartSeconds'>,

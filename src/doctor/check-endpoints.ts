@@ -205,9 +205,9 @@ function errorResult(
 }
 
 interface BanStore {
-  /** Resolves with the places whose ban was removed. */
+  /** Removes the bans of a host. Resolves with the removed ones, as in `lasting`. */
   clear(host: string): Promise<readonly string[]>;
-  /** By place, `futures fapi.binance.com`; `until` in epoch milliseconds. */
+  /** By bucket and host: `futures fapi.binance.com`; `until` in epoch milliseconds. */
   lasting(): Promise<ReadonlyMap<string, { readonly until: number; readonly why: string }>>;
 }
 
@@ -223,7 +223,7 @@ export async function checkBans(bans: BanStore): Promise<CheckResult> {
   });
 }
 
-/** `--clear-bans HOST` */
+/** `--clear-bans HOST`: removes the bans of the host and reports the others. */
 export async function clearBans(bans: BanStore, host: string): Promise<CheckResult> {
   const places = await bans.clear(host);
   const left = [...(await bans.lasting()).keys()];

@@ -116,6 +116,7 @@ function hostFor({ hosts }: CheckContext, role: Host['role']): Host {
   return place;
 }
 
+/** Requests one page of the listing and parses it. */
 export function checkListingHost(context: CheckContext): ReturnType<typeof checkListing> {
   const { listing, known } = context.source.archive;
   return checkListing(context.fetchTimed, hostFor(context, 'listing'), {

@@ -141,21 +141,21 @@ async function firstThere(folders: readonly string[], otherwise: string): Promis
 /** Warns while another run holds the lock. */
 export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
   const lock = await readLock(own);
-  if (lock === undefined) return checkResult('lock', 'ok', 'no run writes this lake');
+  if (lock === undefined) return checkResult('lock', 'ok', 'no run writes to this lake');
   const { path, holder } = lock;
   if (holder === undefined)
     return checkResult('lock', 'warn', `the lock file ${path} cannot be read`, {
-      next: `if no run writes this lake, remove ${path}`,
+      next: `if no run writes to this lake, remove ${path}`,
     });
   const owner = holderText(holder);
   if (lock.state === 'gone')
     return checkResult(
       'lock',
       'ok',
-      `no run writes this lake; the last holder of the lock, ${owner}, has ended`,
+      `no run writes to this lake; the last holder of the lock, ${owner}, has ended`,
     );
   if (lock.state === 'expired') {
-    const found = `no run writes this lake; the next run takes over the lock of ${owner}, which sends no heartbeat`;
+    const found = `no run writes to this lake; the next run takes over the lock of ${owner}, which sends no heartbeat`;
     return checkResult('lock', 'ok', found);
   }
   const figures = {
@@ -165,7 +165,7 @@ export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
     command: holder.command,
   };
   if (lock.state === 'here')
-    return checkResult('lock', 'warn', `a run is writing this lake: ${owner}`, {
+    return checkResult('lock', 'warn', `a run is writing to this lake: ${owner}`, {
       figures,
       next: 'wait until it ends, or stop it; until then, other runs end with exit code 6',
     });

@@ -1,10 +1,10 @@
 /** The result of one check of `cryptodl doctor`; each is printed as one line. */
 
-/** `fail`: runs that need it do not work now. `warn`: runs work, but something should be changed. */
+/** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
 export type Status = 'ok' | 'warn' | 'fail';
 
 export interface CheckResult {
-  /** `dns`, `archive`, `disk` … */
+  /** `dns`, `archive`, `out` … */
   readonly check: string;
   /** The host, folder or bucket that was checked; empty where there is only one. */
   readonly of: string;

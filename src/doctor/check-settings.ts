@@ -78,7 +78,7 @@ interface RetryInput {
   readonly maxWaitMs: number;
 }
 
-/** Strategies whose steps do not grow by the factor. */
+/** Strategies whose delays do not grow by the factor. */
 const WITHOUT_FACTOR: ReadonlySet<string> = new Set(['fixed', 'linear', 'decorrelated']);
 
 function checkRetries(input: RetryInput): CheckResult {

@@ -33,7 +33,7 @@ import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 import { checkSettings } from './check-settings.js';
 
-/** How long a check waits for its permit. When other runs use up the limit, the check says so instead of waiting. */
+/** The time that a check waits for its permit. If other runs use up the limit, the check then reports that. */
 const PERMIT_WAIT_MS = 3000;
 /** Far more than a listing page with a few keys needs. */
 const MAX_BYTES = 1024 * 1024;
@@ -136,7 +136,7 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
 interface FetchContext extends DoctorRequest {
   readonly bans: Bans;
   readonly fetch: Fetch;
-  /** By attempt. */
+  /** By the id of the attempt. */
   readonly ended: ReadonlyMap<string, AttemptEnd>;
 }
 

@@ -1,4 +1,4 @@
-/** Days of ticks that may be cut off: their outcomes are reported after the days around them are held. */
+/** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
 import { dayOf, dayPeriod } from '../model/calendar.js';
 import { hasTicks, longStretches } from '../coverage/cut-days.js';
 import type { EmptyStretch } from '../coverage/cut-days.js';
@@ -87,7 +87,7 @@ export class CutDays {
   }
 }
 
-/** The stretches without rows for which held days of ticks count as cut. */
+/** The stretches without rows for which held days of tick data count as cut. */
 export function heldCuts(
   { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
   series: Series,

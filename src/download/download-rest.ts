@@ -46,6 +46,7 @@ export function memoryOfRest(venue: Source, series: Series, { cadence, from, to 
   return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
 }
 
+/** Downloads periods of REST. Consecutive periods of a series share their pages. */
 export class RestDownloads {
   readonly #venue: Source;
   readonly #rest: Pick<Rest, 'pages'>;
@@ -128,7 +129,7 @@ export class RestDownloads {
   }
 }
 
-/** Whether REST has at least as many times outside the gaps as the short object has rows, and further times inside the gaps. */
+/** Whether the rows of REST have as many distinct times outside the gaps as the short object has rows, and further times inside the gaps. */
 function hasMoreRows(rows: readonly Row[], short: ShortObject | undefined): boolean {
   if (short === undefined) return true;
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
@@ -145,7 +146,7 @@ function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean)
   return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
 }
 
-/** The span of the labels of the rows of these days, in epoch ms. */
+/** The time span of the labels of the rows of these days, in epoch ms. */
 function spanOf(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
   return { from: startOf(spec, from), to: startOf(spec, to) };
 }

@@ -36,9 +36,10 @@ export interface Download {
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
   /** Changes an error before it is printed: `retry` gives another hint, and a job adds its name. */
-  readonly blame?: Job['blame'] | undefined;
+  readonly explain?: Job['explain'] | undefined;
 }
 
+/** Makes one run with its signals, log and output. Resolves with the exit code. */
 export async function download({
   source,
   resolved,
@@ -46,7 +47,7 @@ export async function download({
   typed,
   verb,
   failures,
-  blame,
+  explain,
 }: Download): Promise<ExitCode> {
   const { options } = resolved;
   const surroundings = surroundingsOf(io.environment);
@@ -66,27 +67,27 @@ export async function download({
     failures,
   };
   try {
-    const telling = { reporter, io, typed, signalled: signals.signalled };
-    const told = await tellRun(request, { ...telling, blame });
-    return told.exitCode;
+    const output = { reporter, io, typed, signalled: signals.signalled };
+    const printed = await runAndPrint(request, { ...output, explain });
+    return printed.exitCode;
   } finally {
     signals.release();
     reporter.close();
   }
 }
 
-export interface Telling {
+export interface RunOutput {
   readonly reporter: Reporter;
   readonly io: Io;
   readonly typed: Typed;
   readonly signalled: () => Signalled;
   /** One of several jobs. The next step is then printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name'>;
-  readonly blame?: Job['blame'] | undefined;
+  readonly explain?: Job['explain'] | undefined;
 }
 
 /** The result of a printed run. */
-export interface Told {
+export interface PrintedRun {
   readonly exitCode: ExitCode;
   /** Undefined for `--dry-run`, and if the run could not begin. */
   readonly end?: RunEnd;
@@ -95,8 +96,8 @@ export interface Told {
 }
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. */
-export async function tellRun(request: RunRequest, telling: Telling): Promise<Told> {
-  const { reporter, io, signalled, job, blame } = telling;
+export async function runAndPrint(request: RunRequest, output: RunOutput): Promise<PrintedRun> {
+  const { reporter, io, signalled, job, explain } = output;
   const { options } = request.resolved;
   let pings: Pings | undefined;
   try {
@@ -110,14 +111,14 @@ export async function tellRun(request: RunRequest, telling: Telling): Promise<To
     const end = await run.end();
     const summary = summaryOf(end, signalled());
     await pings?.end(summary.exitCode);
-    conclude(request, telling, { end, summary });
+    conclude(request, output, { end, summary });
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
-    const error = blame === undefined ? known : blame(known);
+    const error = explain === undefined ? known : explain(known);
     const signal = signalled();
     await pings?.end(codeOf(error, signal));
-    return { exitCode: refuse(reporter, error, telling.typed, signal), error };
+    return { exitCode: refuse(reporter, error, output.typed, signal), error };
   }
 }
 
@@ -126,7 +127,7 @@ interface Concluded {
   readonly summary: RunSummary;
 }
 
-function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, summary }: Concluded): void {
+function conclude({ resolved }: RunRequest, { reporter, job }: RunOutput, { end, summary }: Concluded): void {
   const { exitCode } = summary;
   const reportPath = end.reportPath === undefined ? undefined : shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
@@ -144,7 +145,8 @@ function conclude({ resolved }: RunRequest, { reporter, job }: Telling, { end, s
 }
 
 /** The next step after exit code 5: nothing new was written. */
-const LATER = 'the same command later; --wait-for-publication waits for what the archive publishes today';
+const LATER =
+  'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
 /** Prints why the run could not begin. */
 function refuse(reporter: Reporter, known: CryptodlError, typed: Typed, signal: Signalled): ExitCode {

@@ -50,6 +50,7 @@ const WRITERS_PER_CORE = 2;
 /** All writers share one DuckDB engine with its memory, and one event loop. */
 const MOST_WRITERS = 8;
 
+/** Runs the plan to its end. An error that ends the run early is part of the result. */
 export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
   let ended: CryptodlError | undefined;
   try {

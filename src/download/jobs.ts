@@ -43,7 +43,7 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
 }
 
 async function checked(
-  { verb, blame }: JobEntry,
+  { verb, explain }: JobEntry,
   layers: readonly RawLayer[],
   { source, clock }: { readonly source: Source; readonly clock: Clock },
 ): Promise<Resolved> {
@@ -52,7 +52,7 @@ async function checked(
     await checkRequest(verb, resolved, { source, clock, read: readSymbolFile });
     return resolved;
   } catch (error) {
-    throw blame(toCryptodlError(error));
+    throw explain(toCryptodlError(error));
   }
 }
 
@@ -85,7 +85,7 @@ export interface Job {
   /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
   /** Names this job in an error. */
-  readonly blame: (error: CryptodlError) => CryptodlError;
+  readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
 /** Throws the usage errors of a run that its options and symbol files alone cause, without requests and without the lake. */

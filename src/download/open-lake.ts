@@ -65,7 +65,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
   const { clock, options, observer, paths, stop } = session;
   const allowedMs = options.waitLockMs;
   const begunAt = clock.monotonic();
-  let told: string | undefined;
+  let shown: string | undefined;
   for (;;) {
     try {
       const lock = await acquireLock(paths.own, { command, clock, onLost: (lost) => stop.abort(lost) });
@@ -79,9 +79,9 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
       const leftMs = begunAt + allowedMs - clock.monotonic();
       if (leftMs <= 0) throw afterWaiting(error, allowedMs);
       // The message names the holder, so it is new for each holder.
-      if (error.message !== told)
+      if (error.message !== shown)
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
-      told = error.message;
+      shown = error.message;
       await session.times.pause(() => sleepUnlessOver(session, Math.min(leftMs, POLL_MS), error));
     }
   }
@@ -101,8 +101,8 @@ async function sleepUnlessOver(
 }
 
 function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): CryptodlError {
-  const told = `${message}; waited ${durationText(waitedMs)} for it (--wait-lock)`;
-  return new CryptodlError('locked', told, { hint });
+  const text = `${message}; waited ${durationText(waitedMs)} for it (--wait-lock)`;
+  return new CryptodlError('locked', text, { hint });
 }
 
 /** Removes the folder. False, with a warning: the folder belongs to another user. */

@@ -102,8 +102,8 @@ function headerOf(
   verb: RunHeader['verb'],
 ): RunHeader {
   // Users pass reports on. The address of a proxy or of a ping is private and may contain a password.
-  const told = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
-  const options = Object.fromEntries(told.map(([name, given]) => [name, [...given]]));
+  const listed = Object.entries(texts).filter(([name]) => name !== 'proxy' && name !== 'ping');
+  const options = Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
   // Absolute paths, because the next command may run in another working directory.
   options['out'] = [session.paths.root];
   if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));

@@ -11,6 +11,7 @@ import { keepEvidence } from './write-objects.js';
 /** The run waits while this many outcomes are unread. */
 const ROOM = 1000;
 
+/** A bounded queue of outcomes for one reader. */
 export class OutcomeChannel {
   #outcomes: TaskOutcome[] = [];
   #isOver = false;

@@ -18,7 +18,7 @@ interface PastRun {
   readonly resolved: Resolved;
   readonly failures: PastFailures;
   /** Changes the hint of an error if it names flags that `retry` does not have. */
-  readonly blame: Job['blame'];
+  readonly explain: Job['explain'];
 }
 
 /** Rejects with a usage error for a file that is not a report, and for a failure in a market that the exchange does not have. */
@@ -38,7 +38,7 @@ type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
   readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
 };
 
-/** `layers`: the options of this command, its flags first. They come before those of the report, except that flags alone come before its paths. */
+/** `layers`: the options of this command, its flags first. They override those of the report, but only flags override its paths. */
 export function pastRun(
   path: string,
   past: Past,
@@ -54,7 +54,7 @@ export function pastRun(
     nameOf: (name) => `${path}: ${name}`,
   };
   const [flags, ...others] = layers;
-  // The environment and the config file may be made for another lake: the paths of the report come before them.
+  // The environment and the config file may be made for another lake, so the paths of the report override theirs.
   const ordered = [
     ...(flags === undefined ? [] : [flags]),
     only(ofReport, ['out', 'temp-dir']),
@@ -66,7 +66,7 @@ export function pastRun(
   return {
     verb,
     resolved,
-    blame: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...outFlag]),
+    explain: (error) => ofRetry(error, [verb === 'metrics' ? 'metrics' : 'vision', ...outFlag]),
     failures: { path, file, entries, cut, options },
   };
 }
@@ -84,7 +84,7 @@ export function pastJobs(
     if (entries.length === 0) return [];
     const past = { file, header: { verb, options }, entries, cut: undefined };
     const run = pastRun(path, past, layers, exchange);
-    return [{ ...run, name, verb, blame: (error) => ofJob(name, run.blame(error)) }];
+    return [{ ...run, name, verb, explain: (error) => ofJob(name, run.explain(error)) }];
   });
 }
 
@@ -102,7 +102,7 @@ function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlE
   if (named.every((name) => known.has(name))) return error;
   return new CryptodlError(error.code, error.message, {
     cause: error,
-    hint: 'the report has other settings than the lake; to fetch what is missing with the settings of the lake:',
+    hint: 'the report has other settings than the lake; to fetch the missing data with the settings of the lake:',
     correction: { command: continuing },
   });
 }

@@ -56,6 +56,7 @@ interface Found {
   readonly hasAskedRest?: boolean;
 }
 
+/** Collects the absent and failed periods of a run in memory, until `write`. */
 export class AbsenceNotes {
   readonly #context: AbsenceContext;
   readonly #bySeries = new Map<string, Stretch[]>();
@@ -136,7 +137,7 @@ export class AbsenceNotes {
     return stretches;
   }
 
-  /** Writes the notes of the series that the lake holds. No other writer may change their manifests meanwhile. */
+  /** Writes the notes of the series that the lake holds. No other writer may change their manifests at the same time. */
   async write(): Promise<void> {
     const { root, manifests } = this.#context;
     for (const [name, stretches] of this.#bySeries) {

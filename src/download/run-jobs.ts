@@ -22,8 +22,8 @@ import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import type { Source } from '../source/source.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { peakMemoryBytes } from './conclude-run.js';
-import { openLogOf, openReporter, tellRun } from './download.js';
-import type { Told } from './download.js';
+import { openLogOf, openReporter, runAndPrint } from './download.js';
+import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 
@@ -41,7 +41,7 @@ export interface JobsRun {
 interface Ended {
   readonly job: Job;
   /** Undefined for a job that did not begin because of a signal. */
-  readonly told: Told | undefined;
+  readonly printed: PrintedRun | undefined;
 }
 
 interface Shared {
@@ -65,7 +65,7 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
   await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
   const ended: Ended[] = [];
   const isWhole = (): boolean =>
-    ended.every(({ told }) => told?.end !== undefined && told.end.ended === undefined);
+    ended.every(({ printed }) => printed?.end !== undefined && printed.end.ended === undefined);
   const report = createJobsReport(shared, isWhole);
   const log = openLogOf(options, io);
   const signals = watchSignals(io);
@@ -77,10 +77,10 @@ export async function runJobs(request: JobsRun): Promise<ExitCode> {
       const job = jobs[index];
       if (job === undefined) return;
       const isOver = signals.signal.aborted;
-      const told = isOver
+      const printed = isOver
         ? undefined
         : await runJob(job, { source, io, typed, log, report, signals, common });
-      ended[index] = { job, told };
+      ended[index] = { job, printed };
     });
     const reportPath = options.dryRun ? undefined : await report.close();
     const elapsedMs = io.clock.monotonic() - io.startedAt;
@@ -150,8 +150,11 @@ async function sideBySide(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-async function runJob(job: Job, { source, io, typed, log, report, signals, common }: Shared): Promise<Told> {
-  const { name, verb, resolved, failures, blame } = job;
+async function runJob(
+  job: Job,
+  { source, io, typed, log, report, signals, common }: Shared,
+): Promise<PrintedRun> {
+  const { name, verb, resolved, failures, explain } = job;
   const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
   const isBeside = common !== undefined;
   const reporter = openReporter(resolved.options, { io, log: ofJob, job: name, isBeside });
@@ -169,8 +172,8 @@ async function runJob(job: Job, { source, io, typed, log, report, signals, commo
     common,
   };
   try {
-    const told = { ...typed, resolved };
-    return await tellRun(request, { reporter, io, typed: told, signalled: signals.signalled, job, blame });
+    const output = { reporter, io, typed: { ...typed, resolved }, signalled: signals.signalled };
+    return await runAndPrint(request, { ...output, job, explain });
   } finally {
     reporter.close();
   }
@@ -191,23 +194,23 @@ function conclude(
   const { options } = resolved;
   // The cut line of the report may be a failure that still has to be repeated.
   const cutCodes = earlier?.cut === undefined ? [] : [3 as const];
-  const codes = [...ended.flatMap(({ told }) => told?.exitCode ?? []), ...cutCodes];
+  const codes = [...ended.flatMap(({ printed }) => printed?.exitCode ?? []), ...cutCodes];
   const exitCode = exitCodeOfJobs(codes, signal);
   if (options.dryRun) return exitCode;
   const jobs = ended.map(asEnded);
   const hasFailed = sumOfOutcomes(jobs).failed > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(options, { io, log });
-  const failed = sumOfFailed(ended.flatMap(({ told }) => told?.end?.tally ?? []));
+  const failed = sumOfFailed(ended.flatMap(({ printed }) => printed?.end?.tally ?? []));
   const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
-    jobs: ended.map(({ job, told }) => ({
+    jobs: ended.map(({ job, printed }) => ({
       job: job.name,
       verb: job.verb,
-      outcomes: told?.end?.tally.outcomes ?? null,
-      exitCode: told?.exitCode ?? null,
+      outcomes: printed?.end?.tally.outcomes ?? null,
+      exitCode: printed?.exitCode ?? null,
     })),
     outcomes: sumOfOutcomes(jobs),
     failures: hasFailed ? (reportPath ?? null) : null,
@@ -218,7 +221,7 @@ function conclude(
   return exitCode;
 }
 
-function asEnded({ job, told }: Ended): EndedJob {
-  const { tally, undone = 0 } = told?.end ?? {};
-  return { name: job.name, exitCode: told?.exitCode, outcomes: tally?.outcomes, undone };
+function asEnded({ job, printed }: Ended): EndedJob {
+  const { tally, undone = 0 } = printed?.end ?? {};
+  return { name: job.name, exitCode: printed?.exitCode, outcomes: tally?.outcomes, undone };
 }

@@ -1,4 +1,4 @@
-/** `--wait-for-publication`: asks the archive at a falling rate whether it has the selected periods. */
+/** `--wait-for-publication`: checks less and less often whether the archive has the selected periods. */
 import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';

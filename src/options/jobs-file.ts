@@ -11,7 +11,7 @@ export interface JobEntry {
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
   /** Adds file and job to an error, and names options by their keys. */
-  readonly blame: (error: CryptodlError) => CryptodlError;
+  readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
 export interface JobsFile {
@@ -92,7 +92,7 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
       key === 'config' ? noConfigFile(`${where}: config: `, file) : refuseKey(where, verb, key),
   });
   const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
-  return { name, verb, layer, blame: (error) => inWordsOfTheFile(file, where, error) };
+  return { name, verb, layer, explain: (error) => inWordsOfTheFile(file, where, error) };
 }
 
 function refuseVerb(where: string, given: unknown): Error {

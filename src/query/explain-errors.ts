@@ -91,7 +91,7 @@ function refuseTableWithoutFiles(name: string, { root, tables }: Known): void {
     throw usage(`${name}: the lake ${shownPath(root)} has no readable Parquet or CSV file of this table`);
 }
 
-/** `names`: tables whose files cannot be queried or read. */
+/** The error for a lake without views. `names`: its tables, none of which has a readable file. */
 export function noViews(root: string, names: readonly string[]): Error {
   return names.length === 0
     ? emptyLake(root)

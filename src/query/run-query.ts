@@ -84,7 +84,7 @@ async function columnsOf(session: DuckDbSession, tables: readonly LakeTable[]): 
 export interface Statement {
   /** Names of tables, views and CTEs, in lower case. */
   readonly names: ReadonlySet<string>;
-  /** True for SHOW TABLES and its like. */
+  /** True for SHOW TABLES and similar statements. */
   readonly listsViews: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `verify --fix`: moves damaged files into the quarantine and records their objects, so that `repair` fetches them. */
+/** `verify --fix`: moves damaged files and manifest lines into the quarantine and records their objects, so that `repair` fetches them. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -89,7 +89,7 @@ async function fixLines(
 ): Promise<Pick<LakeFinding, 'done' | 'left'>> {
   const { damaged, sound } = inspected;
   if (damaged.length === 0) return {};
-  const torn = damaged.filter(({ isWhole }) => isWhole === true).map(({ text }) => text);
+  const withoutLineFeed = damaged.filter(({ isWhole }) => isWhole === true).map(({ text }) => text);
   const unreadable = damaged.filter(({ isWhole }) => isWhole !== true);
   const cause = `manifest-damaged: lines ${unreadable.map(({ number }) => number).join(', ')} of ${MANIFEST} cannot be read`;
   const kept =
@@ -101,7 +101,7 @@ async function fixLines(
           nowMs,
         });
   const added = dropped.map((line) => JSON.stringify(line));
-  await rewriteManifest(paths, folder.path, [...sound, ...torn, ...added]);
+  await rewriteManifest(paths, folder.path, [...sound, ...withoutLineFeed, ...added]);
   const done = kept === undefined ? 'added the missing line feed' : `kept in ${shownPath(kept)}`;
   return dropped.length > 0 || broken.length > 0 ? { done, left: 'repair' } : { done };
 }

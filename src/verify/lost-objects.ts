@@ -48,7 +48,7 @@ export function keysIn(context: SeriesContext, file: string, provenance: Provena
   return keysOfLabel(context, name.split('.')[0] ?? '');
 }
 
-/** A month file may have been written from daily objects or from the monthly object. */
+/** The keys of the days of the file if the dataset has daily objects, else the key of its month. */
 function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: string): string[] {
   const period = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
   if (period === undefined) return [];

@@ -149,7 +149,7 @@ function periodsIn({ venue }: Pick<Session, 'venue'>, series: Series, keys: read
   return keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
 }
 
-/** A series that came only from REST is repaired from REST; for other series REST fills what the archive lacks. */
+/** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
 function restOf(
   { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
   series: Series,

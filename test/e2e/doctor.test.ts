@@ -369,7 +369,7 @@ describe('the lake', () => {
     };
     expect(await run({})).toMatchObject({
       status: 'warn',
-      found: `a run is writing this lake: pid ${process.pid} on ${hostname()} since 2026-11-21T07:00:00.000Z (cryptodl vision)`,
+      found: `a run is writing to this lake: pid ${process.pid} on ${hostname()} since 2026-11-21T07:00:00.000Z (cryptodl vision)`,
       next: expect.stringContaining('exit code 6') as string,
     });
     expect(await run({ host: 'elsewhere' })).toMatchObject({
