@@ -109,7 +109,7 @@ async function planner(root, spoolPath) {
     force: false,
     revisions: 'check',
     recheckDays: 0,
-    takenAnyway: new Set(),
+    ignoredRefusals: new Set(),
     listing: { objects: listed, folders: noFolders },
     probe: () => Promise.resolve(false),
     spoolPath,
