@@ -13,7 +13,7 @@ import { LONGEST_LINE } from './check-rows.js';
 export interface ReceivedObject {
   readonly object: ArchiveObject;
   readonly zip: Body;
-  /** The rows; an empty body in memory for `--format zip`. */
+  /** The rows. Empty for `--format zip`, unless only CRC-32 could verify the zip. */
   readonly csv: Body;
   /** Name of the CSV, for messages. */
   readonly name: string;

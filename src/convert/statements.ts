@@ -110,11 +110,11 @@ export function createKept(
 ): string {
   const { spec } = context;
   const rowCounts = kept.lines.map((line) => line.rows ?? 0);
-  const gone = kept.replaced.map(
+  const ofReplaced = kept.replaced.map(
     ({ first = '', last = '' }) =>
       `${instantExpression(spec)} BETWEEN TIMESTAMP ${quoteText(first)} AND TIMESTAMP ${quoteText(last)}`,
   );
-  const stays = gone.length === 0 ? '' : `WHERE NOT (${gone.join(' OR ')})`;
+  const stays = ofReplaced.length === 0 ? '' : `WHERE NOT (${ofReplaced.join(' OR ')})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}

@@ -52,8 +52,8 @@ export interface CoveredSeries extends Amounts {
 export async function* coverLake(request: CoverRequest): AsyncGenerator<CoveredSeries> {
   const chosen = new Set(request.chosen);
   for (const group of groupsOf(request.held)) {
-    const wanted = group.filter((series) => chosen.has(series));
-    if (wanted.length > 0) yield* coverGroup(request, group, wanted);
+    const selected = group.filter((series) => chosen.has(series));
+    if (selected.length > 0) yield* coverGroup(request, group, selected);
   }
 }
 
@@ -72,12 +72,12 @@ function groupsOf(held: readonly Series[]): Series[][] {
 async function* coverGroup(
   request: CoverRequest,
   group: readonly Series[],
-  wanted: readonly Series[],
+  selected: readonly Series[],
 ): AsyncGenerator<CoveredSeries> {
   const finder = new HaltFinder();
   const covered: SeriesCoverage[] = [];
   let rowSeconds: number | undefined;
-  for (const series of wanted) {
+  for (const series of selected) {
     const found = await read(request, series, finder);
     for (const coverage of found) {
       const isSelected = coverage.format === undefined || request.formats.includes(coverage.format);
@@ -88,12 +88,12 @@ async function* coverGroup(
   }
   // Only gaps of chosen series can be halts. Without gaps, the other series need not be read.
   if (rowSeconds !== undefined) {
-    const known = new Set(wanted);
+    const known = new Set(selected);
     for (const series of group) if (!known.has(series)) await read(request, series, finder);
   }
   const derived = rowSeconds === undefined ? NO_SPANS : finder.halts(rowSeconds);
-  reportHalts(request, wanted[0], derived);
-  const known = knownHalts(request, wanted[0]);
+  reportHalts(request, selected[0], derived);
+  const known = knownHalts(request, selected[0]);
   for (const coverage of covered) {
     const gaps = gapsOf(coverage, { known, derived });
     yield { coverage, gaps, ...amountsOf(coverage, gaps) };

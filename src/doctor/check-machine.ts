@@ -75,9 +75,9 @@ export async function checkVersions(duckdbVersion: () => Promise<string>): Promi
   const system = `${platform()} ${arch()}`;
   const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${system}`;
   const figures = { cryptodl: TOOL_VERSION, node: process.versions.node, system };
-  const [least, mine] = [LEAST_NODE, process.versions.node.split('.').map(Number)];
-  const at = least.findIndex((part, index) => part !== mine[index]);
-  if (at >= 0 && (mine[at] ?? 0) < (least[at] ?? 0))
+  const [least, running] = [LEAST_NODE, process.versions.node.split('.').map(Number)];
+  const at = least.findIndex((part, index) => part !== running[index]);
+  if (at >= 0 && (running[at] ?? 0) < (least[at] ?? 0))
     return checkResult('versions', 'fail', base, {
       figures,
       next: `install node ${least.join('.')} or newer`,

@@ -13,7 +13,7 @@ import type { PastFailures } from '../select/select-failures.js';
 import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
 
-/** Opens a new report, or the part of this run in a shared one. A retry replaces the report that it repeats, unless --failures names another. */
+/** Opens a new report, or this run's part of a shared one. A retry replaces the report that it repeats, unless --failures names another. */
 export function openReport(
   session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
   { resolved, verb, failures: past, shareReport }: Reporting,

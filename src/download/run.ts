@@ -47,7 +47,7 @@ export interface RunRequest {
   readonly wire?: Fetch;
   /** Resources that the jobs of this process share. */
   readonly common?: SharedResources | undefined;
-  /** Opens the part of this run in a shared failure report. Default: the run has its own report. */
+  /** Opens this run's part of a shared failure report. Default: the run has its own report. */
   readonly shareReport?: ShareReport;
   /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;

@@ -106,9 +106,9 @@ export async function planSeries(context: PlanContext, request: SeriesRequest): 
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
   };
-  const whole = isRewritten ? splitMonths(partitions, held, settings) : [];
+  const monthFiles = isRewritten ? splitMonths(partitions, held, settings) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
-  const split = whole.map(([month, choices]) => decidePartition(decide, month, choices, true));
+  const split = monthFiles.map(([month, choices]) => decidePartition(decide, month, choices, true));
   const { emptyDays } = request;
   const decided = (await Promise.all([...split, ...plans])).map((plan) =>
     emptyDays === undefined ? plan : { ...plan, emptyDays },
@@ -125,13 +125,13 @@ function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest 
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
 function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
-  const gone = held
+  const unavailable = held
     .lines()
     .filter(
       (line) =>
         isFromRest(line) && (parsePeriod(line.cadence, line.period)?.from ?? 0) < (rest?.from ?? Infinity),
     );
-  const [first] = gone;
+  const [first] = unavailable;
   if (first === undefined) return;
   if (rest === undefined)
     throw usage(

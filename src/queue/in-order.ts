@@ -25,12 +25,12 @@ export function createSerializer(): Serialize {
   const tails = new Map<string, Promise<unknown>>();
   return async (name, work) => {
     const before = tails.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    tails.set(name, mine);
+    const result = before.then(work, work);
+    tails.set(name, result);
     try {
-      return await mine;
+      return await result;
     } finally {
-      if (tails.get(name) === mine) tails.delete(name);
+      if (tails.get(name) === result) tails.delete(name);
     }
   };
 }

@@ -42,7 +42,7 @@ export interface CheckContext {
 
 const NOT_IN_MANIFEST = 'no manifest line names this file';
 
-/** Reads the manifest and checks each file. Rejects with disk errors other than an unreadable file. */
+/** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
 export async function checkSeries(context: CheckContext, folder: SeriesFolder): Promise<SeriesCheck> {
   const relativePath = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
   const broken: ObjectLine[] = [];
