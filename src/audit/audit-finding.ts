@@ -31,7 +31,7 @@ export interface AuditFinding {
   readonly days?: readonly string[];
   /** Columns that differ or are constant, with the number of rows. */
   readonly columns?: Readonly<Record<string, number>>;
-  /** How much later the labels are, in milliseconds. */
+  /** The shift of the labels in milliseconds; positive: later. */
   readonly shiftMs?: number;
   /** The first affected row: its key, and the values of both sides. */
   readonly example?: Readonly<Record<string, unknown>>;

@@ -222,7 +222,7 @@ async function conclude(
   return code;
 }
 
-/** The reason why no rows were compared, if it is one cadence that the archive lacks. */
+/** Explains that no rows were compared, if the archive lacks one of the cadences. */
 function nothingComparedLines({ comparable, listed }: AuditTally): string[] {
   const lacking = listed.monthly === 0 ? 'monthly' : listed.daily === 0 ? 'daily' : undefined;
   if (comparable === undefined || lacking === undefined) return [];

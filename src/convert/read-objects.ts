@@ -28,7 +28,7 @@ export interface ReadOptions {
   readonly ordinalsOf: (inputs: readonly Input[]) => readonly number[];
 }
 
-/** Undefined when no object is valid. Rejects on disk errors and bugs. */
+/** Reads the objects until all remaining ones are valid. Undefined when none is. Rejects on disk errors and bugs. */
 export async function readObjects(
   session: DuckDbSession,
   conversion: Conversion,

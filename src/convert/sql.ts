@@ -12,7 +12,7 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** An instant in epoch milliseconds, to the second. */
+/** A TIMESTAMP literal for a time in epoch milliseconds, cut to the second. */
 export function timestampLiteral(epochMs: number): string {
   return `TIMESTAMP '${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')}'`;
 }

@@ -102,7 +102,7 @@ export function viewStaged(path: string, origin: Origin): string {
           FROM read_parquet(${quoteText(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
-/** The relation `kept`. */
+/** Creates the relation `kept`: the rows of the existing file that stay. */
 export function createKept(
   context: SqlContext,
   kept: NonNullable<Conversion['kept']>,

@@ -158,7 +158,7 @@ export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amoun
   return { expected: Math.max(0, expected), missing: Math.min(missing, Math.max(0, expected)) };
 }
 
-/** The value of --by: the periods of the heat map, `--json` and `--csv`. */
+/** The length of the periods of the heat map, `--json` and `--csv`, see `--by`. */
 export type CoveragePeriod = 'day' | 'month';
 
 /** The amounts of each period, from the period of the first day on. */

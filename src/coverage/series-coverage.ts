@@ -15,7 +15,7 @@ import type { EmptyStretch } from './cut-days.js';
 import { append, at, clip, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** All seconds of this room count from the start of day 0 of the exchange, so that each day begins at a multiple of this. */
+/** All seconds in this folder count from the start of day 0 of the exchange, so that each day begins at a multiple of this. */
 export const DAY_SECONDS = 86_400;
 
 /** The range of days to check. Without `from`, each series counts from its first held day. */

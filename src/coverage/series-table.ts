@@ -26,7 +26,7 @@ type Shown = Pick<
 export interface TableRow extends Amounts {
   readonly label: string;
   readonly coverage: Shown;
-  /** The first missing gaps; `missingGaps` is the number of all. */
+  /** The first gaps with missing data; `missingGaps`: the number of all such gaps. */
   readonly shown: readonly Gap[];
   readonly missingGaps: number;
   readonly notExpected: ReadonlyMap<GapReason, number>;

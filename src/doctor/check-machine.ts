@@ -6,7 +6,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import { checkResult, settingsResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
-/** Received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
+/** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
 const MEMORY_BYTES = 1e9;
 
 /** Warns when less than 1 GB is available. */
@@ -30,9 +30,9 @@ export interface FilesInput {
   readonly sockets: number;
 }
 
-/** Streams, libraries, lock, journal, output files, and the sockets of the listing. */
+/** Open files of a run without its objects: streams, libraries, lock, journal, output files, and the sockets of the listing. */
 const BASE_FILES = 72;
-/** Two sockets (zip and sidecar) and two files (a large object spools its zip and its CSV). */
+/** Open files of an object in flight: two sockets (zip and sidecar) and two spool files (zip and CSV of a large object). */
 const FILES_PER_OBJECT = 4;
 
 /** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */

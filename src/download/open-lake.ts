@@ -60,7 +60,7 @@ function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
 
 const POLL_MS = 1000;
 
-/** Waits as long as --wait-lock allows. */
+/** Takes the lock, and waits for it as long as --wait-lock allows. Rejects with `locked`. */
 async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
   const { clock, options, observer, paths, stop } = session;
   const allowedMs = options.waitLockMs;

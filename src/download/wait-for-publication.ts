@@ -96,7 +96,7 @@ function instantText(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-// The series that wait for the archive: still published, but not yet for their newest selected period.
+// The series to wait for: the archive still publishes them, but does not have their newest selected period yet.
 
 /** One series, and the newest selected period that can be published by now. */
 interface Awaited {
@@ -112,7 +112,7 @@ interface PublicationContext {
 
 const SERIES_AT_ONCE = 16;
 
-/** Only series of the archive wait: REST publishes nothing, and bars longer than a day have no object per day. */
+/** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
 function awaitedOf(venue: Venue, today: number, requests: readonly SeriesRequest[]): Awaited[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
@@ -153,7 +153,7 @@ async function unpublished(context: PublicationContext, awaited: readonly Awaite
 
 interface Look {
   readonly awaited: Awaited;
-  /** Not published yet, according to the series itself. */
+  /** Whether the period is not published yet, judged by the listing of this series alone. */
   readonly isMissing: boolean;
   /** First day of the last published period before the expected one. */
   readonly before: number;

@@ -16,7 +16,10 @@ interface Recipients {
   readonly cutDays: CutDays;
 }
 
-/** Returns the keys that were not written, with their errors. `held`: the archive no longer has the object, and its held rows stay. */
+/**
+ * Writes the objects of a partition and reports their outcomes. Returns the keys that were not written, with their errors. `held`: the
+ * archive no longer has the object, and its held rows stay.
+ */
 export async function writeObjects(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { writer, months, cutDays }: Recipients,

@@ -58,7 +58,7 @@ export interface ChooseContext {
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
-/** Half-open ranges of days, ascending and disjoint. `from` undefined: from the start of the series. */
+/** A half-open range of days. `from` undefined: from the start of the series. Lists of ranges are ascending and disjoint. */
 export interface DayRange {
   readonly from: number | undefined;
   readonly to: number;

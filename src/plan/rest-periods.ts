@@ -28,7 +28,7 @@ export interface RestOffer {
   readonly today: number;
   /** Periods that end later may not have all of their rows yet. */
   readonly settledTo: number;
-  /** A whole month is one period, like a monthly object of the archive. */
+  /** Whether a whole month is one period, like a monthly object of the archive. */
   readonly hasMonths: boolean;
   /** Whether a period has few enough rows to complete a held object that lacks some. */
   readonly standsIn?: (period: Period) => boolean;

@@ -13,7 +13,7 @@ export function mostInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
 }
 
-/** A level below the maximum, and what keeps it there. */
+/** A level below the maximum, and the reason why it does not grow. */
 export interface Settled {
   readonly level: number;
   readonly most: number;
@@ -34,6 +34,7 @@ export interface LevelChange {
 }
 
 const LEAST = 2;
+/** Too many failures reduce the level to this share. */
 const RETREAT = 0.7;
 /** After a retreat, results of this share of the earlier requests are enough: the last ones may hang. */
 const NEARLY_ALL = 0.9;
@@ -89,7 +90,7 @@ export class Concurrency {
     return { level: this.limit, most: this.#most, why };
   }
 
-  /** Objects in flight. On the way to a higher level it rises by one with each object that arrives. */
+  /** The limit of objects in flight. On the way to a higher level it rises by one with each object that arrives. */
   get limit(): number {
     return this.#limit;
   }
@@ -124,13 +125,13 @@ export class Concurrency {
     if (round !== undefined) this.#onRound(round, sign.endedAt);
   }
 
-  /** Damaged content, which is known only after its attempt ended. */
+  /** Counts damaged content, which is detected only after its attempt has ended. */
   onBadContent(now: number): void {
     if (this.#isFixed) return;
     this.#isTooMuch('troubled', true, now);
   }
 
-  /** A lower level is in force when the surplus requests have ended; after failures, when nearly all earlier requests have. */
+  /** Whether a lower level is not in force yet: surplus requests must end, and after failures nearly all earlier requests. */
   #isSettling({ begunAt, endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
     const isEarlier = begunAt <= this.#since;

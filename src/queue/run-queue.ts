@@ -63,7 +63,7 @@ export class RunQueue<Received> {
     this.#options.stop.signal.throwIfAborted();
   }
 
-  /** One round for the substitutes of another source. Tasks without a substitute wait for the next round, if there is one. */
+  /** One round for the substitutes of another source. Tasks whose host answers again wait for the next round. */
   async #substitute(deferrals: Deferrals, unanswered: Deferrals, hasRounds: boolean): Promise<void> {
     if (unanswered.count === 0 || this.#options.refusal() !== undefined) return;
     await this.#round(this.#substitutes(deferrals, unanswered.next(), hasRounds), hasRounds);

@@ -36,7 +36,7 @@ export interface CheckRequest {
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
-  /** Objects that the manifest no longer holds; empty in mode `look`. */
+  /** Objects that the manifest no longer holds, or in mode `plan` would no longer hold; empty in mode `look`. */
   readonly dropped: readonly DroppedLine[];
   /** Undefined for a file or link that belongs to no series. */
   readonly check?: SeriesCheck;
@@ -48,7 +48,7 @@ const SERIES_AT_ONCE = 4;
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);
-  // A check without --fix must not write into the lake, so DuckDB gets a folder of the system.
+  // A check without --fix must not write into the lake, so the temporary files of DuckDB go to the folder of the system.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {

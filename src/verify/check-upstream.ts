@@ -14,10 +14,10 @@ import { publishedDigest } from '../source/archive-client.js';
 
 const SIDECARS_AT_ONCE = 16;
 
-/** The archive of a session. */
+/** The parts of a session that reach the archive. */
 type Upstream = Pick<Session, 'fetch' | 'listing' | 'nowMs' | 'options' | 'stop' | 'venue'>;
 
-/** Leaves out rows from REST, which the archive does not have. Rejects when the listing or a sidecar is unavailable. */
+/** Compares the held objects of a series, except rows from REST. Rejects when the listing or a sidecar is unavailable. */
 export async function upstreamFindings(
   session: Upstream,
   series: Series,

@@ -60,7 +60,7 @@ function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: strin
   return Array.from({ length: days }, (_, index) => keyOf(dayPeriod(period.from + index)));
 }
 
-/** The key in the remains of a manifest line. */
+/** The key in a damaged manifest line; undefined if it cannot be read. */
 export function keyInText(context: SeriesContext, text: string): string | undefined {
   const key = /"key":"([^"\\]+)"/.exec(text)?.[1];
   return key !== undefined && periodOf(context, key) !== undefined ? key : undefined;
