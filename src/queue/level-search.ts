@@ -36,7 +36,7 @@ const BETTER = 1.05;
 /** The level of a trial, relative to the present one, and the rounds between two trials. */
 const [FEWER, MORE] = [0.75, 1.3];
 const ROUNDS_BETWEEN_TRIALS = 6;
-/** A trial with fewer objects must keep the first share of the rate. A trial with x % more must raise the rate by the second share of x %. */
+/** A trial with fewer objects must keep the share `AS_FAST` of the rate. A trial with x % more must raise the rate by `EARNS` times x %. */
 const AS_FAST = 0.93;
 const EARNS = 0.4;
 /**
