@@ -3,7 +3,7 @@ import type { Series } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 
 /**
- * - `short-month`: the monthly object has no rows of some days, although the daily objects have rows.
+ * - `short-month`: the monthly object has no rows of some days, although the daily objects have rows, or although it has rows before and after.
  * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
  * - `rows-differ`: rows with the same key and different values.
  * - `labels-shift`: the same rows with times that are one interval later or earlier.

@@ -43,7 +43,7 @@ export async function inspectIds(
   return [...findings, ...conflicting, ...missing];
 }
 
-/** Ids with different values within one cadence. Differences between cadences are found in compare-cadences.ts. */
+/** Ids with different values within one object. Differences between cadences are found in compare-cadences.ts. */
 async function conflictingIds(
   session: DuckDbSession,
   spec: DatasetSpec,

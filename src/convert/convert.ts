@@ -23,7 +23,7 @@ export interface ObjectFacts {
   readonly rows: number;
   readonly first: string;
   readonly last: string;
-  /** Exact duplicates within the object; they are removed unless `asPublished`. */
+  /** Removed exact duplicates within the object; 0 with `asPublished`. */
   readonly duplicates: number;
   /** Rows that share their id with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
   readonly idConflicts?: number;

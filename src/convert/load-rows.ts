@@ -147,7 +147,7 @@ export async function loadRows(
   return path;
 }
 
-/** In the folder of the target, so that it can be renamed to it. */
+/** The path of the Parquet file of `rows`, in the folder of the target, so that the file can become the target by a rename. */
 export function stagedPath({ targetPath }: Conversion): string {
   return `${targetPath}.rows`;
 }

@@ -74,7 +74,7 @@ export interface SeriesCoverage {
   readonly edges: readonly Edge[];
   /** Missing rows at unknown times, as triples: first day, end day, number of rows. */
   readonly loose: Spans;
-  /** Held days for which each missing row is located. */
+  /** Held days without missing rows, or with missing rows at known times. */
   readonly knownDays: Spans;
   /** Stretches without rows of cut days; empty for datasets without ticks. */
   readonly cuts: readonly EmptyStretch[];
@@ -149,7 +149,7 @@ function hasEnded(after: GapReason): boolean {
   return after === 'delisted' || after === 'dataset-ended';
 }
 
-/** A dataset that this version does not know has no rows to place, only days. */
+/** UTC for a dataset that this version does not know: its coverage has only days, no times of rows. */
 function dayStartOf({ spec }: CoverageContext): DayStart {
   return spec ?? UTC;
 }

@@ -81,7 +81,7 @@ export interface RunOutput {
   readonly io: Io;
   readonly typed: Typed;
   readonly signalled: () => Signalled;
-  /** One of several jobs. The next step is then printed once, for the command as a whole. */
+  /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name'>;
   readonly explain?: Job['explain'] | undefined;
 }

@@ -90,8 +90,8 @@ function decide(
 }
 
 /**
- * Whether the held object counts as the chosen one, so that nothing is fetched. Rows of REST count until the archive has the
- * period with as many rows, or another revision of the object that they substitute.
+ * Whether the held object counts as the chosen one, so that nothing is fetched. When the archive lists the period, rows of REST count
+ * only if the listed revision is the one that they substitute, or was refused because it has fewer rows.
  */
 function standsFor(context: DecideContext, line: ObjectLine, { period, listed }: Choice): boolean {
   if (isFromRest(line)) {

@@ -94,7 +94,7 @@ function lastCommit(manifest: Manifest, { file, settings }: ObjectLine): ObjectL
   return manifest[settings.format].lastOfFile(file);
 }
 
-/** One manifest line per file, in period order: all Parquet files, and CSV files whose days no Parquet file has. */
+/** One manifest line per file: all Parquet files, then CSV files whose days no Parquet file has. */
 function chooseFiles({ parquet, csv }: Manifest): { lines: ObjectLine[]; overlapping: string[] } {
   const chosen = [...byFile(parquet).values()].flatMap(([line]) => line ?? []);
   const days = new Set(parquet.lines().flatMap(daysOf));

@@ -8,7 +8,7 @@ import type { Round } from './round.js';
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
-/** Objects in flight at most. */
+/** The highest number of objects in flight. */
 export function mostInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
 }

@@ -127,7 +127,7 @@ export class RunQueue<Received> {
         if (!this.#hasRoom(bytes)) await this.#waitForRoom(bytes);
         this.#bytes += bytes;
       }
-      // After an abort the remaining tasks fail without a request, so that the report names them.
+      // After an abort the remaining tasks end without a request.
       downloads.push(this.#downloads.add(() => this.#arriveTogether(prepared, group)));
     }
     if (downloads.length === 0) return;

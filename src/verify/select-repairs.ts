@@ -178,8 +178,8 @@ interface DaysToRepair {
 const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
 /**
- * Days of a series that `repair` fetches: missing between the first and the last held day, in broken files, or
- * incomplete. The spans are half-open, ascending and disjoint.
+ * Days of a series that `repair` fetches: missing between the first and the last held day, in broken files, incomplete, or
+ * dropped, revised or cut. The spans are half-open, ascending and disjoint.
  */
 function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   const { held, broken, others, today } = missing;
