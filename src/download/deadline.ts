@@ -56,7 +56,7 @@ export class Deadline {
   /** A new `time-over` error for an object that is not attempted; undefined before the deadline. */
   readonly refusal = (): CryptodlError | undefined => {
     if (!this.#over.signal.aborted) return undefined;
-    const error = new CryptodlError('time-over', `${this.#what()} was over before it was begun`);
+    const error = new CryptodlError('time-over', `${this.#what()} was over before this object was begun`);
     error.attempts = 0;
     return error;
   };

@@ -210,7 +210,7 @@ describe('--max-duration', () => {
       code: 'time-over',
       retryable: true,
       attempts: 0,
-      message: '--max-duration 8s was over before it was begun',
+      message: '--max-duration 8s was over before this object was begun',
     });
     const again = await cryptodlProcess([...next.trim().split(/\s+/).slice(2), '--now', NOW, ...FAST]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('8 ok')]);
