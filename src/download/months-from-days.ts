@@ -102,7 +102,7 @@ export class MonthsFromDays {
     return planRun(this.#session, { hasListing: true, requests });
   }
 
-  /** Yields the same plans. From its plan on, a month counts as whole until one of its days fails or is absent. */
+  /** Yields the same plans. From its plan on, a month counts as whole until one of the days that must have rows fails or is absent. */
   async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
       const attempt = this.#attempts.get(idOf(plan));

@@ -65,6 +65,7 @@ export class AbsenceNotes {
     this.#context = context;
   }
 
+  /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
     const { since = period.from, hasAskedRest = false } = found;
     const { cadence, from } = period;
