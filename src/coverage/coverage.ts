@@ -51,7 +51,7 @@ interface CoverageCounts {
   leastPercent: number | null;
 }
 
-/** Longer ranges are shown by month. */
+/** Ranges of more days are shown by month. */
 const MOST_DAYS = 60;
 const MOST_NAMED = 5;
 

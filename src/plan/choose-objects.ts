@@ -208,8 +208,8 @@ const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
  * The ranges, ascending and disjoint, together with recent days that are held or unknown, short months without requested
- * days, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that end long ago stay as
- * they are, because the user selected exactly them.
+ * days, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
+ * days stay as they are, because the user selected exactly them.
  */
 export function withRecheckedDays(
   { today, nowMs, revisions, recheckDays }: RecheckContext,
