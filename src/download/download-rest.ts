@@ -129,7 +129,7 @@ export class RestDownloads {
   }
 }
 
-/** Whether the rows of REST have as many distinct times outside the gaps as the short object has rows, and further times inside the gaps. */
+/** Whether the rows of REST have at least as many distinct times outside the gaps as the short object has rows, and more inside the gaps. */
 function hasMoreRows(rows: readonly Row[], short: ShortObject | undefined): boolean {
   if (short === undefined) return true;
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);

@@ -27,7 +27,7 @@ export interface LevelBounds {
   readonly most: number;
 }
 
-/** A level that is x % higher must raise the rate by at least a quarter of x %. If two levels in a row do not, the growth ends. */
+/** While growing, the level doubles. A level that is x % higher must raise the rate by `SCALES` times x %. After two that do not, the growth ends. */
 const GROWTH = 2;
 const SCALES = 0.25;
 const FLAT_LEVELS = 2;
@@ -40,8 +40,8 @@ const ROUNDS_BETWEEN_TRIALS = 6;
 const AS_FAST = 0.93;
 const EARNS = 0.4;
 /**
- * If objects take longer than without a queue, a proportionally lower level is as fast. `ROOM`: margin of that level. `QUEUEING`: it
- * must be below this share of the present level. `LARGEST_CUT`: the trial is not below this share.
+ * If objects take longer than without a queue, a proportionally lower level plus a margin (`ROOM`) is as fast. The host seems to queue
+ * requests if that level is below the share `QUEUEING` of the present one. A trial never goes below the share `LARGEST_CUT`.
  */
 const ROOM = 1.1;
 const QUEUEING = 0.8;
@@ -249,7 +249,7 @@ export class LevelSearch {
     return Math.min(this.#bounds.most, this.#ceiling - 1);
   }
 
-  /** Half of the way to the refused level. */
+  /** At most half of the way to the refused level, and at most the highest allowed level. */
   get #belowCeiling(): number {
     return Math.min(this.#highest, this.#growTo, Math.ceil((this.#level + this.#ceiling) / 2));
   }

@@ -48,7 +48,7 @@ export function keysIn(context: SeriesContext, file: string, provenance: Provena
   return keysOfLabel(context, name.split('.')[0] ?? '');
 }
 
-/** The keys of the days of the file if the dataset has daily objects, else the key of its month. */
+/** The key of the month if the dataset has only monthly objects, else the keys of the days of the file. */
 function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: string): string[] {
   const period = parsePeriod('daily', label) ?? parsePeriod('monthly', label);
   if (period === undefined) return [];
