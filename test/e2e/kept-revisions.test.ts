@@ -1,16 +1,16 @@
 /** A revision that cannot be taken, a day that is withdrawn, a day that shrinks: what the lake holds stays, and the run says so. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
+import { isZip, useScene } from '../helpers/scene.js';
+import type { SceneRun } from '../helpers/scene.js';
+import { sized } from '../helpers/tier-size.js';
 
 const HOUR_MS = 3_600_000;
 const HEADER =
@@ -31,24 +31,12 @@ function csvOf(day: number, price = 100 + day, hours = 24): string {
 }
 
 describe('held rows', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
-  let archive: TestArchive;
-  let out = '';
-  let runs = 0;
-  beforeAll(async () => {
-    mkdirSync(folder);
-    archive = await startArchive(folder);
-  });
-  afterAll(() => archive.close());
+  const scene = useScene({ flags: '--symbols BTCUSDT --interval 1h --json' });
+  const { folder } = scene;
+  const out = join(scene.scratch, 'lake');
   beforeEach(() => {
-    runs += 1;
-    out = join(scratch, `lake-${runs}`);
-    rmSync(join(folder, 'data'), { recursive: true, force: true });
+    for (const path of [join(folder, 'data'), out]) rmSync(path, { recursive: true, force: true });
     for (let day = 1; day <= 20; day += 1) put(day);
-  });
-  afterEach(() => {
-    archive.fault = undefined;
   });
 
   function put(day: number, price?: number, hours?: number): void {
@@ -60,14 +48,22 @@ describe('held rows', () => {
   }
 
   /** A run of cron on that day of November, for the days before it. */
-  async function run(today: number, flags: readonly string[] = [], days = 1): Promise<CliResult> {
-    archive.requests.length = 0;
-    const what = ['--symbols', 'BTCUSDT', '--interval', '1h', '--days', String(days)];
-    const places = ['--archive-url', archive.url, '--out', out, '--json', ...FAST];
-    return cryptodl(['vision', ...what, '--now', `${dayOf(today)}T08:00:00Z`, ...places, ...flags]);
+  function run(today: number, flags: readonly string[] = [], days = 1): Promise<CliResult> {
+    scene.archive.requests.length = 0;
+    const when = ['--days', String(days), '--now', `${dayOf(today)}T08:00:00Z`];
+    return scene.vision([...when, ...flags], { lake: 'lake' });
   }
 
-  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  /** The lake holds the first ten days as they are published at the start of each test. */
+  async function holdTenDays(form: readonly string[] = []): Promise<void> {
+    const held = join(scene.scratch, ['held', ...form].join(' '));
+    if (!existsSync(held)) {
+      expect((await run(11, form, 10)).code).toBe(0);
+      cpSync(out, held, { recursive: true, preserveTimestamps: true });
+    } else cpSync(held, out, { recursive: true, preserveTimestamps: true });
+  }
+
+  const zips = (): string[] => scene.archive.objectRequests().filter(isZip);
   const objects = (result: CliResult): Record<string, unknown>[] =>
     result.events.filter(({ event }) => event === 'object');
   const outcomeOf = (result: CliResult, day: number): Record<string, unknown>[] =>
@@ -106,7 +102,7 @@ describe('held rows', () => {
     ['rows as published', ['--as-published']],
   ] as const;
 
-  describe.each(FORMS)('in %s', (_, form) => {
+  describe.each(sized(FORMS, FORMS.slice(0, 1)))('in %s', (_, form) => {
     /** What the revision of the 8th is, its outcome and the exit code. */
     const BROKEN: readonly (readonly [string, () => void, string, number])[] = [
       [
@@ -148,7 +144,7 @@ describe('held rows', () => {
     it.each(BROKEN)(
       'a revision with %s leaves the old one in place, is fetched once and told by each run, and keeps no new day out',
       async (_what, revise, code, exitCode) => {
-        expect((await run(11, form, 10)).code).toBe(0);
+        await holdTenDays(form);
         revise();
         for (const today of [12, 14]) {
           const result = await run(today, form, 13);
@@ -169,7 +165,7 @@ describe('held rows', () => {
     );
 
     it('a revision is taken beside a withdrawn day with one request, and the rows of that day stay', async () => {
-      expect((await run(11, form, 10)).code).toBe(0);
+      await holdTenDays(form);
       withdraw(6);
       put(8, 999);
       const result = await run(12, form);
@@ -185,7 +181,8 @@ describe('held rows', () => {
     });
   });
 
-  describe.each([...FORMS, ['zips', ['--format', 'zip']] as const])('in %s', (_, form) => {
+  const ZIPS = ['zips', ['--format', 'zip']] as const;
+  describe.each([...sized(FORMS, FORMS.slice(0, 1)), ZIPS])('in %s', (_, form) => {
     const isConverted = form[1] !== 'zip';
     it.runIf(isConverted)(
       'a revision with as many rows, of other hours, is partial and named, and the held rows stay until --revisions take',
@@ -215,7 +212,7 @@ describe('held rows', () => {
     );
 
     it('a revision with fewer rows is partial and named, and the held rows stay', async () => {
-      expect((await run(11, form, 10)).code).toBe(0);
+      await holdTenDays(form);
       put(8, 999, 5);
       const result = await run(12, [...form, '--quiet']);
       expect(result.code).toBe(0);
@@ -238,7 +235,7 @@ describe('held rows', () => {
     });
 
     it('--revisions take takes a revision with fewer rows, also one that was looked at before', async () => {
-      expect((await run(11, form, 10)).code).toBe(0);
+      await holdTenDays(form);
       put(8, 999, 5);
       expect((await run(12, form)).code).toBe(0);
       const result = await run(13, [...form, '--revisions', 'take']);
@@ -250,7 +247,7 @@ describe('held rows', () => {
     });
 
     it('--force takes a revision with fewer rows', async () => {
-      expect((await run(11, form, 10)).code).toBe(0);
+      await holdTenDays(form);
       put(8, 999, 5);
       const result = await run(11, [...form, '--force'], 10);
       expect(summaryOf(result)).toMatchObject({ outcomes: { failed: 0 }, changed: 1, shorter: 0 });
@@ -259,7 +256,7 @@ describe('held rows', () => {
   });
 
   it('a forced rewrite with one malformed object keeps the old file', async () => {
-    expect((await run(11, [], 10)).code).toBe(0);
+    await holdTenDays();
     publish(folder, keyOf(8), csvOf(8, 999).replace(/999,999/, '999,many'));
     const result = await run(11, ['--force'], 10);
     expect([result.code, summaryOf(result)?.['failed']]).toEqual([4, { 'row-malformed': 10 }]);
@@ -282,7 +279,7 @@ describe('held rows', () => {
   });
 
   it('a revision is refused where its manifest line does not tell of all rows that it would replace', async () => {
-    expect((await run(11, [], 10)).code).toBe(0);
+    await holdTenDays();
     const manifest = join(out, SERIES, '_manifest.jsonl');
     const text = readFileSync(manifest, 'utf8');
     const last = `"last":"${dayOf(8)}T23:00:00Z"`;
@@ -295,7 +292,7 @@ describe('held rows', () => {
   });
 
   it('a zip that cannot be unpacked does not take the place of one that can, without --revisions take', async () => {
-    expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
+    await holdTenDays(['--format', 'zip']);
     const sound = readFileSync(join(out, keyOf(8)));
     const broken = makeZip([{ name: memberOf(keyOf(8)), data: csvOf(8, 999) }]);
     broken[80] = (broken[80] ?? 0) ^ 0xff;
@@ -314,13 +311,9 @@ describe('held rows', () => {
   });
 
   it('a zip without a checksum is not kept with the checksum of its earlier revision', async () => {
-    expect((await run(11, ['--format', 'zip'], 10)).code).toBe(0);
+    await holdTenDays(['--format', 'zip']);
     put(8, 999);
-    archive.fault = (path, _request, response) => {
-      if (path !== `/${keyOf(8)}.CHECKSUM`) return false;
-      response.writeHead(404).end();
-      return true;
-    };
+    scene.refuse((path) => path === `/${keyOf(8)}.CHECKSUM`, 404);
     expect(summaryOf(await run(12, ['--format', 'zip']))).toMatchObject({ changed: 1 });
     const kept = filesBelow(out, '.CHECKSUM');
     expect(kept).toEqual([1, 2, 3, 4, 5, 6, 7, 9, 10, 11].map((day) => `${keyOf(day)}.CHECKSUM`));
@@ -337,7 +330,7 @@ describe('held rows', () => {
     const asked = (day: number): number => zips().filter((path) => path === `/${keyOf(day)}`).length;
 
     it('is fetched again when its sidecar has changed', async () => {
-      expect((await run(11, [], 10)).code).toBe(0);
+      await holdTenDays();
       stale();
       expect((await run(12)).code).toBe(3);
       put(8, 999);
@@ -347,7 +340,7 @@ describe('held rows', () => {
     });
 
     it('is fetched again when its sidecar is gone', async () => {
-      expect((await run(11, [], 10)).code).toBe(0);
+      await holdTenDays();
       stale();
       expect((await run(12)).code).toBe(3);
       rmSync(join(folder, `${keyOf(8)}.CHECKSUM`));
@@ -356,7 +349,7 @@ describe('held rows', () => {
     });
 
     it('is fetched again with --stale-checksum warn where its sidecar is stale', async () => {
-      expect((await run(11, [], 10)).code).toBe(0);
+      await holdTenDays();
       stale();
       expect((await run(12)).code).toBe(3);
       expect((await run(13, ['--stale-checksum', 'warn'])).code).toBe(0);
@@ -365,7 +358,7 @@ describe('held rows', () => {
     });
 
     it('is fetched again by retry and with --force', async () => {
-      expect((await run(11, [], 10)).code).toBe(0);
+      await holdTenDays();
       malformed(8);
       expect((await run(12)).code).toBe(4);
       const told = await run(13);
@@ -373,8 +366,8 @@ describe('held rows', () => {
       expect(outcomeOf(told, 8)).toMatchObject([{ code: 'row-malformed', attempts: 0 }]);
       expect(told.stderr).toContain(keyOf(8));
       const report = String(summaryOf(told)?.['failures']);
-      archive.requests.length = 0;
-      const places = ['--archive-url', archive.url, '--out', out, ...FAST];
+      scene.archive.requests.length = 0;
+      const places = ['--archive-url', scene.archive.url, '--out', out, ...FAST];
       const again = await cryptodl(['retry', report, '--now', `${dayOf(13)}T09:00:00Z`, ...places]);
       expect([again.code, asked(8)]).toEqual([4, 1]);
       expect([(await run(13)).code, asked(8)]).toEqual([4, 0]);
@@ -383,7 +376,7 @@ describe('held rows', () => {
     });
 
     it('is fetched again by another version of the program', async () => {
-      expect((await run(11, [], 10)).code).toBe(0);
+      await holdTenDays();
       malformed(8);
       expect((await run(12)).code).toBe(4);
       const manifest = join(out, SERIES, '_manifest.jsonl');
@@ -401,8 +394,8 @@ describe('held rows', () => {
         expect([result.code, asked(8)]).toEqual([4, 0]);
         expect(outcomeOf(result, 8)).toMatchObject([{ outcome: 'failed', code: 'row-malformed' }]);
       }
-      archive.requests.length = 0;
-      const places = ['--archive-url', archive.url, '--out', out, ...FAST];
+      scene.archive.requests.length = 0;
+      const places = ['--archive-url', scene.archive.url, '--out', out, ...FAST];
       const repaired = await cryptodl(['repair', '--now', `${dayOf(11)}T09:00:00Z`, ...places]);
       expect([repaired.code, asked(8)]).toEqual([4, 1]);
     });
@@ -423,7 +416,7 @@ describe('held rows', () => {
   ] as const)(
     '%s that is damaged and holds a withdrawn day goes to the quarantine, and the loss is told',
     async (_, ending, form) => {
-      expect((await run(11, form, 10)).code).toBe(0);
+      await holdTenDays(form);
       withdraw(6);
       damage(ending);
       const result = await run(12, form);
@@ -448,11 +441,7 @@ describe('held rows', () => {
 
   /** The answer for the zips and the checksums of these days. */
   function refuse(status: number, ...days: readonly number[]): void {
-    archive.fault = (path, _request, response) => {
-      if (!days.some((day) => path.startsWith(`/${keyOf(day)}`))) return false;
-      response.writeHead(status).end();
-      return true;
-    };
+    scene.refuse((path) => days.some((day) => path.startsWith(`/${keyOf(day)}`)), status);
   }
 
   it('a damaged file that held nothing but a withdrawn day goes to the quarantine as well', async () => {
@@ -466,12 +455,12 @@ describe('held rows', () => {
   });
 
   it('of a damaged file, a day that cannot be had now is not lost: a later run fetches it', async () => {
-    expect((await run(11, [], 10)).code).toBe(0);
+    await holdTenDays();
     withdraw(6);
     damage('.parquet');
     refuse(500, 7);
     const result = await run(11, ['--retries', '0'], 10);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect([result.code, summaryOf(result)?.['failed']]).toEqual([
       3,
       { 'object-withdrawn': 1, 'http-server-error': 1 },
@@ -482,12 +471,12 @@ describe('held rows', () => {
   });
 
   it('a damaged file stays in its place while the archive cannot be asked for all of its days', async () => {
-    expect((await run(11, [], 10)).code).toBe(0);
+    await holdTenDays();
     withdraw(6);
     damage('.parquet');
     refuse(500, 1, 2, 3, 4, 5, 7, 8, 9, 10);
     const refused = await run(11, ['--retries', '0'], 10);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect([refused.code, summaryOf(refused)?.['failed']]).toEqual([3, { 'http-server-error': 9 }]);
     expect(filesBelow(join(out, SERIES), '.parquet')).toHaveLength(1);
     expect(filesBelow(out).filter((path) => path.startsWith('quarantine'))).toEqual([]);
@@ -527,29 +516,20 @@ describe('held rows', () => {
 });
 
 describe('a revision whose rows share a time with those of the next day', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
+  const scene = useScene({
+    flags: `--dataset metrics --symbols BTCUSDT --from ${dayOf(1)} --json --retries 0`,
+  });
   const BTC = { symbol: 'BTCUSDT', host: 'fapi' } as const;
   const metricsKey = (day: number): string =>
     `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${dayOf(day)}.zip`;
   /** The labels of the first days are those of the end of the interval: the last one is midnight of the next day. */
   const put = (day: number, differing = 0): void => {
     const options = { shiftMs: day <= 3 ? 300_000 : 0, differing };
-    publishMetrics(folder, BTC, Date.parse(`${dayOf(day)}T00:00:00Z`), options);
+    publishMetrics(scene.folder, BTC, Date.parse(`${dayOf(day)}T00:00:00Z`), options);
   };
-  let archive: TestArchive;
-  beforeAll(async () => {
-    mkdirSync(folder);
-    archive = await startArchive(folder);
-  });
-  afterAll(() => archive.close());
-
-  function run(out: string, to: number): Promise<CliResult> {
-    const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--from', dayOf(1), '--to', dayOf(to)];
-    const places = ['--archive-url', archive.url, '--out', out];
-    return cryptodl(['vision', ...what, ...places, '--json', ...FAST, '--retries', '0']);
-  }
-  const zips = (): string[] => archive.objectRequests().filter((path) => path.endsWith('.zip'));
+  /** The lake after a run for the days up to that one. */
+  const run = (lake: string, to: number): Promise<SceneRun> => scene.vision(`--to ${dayOf(to)}`, { lake });
+  const zips = (): string[] => scene.archive.objectRequests().filter(isZip);
 
   it.each([
     ['can be had: both are taken', 200, 0, {}, 2],
@@ -557,38 +537,33 @@ describe('a revision whose rows share a time with those of the next day', () => 
     ['is refused: both stay', 400, 4, { 'http-refused': 2 }, 0],
     ['cannot be had now: both stay', 500, 3, { 'http-server-error': 1, 'partition-incomplete': 1 }, 0],
   ] as const)('and the next day %s, while a new day is added', async (_, status, code, failed, taken) => {
-    const out = join(scratch, String(status));
+    const lake = String(status);
     for (let day = 1; day <= 7; day += 1) put(day);
-    expect((await run(out, 6)).code).toBe(0);
+    expect((await run(lake, 6)).code).toBe(0);
     put(3, 10);
-    archive.requests.length = 0;
-    archive.fault = (path, _request, response) => {
-      if (status === 200 || !path.startsWith(`/${metricsKey(4)}`)) return false;
-      response.writeHead(status).end();
-      return true;
-    };
-    const result = await run(out, 7);
-    archive.fault = undefined;
+    scene.archive.requests.length = 0;
+    scene.refuse((path) => status !== 200 && path.startsWith(`/${metricsKey(4)}`), status);
+    const result = await run(lake, 7);
     expect([result.code, result.events.at(-1)?.['failed']]).toEqual([code, failed]);
     if (status !== 500) expect(zips().sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
     expect(result.events.at(-1)).toMatchObject({ outcomes: { ok: 1 + taken } });
-    const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
+    const rows = await readParquet(join(result.lake, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
     expect(rows).toHaveLength(7 * 288);
   });
 
   it('and cannot be read: the unchanged next day is no failure', async () => {
-    const out = join(scratch, 'unreadable');
+    const lake = 'unreadable';
     for (let day = 1; day <= 7; day += 1) put(day);
-    expect((await run(out, 6)).code).toBe(0);
-    publish(folder, metricsKey(3), 'other\n1\n');
-    archive.requests.length = 0;
-    const result = await run(out, 7);
+    expect((await run(lake, 6)).code).toBe(0);
+    publish(scene.folder, metricsKey(3), 'other\n1\n');
+    scene.archive.requests.length = 0;
+    const result = await run(lake, 7);
     expect(zips().sort()).toEqual([3, 4, 7].map((day) => `/${metricsKey(day)}`));
     expect([result.code, result.events.at(-1)]).toMatchObject([
       4,
       { failed: { 'header-unknown': 1 }, outcomes: { ok: 1, skipped: 5 } },
     ]);
-    const rows = await readParquet(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
+    const rows = await readParquet(join(result.lake, 'binance/um/metrics/symbol=BTCUSDT/2026-11.parquet'));
     expect(rows).toHaveLength(7 * 288);
   });
 });

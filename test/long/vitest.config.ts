@@ -1,7 +1,11 @@
 import { tier } from '../tier.js';
 
-/** Suites of half a minute and more, and all seeds and runs of those that `npm test` takes a part of. */
+/** Suites of half a minute and more, and all seeds, runs and table rows of those that `npm test` takes a part of. */
 export default tier('long', {
-  include: ['test/long/**/*.test.ts', 'test/unit/{simulation,check-rows.property}.test.ts'],
+  include: [
+    'test/long/**/*.test.ts',
+    'test/unit/{simulation,check-rows.property}.test.ts',
+    'test/e2e/kept-revisions.test.ts',
+  ],
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });
