@@ -4,7 +4,7 @@ import { tier } from '../tier.js';
 export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
-    'test/unit/{simulation,check-rows.property}.test.ts',
+    'test/unit/{simulation,check-rows.property,lock}.test.ts',
     'test/e2e/kept-revisions.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },

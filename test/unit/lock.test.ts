@@ -24,6 +24,7 @@ import { acquireLock, bindSocket } from '../../src/lake/lock.js';
 import type { LockRequest } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
+import { sized } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);
@@ -554,10 +555,12 @@ describe('files and sockets of other users', () => {
   });
 });
 
-describe.each([
+const WAYS: readonly (readonly [string, boolean])[] = [
   ['with the kernel deciding', false],
   ['with files only', true],
-])('between processes, %s', (_way, withoutSockets) => {
+];
+
+describe.each(sized(WAYS, WAYS.slice(0, 1)))('between processes, %s', (_way, withoutSockets) => {
   it.skipIf(withoutSockets && !onLinux)('refuses the second and names the first', async () => {
     const holder = await startHolder(withoutSockets);
     expect(await refusal()).toMatch(new RegExp(`pid ${holder.pid} on ${hostname()} .*\\(cryptodl held\\)`));
