@@ -14,55 +14,40 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { basename, dirname, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines } from '../helpers/lake.js';
+import { useScene } from '../helpers/scene.js';
+import { sizedRows } from '../helpers/tier-size.js';
 
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const OTHER = 'binance/um/metrics/symbol=ETHUSDT';
 const MANIFEST = `${SERIES}/_manifest.jsonl`;
 const ZIPS = 'data/futures/um/daily/metrics/BTCUSDT';
 
-const scratch = scratchFolder();
+const scene = useScene({
+  archive: [{ dataset: 'metrics', symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-10-01', to: '2026-10-06' }],
+});
+const { scratch } = scene;
 const sound = join(scratch, 'sound');
 const zips = join(scratch, 'zips');
-let archive: TestArchive;
-let lakes = 0;
 
 beforeAll(async () => {
-  const folder = join(scratch, 'archive');
-  makeArchive(folder, {
-    market: 'um',
-    dataset: 'metrics',
-    symbols: ['BTCUSDT', 'ETHUSDT'],
-    from: '2026-10-01',
-    to: '2026-10-06',
-    cadence: 'daily',
-  });
-  archive = await startArchive(folder);
   const symbols = ['--symbols', 'BTCUSDT,ETHUSDT', '--from', '2026-10-01', '--to', '2026-10-04'];
   await cryptodlOk(['vision', '--dataset', 'metrics', ...symbols, ...places(sound)]);
   await cryptodlOk(['vision', '--dataset', 'metrics', ...symbols, '--format', 'zip', ...places(zips)]);
 });
-afterAll(() => archive.close());
 
 function places(lake: string): string[] {
-  return ['--out', lake, '--now', '2026-10-06T08:00:00Z', '--archive-url', archive.url, ...FAST];
+  return ['--out', lake, '--now', '2026-10-06T08:00:00Z', '--archive-url', scene.archive.url, ...FAST];
 }
 
 /** A copy of a sound lake, to be harmed; with a folder beside it that is none of its business. */
 function copy(of = sound): { lake: string; outside: string } {
-  lakes += 1;
-  const lake = join(scratch, `lake-${lakes}`);
-  const outside = join(scratch, `outside-${lakes}`);
+  const [lake, outside] = [scene.newFolder(), scene.newFolder()];
   cpSync(of, lake, { recursive: true });
-  mkdirSync(outside);
   return { lake, outside };
 }
 
@@ -261,7 +246,7 @@ describe('a manifest line', () => {
       const { lake, outside } = copy();
       const file = join(outside, 'outside.parquet');
       writeFileSync(file, 'precious');
-      const told = name.startsWith('/') ? file : name.replace('outside.', `outside-${lakes}/outside.`);
+      const told = name.startsWith('/') ? file : name.replace('outside.', `${basename(outside)}/outside.`);
       say(lake, told);
       for (const run of [await going(lake), await named(lake), await named(lake, '--force')]) {
         expect([run.code, existsSync(join(lake, MANIFEST))]).toEqual([1, true]);
@@ -280,7 +265,7 @@ describe('a manifest line', () => {
   it('of a zip names a key of the archive', async () => {
     const { lake, outside } = copy(zips);
     writeFileSync(join(outside, 'file.zip'), 'precious');
-    const file = `data/../../outside-${lakes}/file.zip`;
+    const file = `data/../../${basename(outside)}/file.zip`;
     say(lake, file);
     expect((await going(lake)).code).toBe(1);
     await verify(lake, '--fix');
@@ -346,21 +331,21 @@ describe('a damaged letter in a manifest line', () => {
     });
   const WRONG: readonly [string, (line: Record<string, unknown>) => object][] = [
     ['format', settings('format', 'parpuet')],
+    ['cadence', (line) => ({ ...line, cadence: 'dailx' })],
+    ['gaps', (line) => ({ ...line, gaps: 5 })],
+    ['rows', (line) => ({ ...line, rows: '288' })],
     ['partition', settings('partition', 'mnnth')],
     ['cadence of the settings', settings('cadence', 'autn')],
     ['numbers', settings('numbers', 'doubme')],
     ['timestamps', settings('timestamps', 'uz')],
     ['asPublished', settings('asPublished', 'falsf')],
-    ['cadence', (line) => ({ ...line, cadence: 'dailx' })],
     ['verified', (line) => ({ ...line, verified: 'sidecas' })],
-    ['gaps', (line) => ({ ...line, gaps: 5 })],
     ['a gap', (line) => ({ ...line, gaps: [['2026-10-04T01:00:00Z', 'x']] })],
     ['replaces', (line) => ({ ...line, replaces: 1 })],
     ['first', (line) => ({ ...line, first: '2O26' })],
-    ['rows', (line) => ({ ...line, rows: '288' })],
   ];
 
-  it.each(WRONG)('%s: every verb names the line, and repair heals it', async (_, change) => {
+  it.each(sizedRows(WRONG, 4))('%s: every verb names the line, and repair heals it', async (_, change) => {
     const { lake } = copy();
     writeLine(lake, change);
     const checked = await verify(lake);
@@ -404,26 +389,29 @@ describe('a damaged letter in a manifest line', () => {
 describe('a symbolic link', () => {
   const AT = [SERIES, 'binance/um/metrics', 'binance/um', 'binance'];
 
-  it.each(AT)('in place of %s is not followed by any verb, and each of them names it', async (place) => {
-    const { lake, outside } = copy();
-    const left = link(lake, outside, place);
-    const before = left();
-    const warned = `${join(lake, place)} is a symbolic link`;
-    const runs = [await named(lake), await named(lake, '--force')];
-    expect(runs.map(({ code, stderr }) => [code, stderr.includes(warned)])).toEqual([
-      [1, true],
-      [1, true],
-    ]);
-    expect((await coverage(lake)).stderr).toContain(warned);
-    expect((await sql(lake, 'SELECT count(*) FROM um_metrics')).stderr).toContain(warned);
-    expect((await going(lake)).stderr).toContain(warned);
-    const looked = await verify(lake);
-    expect([looked.code, found(looked)]).toEqual([4, [`link ${place}`]]);
-    expect(found(await verify(lake, '--fix'))).toEqual([`link ${place}`]);
-    await repair(lake);
-    expect(left()).toEqual(before);
-    expect(readlinkSync(join(lake, place))).toBe(join(outside, 'target'));
-  });
+  it.each(sizedRows(AT, 2))(
+    'in place of %s is not followed by any verb, and each of them names it',
+    async (place) => {
+      const { lake, outside } = copy();
+      const left = link(lake, outside, place);
+      const before = left();
+      const warned = `${join(lake, place)} is a symbolic link`;
+      const runs = [await named(lake), await named(lake, '--force')];
+      expect(runs.map(({ code, stderr }) => [code, stderr.includes(warned)])).toEqual([
+        [1, true],
+        [1, true],
+      ]);
+      expect((await coverage(lake)).stderr).toContain(warned);
+      expect((await sql(lake, 'SELECT count(*) FROM um_metrics')).stderr).toContain(warned);
+      expect((await going(lake)).stderr).toContain(warned);
+      const looked = await verify(lake);
+      expect([looked.code, found(looked)]).toEqual([4, [`link ${place}`]]);
+      expect(found(await verify(lake, '--fix'))).toEqual([`link ${place}`]);
+      await repair(lake);
+      expect(left()).toEqual(before);
+      expect(readlinkSync(join(lake, place))).toBe(join(outside, 'target'));
+    },
+  );
 
   it('keeps no other series from going on', async () => {
     const { lake, outside } = copy();
@@ -453,7 +441,7 @@ describe('a symbolic link', () => {
     rmSync(lake, { recursive: true });
     let left: () => Record<string, string> = () => ({});
     let before: Record<string, string> = {};
-    archive.fault = (path, request, response) => {
+    scene.archive.fault = (path, request, response) => {
       if (!path.endsWith('2026-10-03.zip')) return false;
       const committed = (): number =>
         existsSync(join(lake, MANIFEST))
@@ -462,12 +450,12 @@ describe('a symbolic link', () => {
       void waitFor(() => committed() === 2).then(() => {
         left = link(lake, outside, place);
         before = left();
-        archive.serve(request, response);
+        scene.archive.serve(request, response);
       });
       return true;
     };
     const run = await named(lake, '--format', format, '--partition', 'day', '--concurrency', '1');
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect([run.code, run.stderr]).toEqual([
       1,
       expect.stringContaining(`${place} is a symbolic link; links inside a lake are not followed`),
@@ -565,13 +553,9 @@ describe('a symbolic link', () => {
     const { lake } = copy();
     const evidence = join(lake, 'quarantine', ZIPS, 'BTCUSDT-metrics-2026-10-05.zip');
     mkdirSync(evidence, { recursive: true });
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('2026-10-05')) return false;
-      response.writeHead(200).end('no zip');
-      return true;
-    };
+    scene.refuse((path) => path.includes('2026-10-05'), 200, 'no zip');
     const { code, stderr } = await named(lake);
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(code).toBe(1);
     expect(stderr).toContain('a folder exists in place of a file');
     expect(stderr).toContain('move the folder away and run the same command again');
@@ -597,13 +581,9 @@ describe('a symbolic link', () => {
       const left = link(lake, outside, place);
       writeFileSync(join(outside, 'target/precious'), '');
       writeFileSync(join(lake, SERIES, 'stranger'), '');
-      archive.fault = (path, _request, response) => {
-        if (!path.includes('2026-10-05')) return false;
-        response.writeHead(200).end('no zip');
-        return true;
-      };
+      scene.refuse((path) => path.includes('2026-10-05'), 200, 'no zip');
       await named(lake);
-      archive.fault = undefined;
+      scene.archive.fault = undefined;
       await verify(lake, '--fix');
       expect(Object.keys(left())).toEqual(['target/precious']);
     },
@@ -635,16 +615,12 @@ it.each(['parquet', 'zip'])('nothing that a run writes as %s may be written by o
     join(out, name),
   );
   const flags = ['--format', format, '--state-dir', state ?? '', '--temp-dir', temp ?? ''];
-  archive.fault = (path, _request, response) => {
-    if (!path.includes('2026-10-05')) return false;
-    response.writeHead(200).end('no zip');
-    return true;
-  };
+  scene.refuse((path) => path.includes('2026-10-05'), 200, 'no zip');
   const what = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', '--days', '5', '--failures', report ?? ''];
   await cryptodl(['vision', ...places(lake ?? ''), ...what, ...flags], {
     wrap: ['sh', '-c', 'umask 000; exec "$@"', 'sh'],
   });
-  archive.fault = undefined;
+  scene.archive.fault = undefined;
   const made = readdirSync(out, { recursive: true }) as string[];
   expect(made.filter((path) => (statSync(join(out, path)).mode & 0o002) !== 0)).toEqual([]);
   const kinds = [

@@ -17,16 +17,15 @@ import {
 import type { ServerResponse } from 'node:http';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
+import { describe, expect, it } from 'vitest';
 import { BIN, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { IdleClock } from '../helpers/idle-clock.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publish, publishedRows } from '../helpers/published.js';
+import { useScene } from '../helpers/scene.js';
+import { sized, sizedRows } from '../helpers/tier-size.js';
 
 describe('a signal while symbols are read', () => {
   const scratch = scratchFolder();
@@ -46,7 +45,8 @@ describe('a signal while symbols are read', () => {
     return { child, ended: once(child, 'exit') };
   };
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s ends a run that waits for a FIFO', async (signal) => {
+  const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+  it.each(sizedRows(SIGNALS, 1))('%s ends a run that waits for a FIFO', async (signal) => {
     const fifo = join(scratch, `fifo-${signal}`);
     execFileSync('mkfifo', [fifo]);
     const { child, ended } = start(`@${fifo}`);
@@ -68,41 +68,24 @@ describe('a signal while symbols are read', () => {
     }
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s ends a run that waits for its standard input',
-    async (signal) => {
-      const { child, ended } = start('-');
-      try {
-        // More than a pipe holds: it is written once the program reads.
-        await new Promise((resolve) => child.stdin?.write('BTCUSDT\n'.repeat(50_000), resolve));
-        child.kill(signal);
-        expect(await ended).toEqual([null, signal]);
-      } finally {
-        child.kill('SIGKILL');
-      }
-    },
-  );
+  it.each(sizedRows(SIGNALS, 1))('%s ends a run that waits for its standard input', async (signal) => {
+    const { child, ended } = start('-');
+    try {
+      // More than a pipe holds: it is written once the program reads.
+      await new Promise((resolve) => child.stdin?.write('BTCUSDT\n'.repeat(50_000), resolve));
+      child.kill(signal);
+      expect(await ended).toEqual([null, signal]);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
 });
 
 describe('one lake, several runs', () => {
-  const scratch = scratchFolder();
-  const folder = join(scratch, 'archive');
-  let archive: TestArchive;
-  beforeAll(async () => {
-    makeArchive(folder, {
-      market: 'um',
-      dataset: 'metrics',
-      symbols: ['BTCUSDT', 'ETHUSDT'],
-      from: '2026-10-01',
-      to: '2026-10-10',
-      cadence: 'daily',
-    });
-    archive = await startArchive(folder);
+  const scene = useScene({
+    archive: [{ dataset: 'metrics', symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-10-01', to: '2026-10-10' }],
   });
-  afterAll(() => archive.close());
-  afterEach(() => {
-    archive.fault = undefined;
-  });
+  const { scratch, folder } = scene;
 
   const command = (out: string, symbol = 'BTCUSDT'): string[] => [
     'vision',
@@ -115,7 +98,7 @@ describe('one lake, several runs', () => {
     '--to',
     '2026-10-10',
     '--archive-url',
-    archive.url,
+    scene.archive.url,
     '--out',
     out,
     '--json',
@@ -138,7 +121,7 @@ describe('one lake, several runs', () => {
     const held: ServerResponse[] = [];
     let child: ChildProcess | undefined;
     const stalled = new Promise<void>((resolve) => {
-      archive.fault = (path, _request, response) => {
+      scene.archive.fault = (path, _request, response) => {
         if (!path.endsWith('2026-10-05.zip') && args[0] === 'vision') return false;
         held.push(response);
         resolve();
@@ -152,7 +135,7 @@ describe('one lake, several runs', () => {
       child,
       ended,
       release: () => {
-        archive.fault = undefined;
+        scene.archive.fault = undefined;
         for (const response of held) response.destroy();
       },
     };
@@ -190,7 +173,7 @@ describe('one lake, several runs', () => {
 
   it('a holder that was killed with SIGKILL does not block the next run', async () => {
     const out = join(scratch, 'killed');
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < sized(3, 1); round += 1) {
       const first = await stalledRun(out);
       first.child.kill('SIGKILL');
       expect((await first.ended).signal).toBe('SIGKILL');
@@ -239,7 +222,7 @@ describe('one lake, several runs', () => {
     return { NODE_OPTIONS: `--require=${preload}` };
   }
 
-  it.each([-600_000, 600_000])(
+  it.each(sizedRows([-600_000, 600_000], 1))(
     'the lock of a container is judged without the wall clock of this host (%d ms off)',
     async (offMs) => {
       const out = join(scratch, `clock ${offMs}`);
@@ -274,17 +257,17 @@ describe('one lake, several runs', () => {
 
   it('a run that waits for the archive finds out with a heartbeat that it lost its lock, and ends', async () => {
     const out = join(scratch, 'waiting');
-    archive.requests.length = 0;
-    archive.fault = (path) => {
+    scene.archive.requests.length = 0;
+    scene.archive.fault = (path) => {
       if (!path.endsWith('2026-10-05.zip')) return false;
       foreignLock(out, 0);
       return true;
     };
     const { code, stderr } = await cryptodl(command(out), { clock: new IdleClock(Date.now()) });
     expect([code, stderr]).toEqual([6, expect.stringContaining('pid 1 on container-7 has taken it over')]);
-    expect(archive.requests.filter((path) => path.endsWith('BTCUSDT-metrics-2026-10-05.zip'))).toHaveLength(
-      1,
-    );
+    expect(
+      scene.archive.requests.filter((path) => path.endsWith('BTCUSDT-metrics-2026-10-05.zip')),
+    ).toHaveLength(1);
   });
 
   it('a run that lost its lock does not remember a revision with fewer rows', async () => {
@@ -311,7 +294,7 @@ describe('one lake, several runs', () => {
     const before = dataOf(out);
     const run = await stalledRun(out, [], withClockOff(0), until('2026-10-05'));
     loseLock(out, run);
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (!path.includes('2026-10-05.zip')) return false;
       response.writeHead(404).end();
       return true;
@@ -326,7 +309,7 @@ describe('one lake, several runs', () => {
     await cryptodlOk(command(out));
     truncateSync(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet'), 500);
     const before = dataOf(out);
-    const fix = ['verify', '--fix', '--upstream', '--archive-url', archive.url, '--out', out];
+    const fix = ['verify', '--fix', '--upstream', '--archive-url', scene.archive.url, '--out', out];
     const run = await stalledRun(out, [], withClockOff(0), fix);
     loseLock(out, run);
     const { code, stderr } = await run.ended;
@@ -334,28 +317,34 @@ describe('one lake, several runs', () => {
     expect(dataOf(out)).toEqual(before);
   });
 
-  it.each([
+  const FORMATS: readonly (readonly [string, readonly string[]])[] = [
     ['a conversion', []],
     ['--format zip', ['--format', 'zip']],
-  ])('a run that was suspended and lost its lock commits nothing more: %s', async (name, flags) => {
-    const out = join(scratch, `suspended ${name}`);
-    const run = await stalledRun(out, flags, withClockOff(0));
-    run.child.kill('SIGSTOP');
-    const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
-    foreignLock(out, 0);
-    const [runFolder = ''] = readdirSync(join(out, '.cryptodl/tmp'));
-    const spool = join(out, '.cryptodl/tmp', runFolder, 'of the new holder');
-    writeFileSync(spool, '');
-    writeFileSync(sleptMs, '300000');
-    run.child.kill('SIGCONT');
-    run.release();
-    const result = await run.ended;
-    expect(result.code).toBe(6);
-    expect(result.stderr).toContain('has lost the lock of its lake: pid 1 on container-7 has taken it over');
-    expect(filesBelow(out).filter((path) => !/^(\.cryptodl|failures)\//.test(path))).toEqual(before);
-    expect(readFileSync(join(out, '.cryptodl/lock.json'), 'utf8')).toContain('container-7');
-    expect(existsSync(spool)).toBe(true);
-  });
+  ];
+  it.each(sizedRows(FORMATS, 1))(
+    'a run that was suspended and lost its lock commits nothing more: %s',
+    async (name, flags) => {
+      const out = join(scratch, `suspended ${name}`);
+      const run = await stalledRun(out, flags, withClockOff(0));
+      run.child.kill('SIGSTOP');
+      const before = filesBelow(out).filter((path) => !path.startsWith('.cryptodl/'));
+      foreignLock(out, 0);
+      const [runFolder = ''] = readdirSync(join(out, '.cryptodl/tmp'));
+      const spool = join(out, '.cryptodl/tmp', runFolder, 'of the new holder');
+      writeFileSync(spool, '');
+      writeFileSync(sleptMs, '300000');
+      run.child.kill('SIGCONT');
+      run.release();
+      const result = await run.ended;
+      expect(result.code).toBe(6);
+      expect(result.stderr).toContain(
+        'has lost the lock of its lake: pid 1 on container-7 has taken it over',
+      );
+      expect(filesBelow(out).filter((path) => !/^(\.cryptodl|failures)\//.test(path))).toEqual(before);
+      expect(readFileSync(join(out, '.cryptodl/lock.json'), 'utf8')).toContain('container-7');
+      expect(existsSync(spool)).toBe(true);
+    },
+  );
 
   it.each([
     { signal: 'SIGINT', code: 130 },
@@ -388,7 +377,7 @@ describe('one lake, several runs', () => {
   );
 
   it('a signal during a long back-off ends the run at once', async () => {
-    archive.fault = (path, _request, response) => {
+    scene.archive.fault = (path, _request, response) => {
       if (!path.endsWith('.zip')) return false;
       response.writeHead(503).end();
       return true;
@@ -422,13 +411,13 @@ describe('one lake, several runs', () => {
         ['SIGTERM', 143],
       ] as const) {
         let child: ChildProcess | undefined;
-        archive.fault = () => child?.kill(signal) === true;
+        scene.archive.fault = () => child?.kill(signal) === true;
         const onSpawn = (spawned: ChildProcess): void => void (child = spawned);
         const ended = await cryptodl(
-          [...args, ...(verb === 'list' ? [] : ['--out', out]), '--archive-url', archive.url],
+          [...args, ...(verb === 'list' ? [] : ['--out', out]), '--archive-url', scene.archive.url],
           { onSpawn },
         );
-        archive.fault = undefined;
+        scene.archive.fault = undefined;
         expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)]);
       }
     },

@@ -5,7 +5,7 @@ export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
     'test/unit/{simulation,check-rows.property,lock}.test.ts',
-    'test/e2e/kept-revisions.test.ts',
+    'test/e2e/{kept-revisions,inside-the-lake,lock-and-signals,months-from-days}.test.ts',
   ],
   env: { CRYPTODL_TEST_SIZE: 'long' },
 });

@@ -24,7 +24,7 @@ import { acquireLock, bindSocket } from '../../src/lake/lock.js';
 import type { LockRequest } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { sized } from '../helpers/tier-size.js';
+import { sizedRows } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);
@@ -560,7 +560,7 @@ const WAYS: readonly (readonly [string, boolean])[] = [
   ['with files only', true],
 ];
 
-describe.each(sized(WAYS, WAYS.slice(0, 1)))('between processes, %s', (_way, withoutSockets) => {
+describe.each(sizedRows(WAYS, 1))('between processes, %s', (_way, withoutSockets) => {
   it.skipIf(withoutSockets && !onLinux)('refuses the second and names the first', async () => {
     const holder = await startHolder(withoutSockets);
     expect(await refusal()).toMatch(new RegExp(`pid ${holder.pid} on ${hostname()} .*\\(cryptodl held\\)`));
