@@ -8,7 +8,7 @@ const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 2e9;
 
 /** Vitest calls it once before its workers start, and what it returns after they have ended. */
-export default function setup(): (() => void) | undefined {
+export function setup(): (() => void) | undefined {
   if (!isUsable()) return undefined;
   const folder = mkdtempSync(`${MEMORY}/cryptodl-tests-`);
   // As those of /tmp, it can be passed through by other users.
