@@ -208,17 +208,17 @@ interface BanStore {
   /** Removes the bans of a host. Resolves with the removed ones, as in `lasting`. */
   clear(host: string): Promise<readonly string[]>;
   /** By bucket and host: `futures fapi.binance.com`; `until` in epoch milliseconds. */
-  lasting(): Promise<ReadonlyMap<string, { readonly until: number; readonly why: string }>>;
+  current(): Promise<ReadonlyMap<string, { readonly until: number; readonly why: string }>>;
 }
 
 /** Reports the bans that earlier runs on this machine have recorded. */
 export async function checkBans(bans: BanStore): Promise<CheckResult> {
-  const lasting = [...(await bans.lasting())].sort(([, a], [, b]) => b.until - a.until);
-  const [longest] = lasting;
+  const current = [...(await bans.current())].sort(([, a], [, b]) => b.until - a.until);
+  const [longest] = current;
   if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
-  const texts = lasting.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
+  const texts = current.map(([place, { until }]) => `${place} until ${dayAndTime(until)} UTC`);
   return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
-    figures: Object.fromEntries(lasting.map(([place, { until }]) => [place, new Date(until).toISOString()])),
+    figures: Object.fromEntries(current.map(([place, { until }]) => [place, new Date(until).toISOString()])),
     next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
   });
 }
@@ -226,7 +226,7 @@ export async function checkBans(bans: BanStore): Promise<CheckResult> {
 /** `--clear-bans HOST`: removes the bans of the host and reports the others. */
 export async function clearBans(bans: BanStore, host: string): Promise<CheckResult> {
   const places = await bans.clear(host);
-  const left = [...(await bans.lasting()).keys()];
+  const left = [...(await bans.current()).keys()];
   if (left.some((place) => place.endsWith(` ${host}`)))
     return checkResult('bans', 'fail', `the bans of ${host} could not be removed`, {
       next: 'choose a writable --state-dir',

@@ -139,8 +139,8 @@ async function firstThere(folders: readonly string[], otherwise: string): Promis
 // The lock, and the temporary files of killed runs.
 
 /** Warns while another run holds the lock. */
-export async function checkLock({ own }: LakePaths): Promise<CheckResult> {
-  const lock = await readLock(own);
+export async function checkLock({ internal }: LakePaths): Promise<CheckResult> {
+  const lock = await readLock(internal);
   if (lock === undefined) return checkResult('lock', 'ok', 'no run writes to this lake');
   const { path, holder } = lock;
   if (holder === undefined)
@@ -195,17 +195,17 @@ export interface LeftoverInput {
 export async function checkLeftovers({ paths, runFolder, isLocked }: LeftoverInput): Promise<CheckResult> {
   if (isLocked)
     return checkResult('leftovers', 'ok', 'not checked: temporary files belong to the run that writes');
-  const own = (await entriesOf(paths.own, false)).filter(({ name }) =>
+  const internal = (await entriesOf(paths.internal, false)).filter(({ name }) =>
     /^(commit-|lock-.*\.(claim|tmp)$)/.test(name),
   );
   const probes = (await entriesOf(paths.root, false)).filter(({ name }) => name.startsWith(PROBE_PREFIX));
   const spools = runFolder.startsWith(paths.staging) ? [paths.staging] : [paths.staging, runFolder];
   const spooled = (await Promise.all(spools.map((folder) => entriesOf(folder, true)))).flat();
-  const files = [...own, ...probes, ...spooled];
+  const files = [...internal, ...probes, ...spooled];
   if (files.length === 0) return checkResult('leftovers', 'ok', 'none');
   const sizes = await Promise.all(files.map((file) => sizeOf(join(file.parentPath, file.name))));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const commits = own.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
+  const commits = internal.filter(({ name }) => /^commit-.*\.json$/.test(name)).length;
   const unfinished = commits === 0 ? '' : `, ${commits} of them an unfinished commit`;
   const many = files.length === 1 ? '1 file' : `${files.length} files`;
   return checkResult('leftovers', 'warn', `${many}, ${bytesText(bytes)}, of a killed run${unfinished}`, {

@@ -238,7 +238,7 @@ function checkFolders(
   state: string,
   inside: Promise<void>,
 ): [string, Promise<CheckResult>][] {
-  const { root, own, staging } = paths;
+  const { root, internal, staging } = paths;
   const temp = options.tempDir;
   const spool = temp === undefined ? undefined : absolutePath(temp, surroundings.home);
   const disk = { probeBytes: PROBE_BYTES, clock };
@@ -249,7 +249,7 @@ function checkFolders(
       path: root,
       shown: shownPath(root),
       flag: '--out',
-      tryIn: [staging, own, root],
+      tryIn: [staging, internal, root],
       unwritable: {
         status: 'fail',
         next: 'choose another --out, or make this folder writable',

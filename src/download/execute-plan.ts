@@ -227,7 +227,7 @@ async function beforeRound(
   const { retryDelayMs } = session.options;
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   // Another source cannot replace the remaining tasks: from now on the run waits for their host.
-  session.failover.isAhead = false;
+  session.failover.isPossible = false;
   const delayMs = Math.min(retryDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
 }
@@ -238,7 +238,7 @@ async function substituted(
   plan: PartitionPlan,
   hasRounds: boolean,
 ): Promise<PartitionPlan | undefined> {
-  failover.isAhead = true;
+  failover.isPossible = true;
   const [task] = plan.tasks;
   const isBack = hasRounds && task !== undefined && (await archiveAnswers(task.object.key));
   return isBack ? undefined : substitutedPlan(plan);

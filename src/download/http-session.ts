@@ -97,12 +97,12 @@ export function openHttp(
   const copies = openCopies(request);
   const { fetch, throttle } = stack;
   const { signal } = signals;
-  const asks = { fetch, options, archive: source.archive, failover, signal };
+  const access = { fetch, options, archive: source.archive, failover, signal };
   const http = {
     fetch,
-    listing: openListing({ asks, url: options.listingUrl, copies, nowMs, clock, observer }),
-    probe: (key: string) => probeSidecar(asks, key),
-    archiveAnswers: (key: string) => archiveAnswers(asks, key),
+    listing: openListing({ access, url: options.listingUrl, copies, nowMs, clock, observer }),
+    probe: (key: string) => probeSidecar(access, key),
+    archiveAnswers: (key: string) => archiveAnswers(access, key),
     rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
     refuseBanned: (verb: Verb) =>
       refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) }),
@@ -191,7 +191,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
       settled: concurrency.settled,
       limiter: perHour(stack.throttle.figures, clock.monotonic() - openedAt),
       pool: socketUse(stack.pools.use(), costs),
-      dns: stack.pools.names(),
+      dns: stack.pools.dns(),
       costMs: costs.figures,
       loopDelayMs: loopDelay.figures,
     }),

@@ -28,10 +28,10 @@ type LakeRequest = Pick<LakeSession, 'paths' | 'runFolder'> &
  * disk error that names the flag.
  */
 export async function openLake(session: LakeRequest, command: string): Promise<OpenLake> {
-  const { own, root, staging } = session.paths;
+  const { internal, root, staging } = session.paths;
   await refuseLinkedFolders(session.paths);
-  await writable(root, '--out', () => makeFolder(own));
-  const lock = await writable(own, '--out', () => takeLock(session, command));
+  await writable(root, '--out', () => makeFolder(internal));
+  const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
     const refused = await finishCommits(session.paths, session.venue);
     for (const commit of refused) session.observer.warn(refusedText(root, commit));
@@ -49,9 +49,9 @@ async function emptyRunFolder(session: LakeRequest): Promise<string> {
   const folder = runFolderIn(dirname(session.runFolder), session.paths);
   if (await clearLeftover(session, folder, '--temp-dir')) return folder;
   // The old folder belongs to another user.
-  const own = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
-  await clearLeftover(session, own, '--temp-dir');
-  return own;
+  const ofUser = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
+  await clearLeftover(session, ofUser, '--temp-dir');
+  return ofUser;
 }
 
 function refusedText(root: string, { name, why, kept }: RefusedCommit): string {
@@ -68,7 +68,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
   let shown: string | undefined;
   for (;;) {
     try {
-      const lock = await acquireLock(paths.own, { command, clock, onLost: (lost) => stop.abort(lost) });
+      const lock = await acquireLock(paths.internal, { command, clock, onLost: (lost) => stop.abort(lost) });
       const { takenFrom } = lock;
       if (takenFrom !== undefined)
         observer.warn(`took the lake over from a run without a heartbeat: ${holderText(takenFrom)}`);

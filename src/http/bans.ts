@@ -1,4 +1,4 @@
-/** Bans: until when a host refuses a kind of request. The next runs of this machine know them too. */
+/** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine obey them too. */
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
 import { hostOf } from './fetch.js';
@@ -13,9 +13,10 @@ export interface Ban {
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 
-/** Milliseconds between two looks at the bans of other runs. */
+/** Least milliseconds between two reads of the bans of other runs. */
 const READ_EVERY_MS = 1000;
 
+/** A place is a bucket and a host, see `placeOf`. */
 export class Bans {
   readonly #file: StateFile<BansByPlace>;
   readonly #clock: Clock;
@@ -37,19 +38,19 @@ export class Bans {
       const ban = bans[place];
       if (ban === undefined || ban.until <= now) continue;
       const until = new Date(ban.until).toISOString().replace('T', ' ').slice(0, 19);
-      throw new CryptodlError('wait-too-long', `${ban.why}: nothing is asked of it before ${until} UTC`, {
-        hint: `run the same command after that; if the ban is a mistake, forget it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
+      throw new CryptodlError('wait-too-long', `${ban.why}: no request is sent before ${until} UTC`, {
+        hint: `run the same command after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}`,
       });
     }
   }
 
   /** All current bans, by place. */
-  async lasting(): Promise<ReadonlyMap<string, Ban>> {
+  async current(): Promise<ReadonlyMap<string, Ban>> {
     const now = this.#clock.now();
     return new Map(Object.entries(await this.#read()).filter(([, { until }]) => until > now));
   }
 
-  /** Milliseconds that are left of the ban of a place, including bans that other runs met meanwhile; 0 without a ban. */
+  /** Milliseconds that are left of the ban of a place, also of a ban that another run has recorded meanwhile; 0 without a ban. */
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
@@ -59,12 +60,12 @@ export class Bans {
   }
 
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
-  remember(place: string, ban: Ban): void {
+  record(place: string, ban: Ban): void {
     const writing = this.#write(place, ban).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
   }
 
-  /** Forgets all bans of a host. Resolves with the places that were banned. */
+  /** Removes all bans of a host. Resolves with the places that were banned. */
   async clear(host: string): Promise<string[]> {
     const places: string[] = [];
     await this.#file.update((bans) => {
@@ -75,12 +76,12 @@ export class Bans {
     return places;
   }
 
-  /** Resolves when all bans are on disk. */
+  /** Resolves when all recorded bans are on disk. */
   async written(): Promise<void> {
     await Promise.all(this.#writing);
   }
 
-  /** Shortens a ban in the file that lasts longer than any host can ask for. */
+  /** Reads the file. A ban that is longer than a host can ask for is shortened in the file, with a warning. */
   async #read(): Promise<BansByPlace> {
     const bans = await this.#file.read();
     const latest = this.#clock.now() + LONGEST_WAIT_MS;

@@ -1,31 +1,30 @@
-/** An exchange as the request stack knows it: the addresses of its hosts, their limits, and how they refuse. */
+/** The facts of an exchange that requests need: the addresses of its hosts, their limits, and the form of their refusals. */
 import type { Pace } from './throttle/paced-meter.js';
 import type { Quota } from './throttle/throttle.js';
 import type { ReadRefusal } from './transport/error-map.js';
 
-/** The limits of a server, by the name of the bucket: it counts the requests of one bucket together. */
+/** The limits of the servers, by the name of the bucket. A server counts all requests of a bucket together. */
 type Buckets = Readonly<Record<string, Quota>>;
 
-/** How the hosts of an exchange answer, besides the objects and rows themselves. */
+/** Reads refusals and used permits from the answers of an exchange. */
 export interface AnswerRules {
-  /** What an answer says about its own refusal. */
   readonly readRefusal: ReadRefusal;
-  /** Permits that a server has counted in its running window of this length, by the headers of an answer; 0 when they do not say. */
+  /** Permits that a server has counted in its current window of this length; 0 if no header reports them. */
   readonly usedPermits: (headers: Readonly<Record<string, string>>, windowMs: number) => number;
 }
 
-/** The hosts as one run asks them. Addresses have no slash at their end. */
+/** The hosts of one run. Addresses have no slash at their end. */
 export interface ExchangeHosts extends AnswerRules {
   readonly buckets: Buckets;
   readonly archiveUrl: string;
   readonly listingUrl: string;
   /** The same objects as at `archiveUrl`. */
   readonly fallbackUrl: string | undefined;
-  /** Addresses of REST, by the flag that moves each: `fapi-url`. */
+  /** Addresses of REST, by the name of the option that replaces each: `fapi-url`. */
   readonly restUrls: Readonly<Record<string, string>>;
-  /** Addresses besides, to which an answer may redirect. */
+  /** Further addresses to which an answer may redirect. */
   readonly knownUrls: readonly string[];
-  /** The addresses that are banned when this one is, itself included. */
+  /** The addresses that are banned together with this one, itself included. */
   readonly bannedWith: (url: string) => readonly string[];
 }
 
@@ -39,7 +38,7 @@ export interface LimitOptions {
   readonly requestsPerMinute?: number | undefined;
 }
 
-/** The limits of a run: of each bucket the limit of the exchange, or a lower one of the user. */
+/** The limits of a run: for each bucket the limit of the exchange, or a lower limit that the user set. */
 export function limitedBuckets({ buckets }: { readonly buckets: Buckets }, options: LimitOptions): Buckets {
   const interval = options.requestIntervalMs ?? 0;
   const perMinute = options.requestsPerMinute;

@@ -1,13 +1,13 @@
-/** One request: what the layers pass on, and what they return. */
+/** The types of one request: what the layers pass on and return. */
 
-/** The order of requests when permits are scarce. */
+/** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
 
-/** One HTTP GET, as the layers see it. */
+/** One HTTP GET. */
 export interface FetchRequest {
-  /** Absolute, every path segment percent-encoded. */
+  /** Absolute; every path segment is percent-encoded. */
   readonly url: string;
-  /** Name of the bucket: the server counts its requests together. */
+  /** Name of the bucket. The server counts all requests of a bucket together. */
   readonly bucket: string;
   /** Permits that the request takes; 1 by default. */
   readonly weight?: number;
@@ -21,7 +21,7 @@ export interface FetchRequest {
   readonly bypassCache?: boolean;
   /** ETag of the held answer, with its quotes. The server answers 304 if it is still valid. */
   readonly heldEtag?: string | undefined;
-  /** Expectations of the body, checked on every attempt. */
+  /** Checked on every attempt. */
   readonly expect?: Expectation;
   /** The part of the body that an earlier attempt left at `spoolPath`. Only the rest is requested if the object is the same. */
   readonly partial?: PartialBody;
@@ -34,48 +34,49 @@ export interface PartialBody {
   readonly etag: string;
 }
 
-/** How a packed body is told from a page of text, and from a part of itself, before it is unpacked. */
+/** Recognizes a complete packed body before it is unpacked. A page of text and the first part of a body are refused. */
 export interface BodyFormat {
   /** For messages: `zip`. */
   readonly name: string;
+  /** Whether a body that begins with these bytes can have the format. */
   isStart(head: Buffer): boolean;
-  /** Whether the last `tailBytes` of a body have the end of the format. */
+  /** Whether the last `tailBytes` of a body contain the end record of the format. */
   hasEnd(tail: Buffer): boolean;
   readonly tailBytes: number;
 }
 
 export interface Expectation {
-  /** What the body must be packed in. */
+  /** The format of the body. */
   readonly format?: BodyFormat;
-  /** Throws an error for a wrong answer; called for 304 and 404 too. */
+  /** Throws an error for a wrong answer. Called for 304 and 404 too. */
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing; it decides if no digest is known. */
   readonly bytes?: number;
   /** MD5 in hex, from an ETag; a difference is an error. */
   readonly md5?: string;
-  /** MD5 in hex, from the ETag of the listing; it explains the difference of another digest. */
+  /** MD5 in hex, from the ETag of the listing. It decides if no SHA-256 is published, else it only explains a difference. */
   readonly listedMd5?: string;
-  /** Requests the published SHA-256, past caches if asked; undefined if none is published. */
+  /** Requests the published SHA-256 in hex. Resolves with undefined if none is published. */
   readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
 }
 
-/** Signs of an attempt. Between `paused` and `resumed`, the disk of this machine is slower than the host. */
+/** The progress of an attempt. Between `paused` and `resumed`, this machine delays the body: its disk is slow, or `--bwlimit` applies. */
 export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
 
 /**
- * The reason of a wait. `permit`: a limit of this run · `pause`: the host refused with 429 or 418 · `socket` and
- * `socket-of-host`: the limits of sockets · `retry-after`: the host told the wait · `breaker`: the breaker of the host is
- * open.
+ * The reason of a wait. `permit`: the limit of a bucket · `pause`: the host refused with 429 or 418 · `socket` and
+ * `socket-of-host`: `--pool-limit` and `--pool-limit-per-host` · `retry-budget`: the retry budget is empty · `back-off`: the delay
+ * before a retry · `retry-after`: the same delay, given by the host · `breaker`: the breaker of the host is open.
  */
 export type Wait =
   'permit' | 'pause' | 'socket' | 'socket-of-host' | 'retry-budget' | 'back-off' | 'retry-after' | 'breaker';
 
 /** Called when a wait begins. Returns the function to call at its end. */
-export type OnWait = (what: Wait) => () => void;
+export type OnWait = (reason: Wait) => () => void;
 
 export interface FetchContext {
   readonly signal: AbortSignal;
-  /** Aborts with `signal`, and when waiting ends. Requests that are in flight or have a permit go on. */
+  /** Aborts with `signal`, and when the run may no longer wait. Requests in flight go on. */
   readonly waitSignal?: AbortSignal;
   /** One id for all attempts of a request. */
   readonly traceId: string;
@@ -83,23 +84,23 @@ export interface FetchContext {
   readonly attemptId?: string;
   /**
    * Set for all attempts but the first. A `retry` takes from the retry budget. An attempt after a wait for a limit or a
-   * breaker (`waited`) takes nothing, but only a few of them may start at once.
+   * breaker (`waited`) takes nothing from it, but counts as a retry in flight, and their number is limited.
    */
   readonly again?: 'retry' | 'waited' | undefined;
   readonly onWait?: OnWait;
-  /** Set by the timeout layer: called for each sign of life of the host, and for pauses of this machine. */
-  readonly onActivity?: (what: Sign, bytes?: number) => void;
+  /** Set by the timeout layer. `bytes`: length of the received chunk, for the sign `bytes`. */
+  readonly onActivity?: (sign: Sign, bytes?: number) => void;
 }
 
 /** The end of one attempt. */
 export interface AttemptEnd {
   readonly request: FetchRequest;
   readonly attemptId: string;
-  /** All times are of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
+  /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
   readonly begunAt: number;
   readonly sentAt: number;
   readonly endedAt: number;
-  /** From the request to the first byte of the answer; undefined without an answer. */
+  /** From `sentAt` to the headers of the answer; undefined without an answer. */
   readonly firstByteMs: number | undefined;
   /** Undefined for an answered attempt. */
   readonly error: unknown;
@@ -109,7 +110,7 @@ export type Body =
   | { readonly kind: 'memory'; readonly bytes: Buffer }
   | { readonly kind: 'file'; readonly path: string; readonly size: number };
 
-/** A complete body. `sha256` and `md5` are hex digests of the received bytes. */
+/** A complete body. `sha256` and `md5` are hex digests of the received bytes; `md5` only if it was expected. */
 export interface FetchResponse {
   /** 304 only with `heldEtag`. */
   readonly status: 200 | 304 | 404;

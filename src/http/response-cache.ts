@@ -1,6 +1,6 @@
 /**
- * Copies of answers, for hosts that do not answer later. A damaged copy is removed with a warning. Without a writable folder,
- * the run goes on without copies. All runs of the machine share the copies; the last written one counts.
+ * Copies of answers, for runs in which the host does not answer. A damaged copy is removed with a warning. If the folder cannot be
+ * written, the run goes on without copies. All runs of the machine share the copies; the last written one counts.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
@@ -26,34 +26,35 @@ export interface CopiesOptions {
   readonly isReadOnly: boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly warn: (message: string) => void;
-  /** Bytes of all files. Beyond it, the oldest files are removed once a day. */
+  /** Size of all files together. Once a day, the oldest files beyond it are removed. */
   readonly maxBytes?: number;
 }
 
 const MAX_AGE_MS = 30 * 86_400_000;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Temporary files that a killed run left. */
+/** Older temporary files were left by a killed run and are removed. */
 const STAGED_MS = 3_600_000;
 const WRITES_AT_ONCE = 8;
-/** Bytes at most that wait in memory for the disk. */
-const MOST_KEPT = 64;
+/** Copies that wait in memory for the disk, at most. */
+const MOST_WAITING = 64;
 /** Unpacked bytes at most; the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
 /** Names of copies and of their temporary files. Other files in the folder are never removed. */
-const OWN_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
-/** The age of this file tells when the folder was last cleaned, because not each run can look at thousands of copies. */
+const COPY_NAME = /^[0-9a-f]{40}\.json\.gz(?<staged>\.[0-9a-f-]{36})?$/;
+/** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
 const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
 const packed = promisify(gzip);
 const unpacked = promisify(gunzip);
 
+/** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
   /** Copies that are not on disk yet. */
-  readonly #kept = new Map<string, Copy<unknown>>();
-  readonly #underWay = new Set<string>();
+  readonly #waiting = new Map<string, Copy<unknown>>();
+  readonly #inWriting = new Set<string>();
   #writers = 0;
   #written = Promise.resolve();
   #hasWritten = false;
@@ -64,10 +65,10 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined without a copy or if it is too old. `parse` returns undefined for damaged content. */
+  /** Undefined if there is no copy, or if it is too old or damaged. `parse` returns undefined for damaged content. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
-    const kept = this.#kept.get(name);
-    if (kept !== undefined) return kept as Copy<T>;
+    const waiting = this.#waiting.get(name);
+    if (waiting !== undefined) return waiting as Copy<T>;
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
@@ -77,17 +78,17 @@ export class Copies {
     }
     const copy = bytes === undefined ? undefined : await contentOf(bytes, name, parse);
     if (copy === undefined) {
-      this.#warn(`the copy ${path} is damaged and thrown away`);
+      this.#warn(`the copy ${path} is damaged and not used`);
       if (!this.#options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
       return undefined;
     }
     return this.#options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
   }
 
-  /** Writes in the background; see `close`. Resolves when there is room for the next copy. */
+  /** Writes a copy in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
-    this.#kept.set(name, { at, value });
+    this.#waiting.set(name, { at, value });
     if (this.#writers < WRITES_AT_ONCE) {
       this.#writers += 1;
       const writing = this.#writeAll().finally(() => {
@@ -95,7 +96,7 @@ export class Copies {
       });
       this.#written = Promise.all([this.#written, writing]).then(() => undefined);
     }
-    if (this.#kept.size > MOST_KEPT) await this.#written;
+    if (this.#waiting.size > MOST_WAITING) await this.#written;
   }
 
   /** Resolves when all copies are written and, once a day, old and surplus copies are removed. */
@@ -106,20 +107,20 @@ export class Copies {
 
   async #isPruneDue(): Promise<boolean> {
     const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
-    // Absolute difference: a clock that was wrong once must not keep a copy for years.
+    // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
   async #writeAll(): Promise<void> {
     for (;;) {
-      const [next] = [...this.#kept].filter(([name]) => !this.#underWay.has(name));
+      const [next] = [...this.#waiting].filter(([name]) => !this.#inWriting.has(name));
       if (next === undefined) return;
       const [name, copy] = next;
-      this.#underWay.add(name);
+      this.#inWriting.add(name);
       await this.#write(name, copy);
-      this.#underWay.delete(name);
-      // Unless a newer copy replaced it.
-      if (this.#kept.get(name) === copy) this.#kept.delete(name);
+      this.#inWriting.delete(name);
+      // If a newer copy has replaced it, that one is still to be written.
+      if (this.#waiting.get(name) === copy) this.#waiting.delete(name);
     }
   }
 
@@ -141,17 +142,17 @@ export class Copies {
   async #prune(): Promise<void> {
     const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
     const now = clock.now();
-    // Not through a link: it may lead to files of others.
+    // A folder that is a link is not cleaned, because the link may lead to foreign files.
     if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
     const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
-      const own = OWN_NAME.exec(name);
-      if (own === null) continue;
+      const match = COPY_NAME.exec(name);
+      if (match === null) continue;
       const path = join(folder, name);
       const facts = await lstat(path).catch(() => undefined);
       if (facts?.isFile() !== true) continue;
       const { mtimeMs, size } = facts;
-      if (now - mtimeMs > (own.groups?.['staged'] === undefined ? MAX_AGE_MS : STAGED_MS))
+      if (now - mtimeMs > (match.groups?.['staged'] === undefined ? MAX_AGE_MS : STAGED_MS))
         await rm(path, { force: true });
       else files.push({ path, mtimeMs, size });
     }

@@ -42,7 +42,7 @@ interface HttpOptions extends LimitOptions, SocketOptions {
   readonly bwlimitBytesPerSecond: number | undefined;
 }
 
-/** Measures attempts and requests; the counts go into the report. */
+/** Counts attempts and requests, for the figures of the run. */
 interface RequestFigures {
   begun(): void;
   ended(attempt: AttemptEnd): void;
@@ -51,7 +51,7 @@ interface RequestFigures {
   onRequestEnd(retries: number, error?: unknown): void;
 }
 
-/** Measures the wall time of waits and failed attempts. */
+/** Measures the time of waits and failed attempts. */
 interface RequestCosts {
   /** The outermost layer of a request. */
   readonly layer: Layer;
@@ -65,7 +65,7 @@ interface RequestTimes {
   onAttempt(attempt: AttemptEnd): void;
 }
 
-/** Sets the number of objects in flight by the results of their attempts. */
+/** Takes the results of attempts and sets the number of objects in flight by them. */
 interface LoadObserver {
   /** Objects in flight, at most. */
   readonly limit: number;
@@ -73,7 +73,7 @@ interface LoadObserver {
   onEnded(sign: LoadSign): void;
   /** `now`: time of the monotonic clock. */
   onBadContent(now: number): void;
-  /** A request begins or ends to wait for its retry. */
+  /** A request begins (1) or ends (-1) to wait for its retry. */
   onWaiting(change: 1 | -1): void;
 }
 
@@ -87,17 +87,17 @@ export interface StackOptions {
   readonly costs: RequestCosts;
   readonly times: RequestTimes;
   readonly concurrency: LoadObserver;
-  readonly bans: Pick<Bans, 'leftMs' | 'remember'>;
+  readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly failover?: Failover;
   readonly proxies: PoolOptions['proxies'];
-  /** Folder that the runs of this machine share. */
+  /** The folder that the runs of this machine share. */
   readonly stateFolder: string;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
   /** Resources that the jobs of the process share. */
   readonly common?: SharedResources | undefined;
-  /** Aborts when waiting ends. */
+  /** Aborts when the run may no longer wait. */
   readonly waitSignal?: AbortSignal | undefined;
   /** One attempt; by default through the sockets of undici. */
   readonly wire?: Fetch | undefined;
@@ -110,10 +110,13 @@ export interface Stack {
   close(): Promise<void>;
 }
 
-/** Least number of retries of one host at once, at any concurrency. */
+/** Retries in flight that a host always allows, at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: endWaits (with a deadline), retry, verify, retryBudget, fallback host, breaker, throttle, sockets (if limited), timeout, measure, redirect, transport. */
+/**
+ * The layers, outermost first: endWaits (with a deadline), times, costs, retry, verify, retryBudget, fallbackHost, breaker, throttle,
+ * sockets (if limited), timeout, measure, redirect, costs of the wire, transport.
+ */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ ...wireOptions(stack), pools });
@@ -141,7 +144,7 @@ type AttemptOptions = Omit<
   'backoff' | 'figures' | 'costs' | 'times' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
-/** A stack without retries: each request is one attempt with its deadlines. */
+/** A stack without retries: each request is one attempt with its timeouts. */
 export function createAttempt(stack: AttemptOptions, observer: AttemptObserver): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ ...wireOptions(stack), pools });
@@ -166,6 +169,7 @@ function attemptOver(
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
+/** All layers around `wire`, see `createStack`. */
 export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const broken = breaker({
@@ -251,7 +255,7 @@ function createThrottle(stack: AttemptOptions): Throttle {
     usedPermits: hosts.usedPermits,
     maxWaitMs: options.maxWaitMs,
     shared: sharedBuckets(stack),
-    // Buckets of REST are budgets, so waiting for them is usual.
+    // REST has no entry: a wait for its limits is usual.
     longestWaitMs: { archive: failover?.longestWaitMs, listing: failover?.longestWaitMs },
     countOf: (name) => new SharedCount({ folder: stateFolder, name, warn }),
     demandOf: (name) => new Demand({ folder: stateFolder, name, clock, warn }),
@@ -259,12 +263,12 @@ function createThrottle(stack: AttemptOptions): Throttle {
     onBan: ({ bucket, url }, error, delayMs) => {
       const until = clock.now() + delayMs;
       for (const kin of hosts.bannedWith(url))
-        bans.remember(placeOf(bucket, kin), { until, why: error.message });
+        bans.record(placeOf(bucket, kin), { until, why: error.message });
     },
   });
 }
 
-/** Buckets that the jobs of one process share, if they ask the same hosts. */
+/** Jobs of one process share their buckets if they have the same hosts. */
 function sharedBuckets({ common, hosts, stateFolder }: AttemptOptions): SharedBuckets | undefined {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
   const name = `buckets ${JSON.stringify([stateFolder, ...urls])}`;
@@ -293,7 +297,7 @@ function knownHosts({
   return new Set(urls.map((url) => new URL(url).host));
 }
 
-/** The concurrency is that of the archive. Its listing and REST have other hosts with limits of their own. */
+/** Only requests for objects and sidecars decide the concurrency. The listing and REST have other hosts and limits. */
 function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
   return bucket === 'archive';
 }

@@ -79,7 +79,7 @@ export class Absences {
     }
   }
 
-  /** The code with which the last fetch of an existing object failed; undefined when it did not fail. */
+  /** The error code of the last fetch of an existing object; undefined if it did not fail. */
   failureOf({ cadence, from }: Period): ErrorCode | undefined {
     return cadence === 'daily' ? this.#failedDays.get(from) : this.#failedMonths.get(monthOf(from));
   }
@@ -105,8 +105,8 @@ export class Absences {
   }
 }
 
-/** The wait after the first request without result. It is short for objects that are published at any hour. */
-const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
+/** The wait after the first request without result, in milliseconds. It is short for objects that may be published at any hour. */
+const FIRST_WAIT_MS: Readonly<Record<AbsenceReason, number>> = {
   'not-published-yet': 600_000,
   hole: 6 * 3_600_000,
   'not-listed-yet': DAY_MS,
@@ -115,12 +115,12 @@ const SOONEST_MS: Readonly<Record<AbsenceReason, number>> = {
   'dataset-ended': DAY_MS,
   'before-history': 7 * DAY_MS,
 };
-const LATEST_MS = 30 * DAY_MS;
+const LONGEST_WAIT_MS = 30 * DAY_MS;
 
 /** Whether to request an absent period again. The wait doubles after each request, up to 30 days. */
 export function isDue({ reason, asked, atMs }: Omit<Absence, 'rest'>, nowMs: number): boolean {
-  const waitMs = Math.min(SOONEST_MS[reason] * 2 ** Math.min(asked - 1, 30), LATEST_MS);
-  // After the clock was set back, requests must not stop.
+  const waitMs = Math.min(FIRST_WAIT_MS[reason] * 2 ** Math.min(asked - 1, 30), LONGEST_WAIT_MS);
+  // A time in the future means that the clock was set back. Requests must not stop then.
   return nowMs < atMs || nowMs >= atMs + waitMs;
 }
 

@@ -7,14 +7,14 @@ import { isManifestFile } from './path-checks.js';
 import { seriesOfFolder } from './layout.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 
-/** Thrown for a line of a later cryptodl; the message is its version. */
+/** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Parses and checks a line. Throws `NewerVersion`, or a TypeError that tells what is wrong. Does not check whether periods are
- * dates of the calendar.
+ * Parses and checks a line. Throws `NewerVersion`, or a TypeError with the problem. Does not check whether periods are dates of the
+ * calendar.
  */
 export type LineReader = (text: string) => ManifestLine;
 
@@ -35,8 +35,8 @@ function parsed(text: string): unknown {
 export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
   const keys = createKeyCheck(seriesFolder, archive);
   return (line) => {
-    const wrong = lineProblem(line, keys);
-    if (wrong !== undefined) throw new TypeError(wrong);
+    const problem = lineProblem(line, keys);
+    if (problem !== undefined) throw new TypeError(problem);
     return line as ManifestLine;
   };
 }
@@ -179,7 +179,7 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
-/** How an archive names the objects of a series. */
+/** The names of objects in an archive. */
 export interface ObjectKeys {
   /** The first folder of all keys; `--format zip` writes below it. */
   readonly topFolder: string;

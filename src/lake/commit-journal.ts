@@ -23,25 +23,25 @@ import type { Publication } from './publish.js';
  */
 export async function commitWithJournal(
   { paths, manifests }: { readonly paths: LakePaths; readonly manifests: Pick<Manifests, 'append'> },
-  redo: JournaledCommit,
+  commit: JournaledCommit,
 ): Promise<void> {
-  const journal = join(paths.own, `commit-${randomUUID()}.json`);
+  const journal = join(paths.internal, `commit-${randomUUID()}.json`);
   try {
-    await syncAll(redo.publications);
+    await syncAll(commit.publications);
     await syncDirectory(paths.staging);
-    await writeFile(`${journal}.partial`, JSON.stringify(await buildJournal(paths, redo)));
+    await writeFile(`${journal}.partial`, JSON.stringify(await buildJournal(paths, commit)));
     await publish(`${journal}.partial`, journal);
   } catch (error) {
     // The journal is removed first, because the next run applies any journal and needs its staged files.
     for (const path of [journal, `${journal}.partial`]) await rm(path, { force: true });
-    await removeStaged(redo.publications);
+    await removeStaged(commit.publications);
     throw error;
   }
-  await apply(redo, (folder, lines) => manifests.append(folder, lines));
+  await apply(commit, (folder, lines) => manifests.append(folder, lines));
   await rm(journal);
 }
 
-/** What the paths and lines of a journal are checked with. */
+/** Facts of the exchange, for the checks of paths and lines in a journal. */
 interface JournalVenue extends Pick<VenueFolders, 'name' | 'markets'> {
   readonly archive: ObjectKeys;
 }
@@ -59,15 +59,15 @@ export interface RefusedCommit {
 const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
 
 /**
- * Completes commits of a killed run in this lake. Any other journal is not applied; it is moved away together with all staged
- * files and returned.
+ * Completes the commits of a killed run in this lake. A damaged journal, or one of another lake, is not applied: it is moved to a
+ * folder of its own together with all staged files, and returned.
  */
 export async function finishCommits(paths: LakePaths, venue: JournalVenue): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
-  for (const entry of await readdir(paths.own, { withFileTypes: true })) {
+  for (const entry of await readdir(paths.internal, { withFileTypes: true })) {
     const { name } = entry;
     if (entry.isDirectory() || !JOURNAL.test(name)) continue;
-    const journal = join(paths.own, name);
+    const journal = join(paths.internal, name);
     try {
       if (name.endsWith('.json')) await apply(await readJournal(paths, venue, journal), appendManifest);
       await rm(journal);
@@ -76,33 +76,33 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
       refused.set(name, error.message);
     }
   }
-  return refused.size === 0 ? [] : setAsideJournals(paths, refused);
+  return refused.size === 0 ? [] : moveJournals(paths, refused);
 }
 
-async function setAsideJournals(
-  { own, staging }: LakePaths,
+async function moveJournals(
+  { internal, staging }: LakePaths,
   refused: ReadonlyMap<string, string>,
 ): Promise<RefusedCommit[]> {
-  const kept = join(own, `set-aside-${randomUUID()}`);
+  const kept = join(internal, `set-aside-${randomUUID()}`);
   await mkdir(kept);
   // The staged files are moved first: a journal that is still in place is found again after a crash.
   await rename(staging, join(kept, 'tmp')).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error;
   });
-  for (const name of refused.keys()) await rename(join(own, name), join(kept, name));
+  for (const name of refused.keys()) await rename(join(internal, name), join(kept, name));
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
-async function apply(redo: JournaledCommit, append: Manifests['append']): Promise<void> {
-  await mkdir(redo.seriesFolder, { recursive: true });
-  const staged = await stillStaged(redo.publications);
-  // A new file that was already published may have the name of a superseded file.
+async function apply(commit: JournaledCommit, append: Manifests['append']): Promise<void> {
+  await mkdir(commit.seriesFolder, { recursive: true });
+  const staged = await stillStaged(commit.publications);
+  // A file that was already published before a crash may have the name of a superseded file.
   const published = new Set(
-    redo.publications.filter((publication) => !staged.includes(publication)).map(({ target }) => target),
+    commit.publications.filter((publication) => !staged.includes(publication)).map(({ target }) => target),
   );
-  for (const file of redo.dead) if (!published.has(file)) await rm(file, { force: true });
+  for (const file of commit.dead) if (!published.has(file)) await rm(file, { force: true });
   await publishAll(staged);
-  await append(redo.seriesFolder, redo.lines);
+  await append(commit.seriesFolder, commit.lines);
 }
 
 async function stillStaged(publications: readonly Publication[]): Promise<Publication[]> {
@@ -126,7 +126,7 @@ interface LakeIdentity {
   readonly inode: string;
 }
 
-/** All names are relative, and checked when a journal is read: the lake may have been copied, restored or edited. */
+/** All names are relative, and checked when a journal is read, because the lake may have been copied, restored or edited. */
 interface Journal {
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
@@ -138,12 +138,12 @@ interface Journal {
 }
 
 /** The content of a journal file. */
-interface OwnedJournal extends Journal {
+interface JournalFile extends Journal {
   readonly lake: LakeIdentity;
 }
 
-async function buildJournal(paths: LakePaths, redo: JournaledCommit): Promise<OwnedJournal> {
-  return { lake: await lakeIdentity(paths), ...relativeJournal(paths.root, redo) };
+async function buildJournal(paths: LakePaths, commit: JournaledCommit): Promise<JournalFile> {
+  return { lake: await lakeIdentity(paths), ...relativeJournal(paths.root, commit) };
 }
 
 function relativeJournal(
@@ -168,7 +168,7 @@ class JournalRefused extends Error {}
 async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<JournaledCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
-    const content = JSON.parse((await readRegularFile(path)) ?? '') as OwnedJournal | JournaledCommit;
+    const content = JSON.parse((await readRegularFile(path)) ?? '') as JournalFile | JournaledCommit;
     const journal =
       'seriesFolder' in content
         ? await convertAbsolutePaths(paths, content)
@@ -183,31 +183,34 @@ async function readJournal(paths: LakePaths, venue: JournalVenue, path: string):
 }
 
 /** A copied lake has another inode; a renamed or remounted one keeps it. Device numbers may change with a reboot. */
-async function checkIdentity(paths: LakePaths, journal: OwnedJournal): Promise<Journal> {
-  const own = await lakeIdentity(paths);
+async function checkIdentity(paths: LakePaths, journal: JournalFile): Promise<Journal> {
+  const here = await lakeIdentity(paths);
   const { path, device, inode } = journal.lake;
-  if (inode !== own.inode || (device !== own.device && path !== own.path))
+  if (inode !== here.inode || (device !== here.device && path !== here.path))
     throw new JournalRefused(`it was written for another lake, ${path}`);
   return journal;
 }
 
-async function lakeIdentity({ root, own }: LakePaths): Promise<LakeIdentity> {
-  const { dev, ino } = await stat(own, { bigint: true });
+async function lakeIdentity({ root, internal }: LakePaths): Promise<LakeIdentity> {
+  const { dev, ino } = await stat(internal, { bigint: true });
   return { path: await realpath(root), device: String(dev), inode: String(ino) };
 }
 
 /** Earlier versions wrote absolute paths. */
-async function convertAbsolutePaths({ root, own }: LakePaths, redo: JournaledCommit): Promise<Journal> {
+async function convertAbsolutePaths(
+  { root, internal }: LakePaths,
+  commit: JournaledCommit,
+): Promise<Journal> {
   const roots = [root, await realpath(root)];
-  const lake = roots.find((path) => redo.seriesFolder.startsWith(`${path}${sep}`));
-  if (lake === undefined) throw new JournalRefused(`it was written for ${redo.seriesFolder}`);
-  const staging = join(lake, basename(own), 'tmp');
-  const { publications, dead, seriesFolder } = redo;
+  const lake = roots.find((path) => commit.seriesFolder.startsWith(`${path}${sep}`));
+  if (lake === undefined) throw new JournalRefused(`it was written for ${commit.seriesFolder}`);
+  const staging = join(lake, basename(internal), 'tmp');
+  const { publications, dead, seriesFolder } = commit;
   const isBelow =
     publications.every(({ staged }) => dirname(staged) === staging) &&
     [...dead, ...publications.map(({ target }) => target)].every((path) => dirname(path) === seriesFolder);
   if (!isBelow) throw new JournalRefused('it names files outside of its series');
-  return relativeJournal(lake, redo);
+  return relativeJournal(lake, commit);
 }
 
 /** The commit with absolute paths, all of them in the folder of one series or in the staging folder. */

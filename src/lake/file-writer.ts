@@ -1,6 +1,6 @@
 /**
- * Writes, syncs and renames many small files on a worker thread, where each file needs no round trips between the event loop and
- * the thread pool.
+ * Writes, syncs and renames many small files on a worker thread. On the event loop, each file would need several round trips to the
+ * thread pool.
  */
 import { Worker } from 'node:worker_threads';
 import type { Publication } from './publish.js';
@@ -33,7 +33,7 @@ interface Waiting {
 export class FileWriter {
   #thread: Worker | undefined;
   readonly #waiting = new Map<number, Waiting>();
-  #orders = 0;
+  #lastId = 0;
 
   /**
    * Resolves when all files are synced and renamed, in the given order. Rejects with the error of the disk; files that were
@@ -41,8 +41,8 @@ export class FileWriter {
    */
   write(files: readonly FileToWrite[]): Promise<void> {
     const thread = (this.#thread ??= this.#start());
-    this.#orders += 1;
-    const id = this.#orders;
+    this.#lastId += 1;
+    const id = this.#lastId;
     const { packed, buffer } = packContents(files);
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });

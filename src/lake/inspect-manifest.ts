@@ -18,7 +18,7 @@ interface DamagedLine {
 }
 
 export interface InspectedManifest {
-  /** False when there is no such file. */
+  /** False if the folder has no manifest. */
   readonly exists: boolean;
   /** The content of the valid lines. */
   readonly manifest: Manifest;
@@ -57,7 +57,7 @@ export function uninspected(): InspectedManifest {
   return { exists: true, manifest: emptyManifest(), sound: [], damaged: [], newer: [], dropped: [] };
 }
 
-/** Reads a line and adds it to the manifest. Returns the line, `newer`, or what is wrong with it. */
+/** Reads a line and adds it to the manifest. Returns the line, `newer` for a line of a later version, or the problem. */
 function readInto(manifest: Manifest, readLine: LineReader, text: string): ManifestLine | string {
   try {
     const line = readLine(text);

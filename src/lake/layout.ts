@@ -45,7 +45,7 @@ export function seriesFolder(venue: string, series: Series): string {
   return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
 }
 
-/** The names of a venue that are used in folders. */
+/** The names of an exchange that are used in folders. */
 export interface VenueFolders {
   readonly name: string;
   readonly markets: Readonly<Record<Market, unknown>>;
@@ -53,11 +53,11 @@ export interface VenueFolders {
 }
 
 /** The series that has this folder, relative to the root of the lake; undefined for any other path. */
-export function seriesAt(venue: Pick<VenueFolders, 'name' | 'markets'>, place: string): Series | undefined {
-  const series = seriesOfFolder(place);
+export function seriesAt(venue: Pick<VenueFolders, 'name' | 'markets'>, folder: string): Series | undefined {
+  const series = seriesOfFolder(folder);
   if (series === undefined || !Object.hasOwn(venue.markets, series.market)) return undefined;
   // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but cryptodl never writes it.
-  return seriesFolder(venue.name, series) === place ? series : undefined;
+  return seriesFolder(venue.name, series) === folder ? series : undefined;
 }
 
 /** The inverse of `seriesFolder` for any path that ends in such a folder; undefined for any other path. */
@@ -79,12 +79,12 @@ export function keyPath(key: string): string {
 export interface LakePaths {
   readonly root: string;
   /** `.cryptodl`: lock, journals, staged files. */
-  readonly own: string;
+  readonly internal: string;
   readonly staging: string;
   readonly failures: string;
   readonly quarantine: string;
   /** The absolute path of a folder relative to the root. Rejects with `disk` when the path contains a symbolic link. */
-  readonly folder: (place: string) => Promise<string>;
+  readonly folder: (path: string) => Promise<string>;
 }
 
 /** Throws a usage error if the root is a file. A missing root is no error here. */
@@ -93,7 +93,7 @@ export function refuseFileAsRoot(root: string): void {
   try {
     isFile = !statSync(root).isDirectory();
   } catch {
-    // It is missing or unusable. An unusable one is an error where the lake is opened.
+    // It is missing, or it cannot be read. In the second case, opening the lake fails.
     return;
   }
   if (isFile) throw usage(`--out: ${shownPath(root)} is a file, not a folder`);
@@ -106,20 +106,20 @@ export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<
 }
 
 export function lakePaths(root: string): LakePaths {
-  const own = join(root, '.cryptodl');
+  const internal = join(root, '.cryptodl');
   return {
     root,
-    own,
-    staging: join(own, 'tmp'),
+    internal,
+    staging: join(internal, 'tmp'),
     failures: join(root, 'failures'),
     quarantine: join(root, 'quarantine'),
-    folder: (place) => checkedFolder(root, place),
+    folder: (path) => checkedFolder(root, path),
   };
 }
 
 /**
- * The folder of the temporary files. A dry run writes only a plan that is too large for the memory. It has no lock, so it has a
- * folder of its own.
+ * The folder of the temporary files of a run. A dry run writes only a plan that is too large for memory. It takes no lock, so its
+ * folder has a name of its own.
  */
 export function runFolder(
   { dryRun, tempDir }: { readonly dryRun: boolean; readonly tempDir: string | undefined },
@@ -130,9 +130,12 @@ export function runFolder(
   return runFolderIn(tempDir === undefined ? paths.staging : absolutePath(tempDir, home), paths);
 }
 
-/** Two containers may have two lakes at one path and share a `--temp-dir`, so its name tells them apart by device and inode. */
-export function runFolderIn(folder: string, { root, own, staging }: LakePaths): string {
-  const name = folder === staging ? root : `${identityOf(own)}:${root}`;
+/**
+ * The folder of a lake's temporary files in `folder`. In a `--temp-dir`, its name depends on device and inode of the lake, because
+ * two containers may have different lakes at one path and share the `--temp-dir`.
+ */
+export function runFolderIn(folder: string, { root, internal, staging }: LakePaths): string {
+  const name = folder === staging ? root : `${identityOf(internal)}:${root}`;
   const lake = createHash('sha256').update(name).digest('hex').slice(0, 12);
   return join(folder, `run-${lake}`);
 }
@@ -142,7 +145,7 @@ function identityOf(folder: string): string {
     const { dev, ino } = statSync(folder, { bigint: true });
     return `${dev}:${ino}`;
   } catch {
-    // The folder is missing or unusable. An unusable one is an error where the lake is opened.
+    // It is missing, or it cannot be read. In the second case, opening the lake fails.
     return '';
   }
 }

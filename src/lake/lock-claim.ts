@@ -72,7 +72,7 @@ function contendedError(rivals: readonly Rival[]): CryptodlError {
   });
 }
 
-/** With the own claim in place, waits until claims with larger nonces are withdrawn. Resolves with the remaining rivals. */
+/** Waits until claims with larger nonces are withdrawn. The claim of this process must be in place. Resolves with the remaining rivals. */
 async function waitForLargerClaims(
   listRivals: () => Promise<Rival[]>,
   me: LockHolder,
@@ -90,7 +90,7 @@ function hasSmaller(rivals: readonly Rival[], me: LockHolder): boolean {
   return rivals.some(({ nonce }) => nonce < me.nonce);
 }
 
-/** The claims of processes that may be alive; removes the others. */
+/** The claims of processes that may be alive. Removes the claims of the others. */
 async function livingRivals(directory: string, me: LockHolder, nowMs: number): Promise<Rival[]> {
   const living: Rival[] = [];
   for (const name of await readdir(directory)) {

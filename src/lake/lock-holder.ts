@@ -53,7 +53,7 @@ export async function readHolderFile(path: string): Promise<HolderFile | undefin
 
 /** This process as a holder; `now` in epoch milliseconds. */
 export async function describeThisProcess(command: string, now: number): Promise<LockHolder> {
-  const [bootId, own, pidNamespace] = await Promise.all([
+  const [bootId, self, pidNamespace] = await Promise.all([
     readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(unknown),
     processOf(process.pid),
     readlink('/proc/self/ns/pid').catch(unknown),
@@ -64,7 +64,7 @@ export async function describeThisProcess(command: string, now: number): Promise
     command,
     startedAt: new Date(now).toISOString(),
     bootId: bootId.trim(),
-    processStart: own?.start ?? '',
+    processStart: self?.start ?? '',
     pidNamespace,
     nonce: randomUUID(),
   };

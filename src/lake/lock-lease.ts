@@ -15,7 +15,7 @@ export const HEARTBEAT_MS = 15_000;
 /** A lock of another host or container expires this long after its last renewal. */
 export const LEASE_MS = 60_000;
 const MOST_AHEAD_MS = 3_600_000;
-/** If the last renewal is older, a commit renews the lock first, because the process may have been suspended. */
+/** If the last renewal is older than this, a commit renews the lock first, because the process may have been suspended. */
 const CONFIRM_AFTER_MS = 2 * HEARTBEAT_MS;
 
 export interface LeaseOptions {
@@ -131,7 +131,7 @@ export async function fileSystemNow(directory: string): Promise<number | undefin
 /** Whether the lease of a lock file has expired; false for files of versions without renewal. */
 export function isExpired({ holder, mtimeMs }: HolderFile, nowMs: number | undefined): boolean {
   if (holder?.heartbeatMs === undefined || nowMs === undefined) return false;
-  // A time that is hours ahead was forged, or the clock was set back since.
+  // A time more than an hour ahead is not a renewal: it was set by hand, or the clock was set back after it.
   const ageMs = nowMs - mtimeMs;
   return ageMs > LEASE_MS || ageMs < -MOST_AHEAD_MS;
 }

@@ -13,7 +13,7 @@ import { describeThisProcess, holderState, readHolderFile } from './lock-holder.
 import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
 
 export interface Lock {
-  /** The former holder whose lease had expired, on another host or in another container; undefined: the lock was free. */
+  /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
   readonly takenFrom: LockHolder | undefined;
   /** Call before every commit. Rejects with `locked` when another run has taken over the lake. */
   confirm(): Promise<void>;
@@ -35,10 +35,10 @@ const HOLDER_POLLS = 15;
 
 /**
  * Locks the lake of `directory` (`<out>/.cryptodl`, created if missing). Between processes on one Linux machine a socket of the
- * kernel decides, so a killed run leaves no lock behind. `lock.json` describes the holder, and excludes other hosts, containers
- * and platforms as long as it is renewed.
+ * kernel decides, so a killed run leaves no lock behind. In all other cases `lock.json` decides: it names the holder. It is valid
+ * while that process runs; if the holder is on another host or in another container, while the file is renewed.
  *
- * Rejects with `locked` and the holder, also when this process already holds the lock.
+ * Rejects with `locked`, also if this process already holds the lock. The message names the holder.
  */
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await makeFolder(directory);
@@ -105,7 +105,7 @@ interface Taking {
   readonly kernelDecides: boolean;
 }
 
-/** Renames the claim to the lock file, unless the present holder may be alive. The caller must have the only claim. */
+/** Renames the claim to the lock file, unless the current holder may be alive. The caller must have the only claim. */
 async function takeFile(path: string, { claim, nowMs, me, kernelDecides }: Taking): Promise<Taken> {
   const current = await readHolderFile(path);
   if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadableError(path);
@@ -158,11 +158,11 @@ async function socketHeldError(
     if (holder !== undefined && (await holderState(holder, me)) !== 'gone') return heldHereError(holder);
     await clock.sleep(HOLDER_POLL_MS);
   }
-  const word = await socketNamePrefix(directory);
+  const prefix = await socketNamePrefix(directory);
   return new CryptodlError(
     'locked',
     `a process on this machine holds the lock socket of this lake, and ${path} does not name it`,
-    { hint: `find that process, as root: ss --unix --listening --processes | grep ${word}` },
+    { hint: `find that process, as root: ss --unix --listening --processes | grep ${prefix}` },
   );
 }
 
@@ -205,7 +205,7 @@ export function holderText(holder: LockHolder): string {
 /** `taken` by another process; `unknown` on platforms without abstract sockets; else the lock of this process. */
 export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
 
-/** The length of sun_path. Versions of Node differ in whether they pad shorter names with zeros. */
+/** The length of sun_path. All names have it, because only some versions of Node pad shorter names with zeros. */
 const NAME_BYTES = 107;
 
 /**

@@ -14,7 +14,7 @@ export interface ObjectLine {
   readonly lastModified?: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** How the bytes were verified: sidecar, ETag of the listing, or only the CRC of the zip; rows of REST are checked one by one. */
+  /** The check of the bytes: sidecar, ETag of the listing, or only the CRC of the zip; rows from REST are checked one by one. */
   readonly verified: 'sidecar' | 'etag' | 'crc' | 'rest';
   /** The period was not over when its rows were requested. */
   readonly open?: true;
@@ -48,7 +48,7 @@ export interface ObjectLine {
   /** Rows of the whole file after this commit; absent for zip. */
   readonly fileRows?: number;
   readonly settings: Settings;
-  /** When it was committed, ISO. */
+  /** Time of the commit, ISO. */
   readonly at: string;
   readonly tool: string;
 }
@@ -60,7 +60,7 @@ export interface DroppedLine {
   readonly key: string;
   readonly format: Format;
   readonly at: string;
-  /** Settings of the file, if no other line of the series may have them. */
+  /** Settings of the file, if possibly no other line of the series has them. */
   readonly settings?: Settings;
 }
 

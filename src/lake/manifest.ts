@@ -62,6 +62,7 @@ export class HeldObjects {
   readonly #byFile = new Map<string, Set<ObjectLine>>();
   readonly #lastOfFile = new Map<string, ObjectLine>();
 
+  /** Adds a line. It supersedes earlier lines with the same days. */
   add(line: ObjectLine): void {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is no period`);
@@ -124,7 +125,7 @@ export class HeldObjects {
     return this.#byMonth.get(month);
   }
 
-  /** Objects of which a day is in the period. */
+  /** Objects with at least one day in the period. */
   overlapping({ from, to }: Pick<Period, 'from' | 'to'>): ObjectLine[] {
     const found: (ObjectLine | undefined)[] = [];
     for (let month = monthOf(from); month <= monthOf(to - 1); month += 1)
@@ -138,7 +139,7 @@ export class HeldObjects {
     return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
   }
 
-  /** A line of the last commit of a file, with its present size and digest. */
+  /** A line of the last commit of a file, with its current size and digest. */
   lastOfFile(file: string): ObjectLine | undefined {
     return this.#lastOfFile.get(file);
   }

@@ -4,7 +4,7 @@ import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';
 
-/** A line takes about 2.5 kB of memory (bench/queue-tasks.js with 20,000 held objects). A larger manifest stays while it is in use. */
+/** A line takes about 2.5 kB of memory (bench/queue-tasks.js with 20,000 held objects). A single larger manifest is kept too. */
 const MOST_LINES = 10_000;
 /** Memory of an empty manifest, in lines. */
 const EMPTY_LINES = 4;
@@ -48,42 +48,42 @@ export class Manifests {
       await appendManifest(seriesFolder, lines);
     } catch (error) {
       // It is unknown whether the lines were written, so the next caller reads the file again.
-      this.#forget(seriesFolder);
+      this.#evict(seriesFolder);
       throw error;
     }
     const known = this.#known.get(seriesFolder);
     if (known === undefined) return;
     const manifest = await known.manifest;
     for (const line of lines) applyLine(manifest, line);
-    this.#weigh(seriesFolder, known, manifest);
+    this.#updateSize(seriesFolder, known, manifest);
   }
 
   #read(seriesFolder: string): Known {
     const known: Known = { manifest: readManifest(seriesFolder, this.#archive), lines: 0 };
     known.manifest.then(
       (manifest) => {
-        this.#weigh(seriesFolder, known, manifest);
+        this.#updateSize(seriesFolder, known, manifest);
       },
       () => {
-        this.#forget(seriesFolder);
+        this.#evict(seriesFolder);
       },
     );
     return known;
   }
 
-  #weigh(seriesFolder: string, known: Known, manifest: Manifest): void {
-    // It was removed from memory in the meantime.
+  #updateSize(seriesFolder: string, known: Known, manifest: Manifest): void {
+    // If it was removed from memory in the meantime, it no longer counts.
     if (this.#known.get(seriesFolder) !== known) return;
     const lines = sizeOf(manifest);
     this.#lines += lines - known.lines;
     known.lines = lines;
     for (const folder of this.#known.keys()) {
       if (this.#lines <= this.#mostLines || this.#known.size === 1) break;
-      this.#forget(folder);
+      this.#evict(folder);
     }
   }
 
-  #forget(seriesFolder: string): void {
+  #evict(seriesFolder: string): void {
     this.#lines -= this.#known.get(seriesFolder)?.lines ?? 0;
     this.#known.delete(seriesFolder);
   }

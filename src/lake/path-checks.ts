@@ -26,11 +26,11 @@ export function isManifestFile(format: Format, file: unknown): file is string {
 }
 
 /** The first symbolic link between the root and a relative path below it; undefined without one. The root may be a link. */
-export async function firstSymlink(root: string, place: string): Promise<string | undefined> {
-  const names = place.split('/');
-  const places = names.map((_, index) => names.slice(0, index + 1).join('/'));
-  const isLink = await Promise.all(places.map((one) => isLinkAt(join(root, one))));
-  return places.find((_, index) => isLink[index]);
+export async function firstSymlink(root: string, path: string): Promise<string | undefined> {
+  const names = path.split('/');
+  const paths = names.map((_, index) => names.slice(0, index + 1).join('/'));
+  const isLink = await Promise.all(paths.map((each) => isLinkAt(join(root, each))));
+  return paths.find((_, index) => isLink[index]);
 }
 
 async function isLinkAt(path: string): Promise<boolean> {
@@ -43,19 +43,19 @@ async function isLinkAt(path: string): Promise<boolean> {
 }
 
 /** The path of a folder of the lake, which need not exist. Rejects with `disk` when the path contains a symbolic link. */
-export async function checkedFolder(root: string, place: string): Promise<string> {
-  const link = await firstSymlink(root, place);
+export async function checkedFolder(root: string, path: string): Promise<string> {
+  const link = await firstSymlink(root, path);
   if (link !== undefined) throw symlinkError(join(root, link));
-  return join(root, place);
+  return join(root, path);
 }
 
 /** The same with a cache, for the files of one commit. */
-export function cachedFolderCheck(root: string): (place: string) => Promise<string> {
+export function cachedFolderCheck(root: string): (path: string) => Promise<string> {
   const known = new Map<string, Promise<string>>();
-  return (place) => {
-    const path = known.get(place) ?? checkedFolder(root, place);
-    known.set(place, path);
-    return path;
+  return (path) => {
+    const checked = known.get(path) ?? checkedFolder(root, path);
+    known.set(path, checked);
+    return checked;
   };
 }
 

@@ -9,7 +9,7 @@ import type { LakePaths } from './layout.js';
 import { keyPath, MANIFEST } from './layout.js';
 import { fileSize, publish, syncDirectory } from './publish.js';
 
-/** Moves a file and resolves with its new path, or undefined when it does not exist. Never replaces a quarantined file. */
+/** Moves a file and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined file. */
 export async function moveToQuarantine(
   paths: LakePaths,
   path: string,
@@ -18,8 +18,8 @@ export async function moveToQuarantine(
 ): Promise<string | undefined> {
   const size = await fileSize(path);
   if (size === undefined) return undefined;
-  const place = await freeName(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
-  const kept = await quarantine(paths, place, { kind: 'file', path, size }, cause);
+  const name = await freeName(paths, relative(paths.root, path).replaceAll(sep, '/'), nowMs);
+  const kept = await quarantine(paths, name, { kind: 'file', path, size }, cause);
   await syncDirectory(dirname(path));
   return kept;
 }
@@ -34,9 +34,9 @@ export async function quarantineLines(
     nowMs,
   }: { readonly lines: readonly string[]; readonly cause: string; readonly nowMs: number },
 ): Promise<string> {
-  const place = relative(paths.root, join(seriesFolder, MANIFEST)).replaceAll(sep, '/');
+  const manifest = relative(paths.root, join(seriesFolder, MANIFEST)).replaceAll(sep, '/');
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
-  return quarantine(paths, await freeName(paths, place, nowMs), { kind: 'memory', bytes }, cause);
+  return quarantine(paths, await freeName(paths, manifest, nowMs), { kind: 'memory', bytes }, cause);
 }
 
 /** Replaces a manifest atomically by one with these lines. */
@@ -52,10 +52,10 @@ export async function rewriteManifest(
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */
-async function freeName(paths: LakePaths, place: string, nowMs: number): Promise<string> {
+async function freeName(paths: LakePaths, name: string, nowMs: number): Promise<string> {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  const ending = extname(place);
-  const stem = join(dirname(place), basename(place, ending));
+  const ending = extname(name);
+  const stem = join(dirname(name), basename(name, ending));
   for (let number = 1; ; number += 1) {
     const candidate = `${stem}-${stamp}${number === 1 ? '' : `-${number}`}${ending}`;
     if ((await fileSize(join(paths.quarantine, keyPath(candidate)))) === undefined) return candidate;
@@ -64,8 +64,8 @@ async function freeName(paths: LakePaths, place: string, nowMs: number): Promise
 
 /** Stores a rejected body and a `.cause` file with one line. Resolves with the path. Replaces an earlier body of this key. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {
-  const place = `quarantine/${keyPath(key)}`;
-  const path = join(await paths.folder(dirname(place)), basename(place));
+  const relativePath = `quarantine/${keyPath(key)}`;
+  const path = join(await paths.folder(dirname(relativePath)), basename(relativePath));
   await mkdir(dirname(path), { recursive: true });
   // Removed first, because writing through a symbolic link would change its target.
   await rm(path, { force: true });

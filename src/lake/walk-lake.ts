@@ -26,21 +26,21 @@ export interface LoosePath {
 
 type Found = SeriesFolder | LoosePath;
 
-/** Names of cryptodl in the root of a lake, besides the folders of the venue. */
-const OWN_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
+/** The folders of cryptodl in the root of a lake, besides that of the exchange. */
+const FIXED_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
 
 /** In path order. Yields nothing for a missing lake. Rejects with a usage error for a file as root. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFileAsRoot(root);
   for (const path of links)
-    if ([venue.name, venue.archive.topFolder, ...OWN_FOLDERS].includes(path)) yield { kind: 'link', path };
+    if ([venue.name, venue.archive.topFolder, ...FIXED_FOLDERS].includes(path)) yield { kind: 'link', path };
   if (!folders.includes(venue.name)) return;
   yield* walkVenue(root, venue, venue.name);
 }
 
-function walkVenue(root: string, venue: VenueFolders, place: string): AsyncGenerator<Found> {
-  return walkFolder(root, place, (below) => {
+function walkVenue(root: string, venue: VenueFolders, folder: string): AsyncGenerator<Found> {
+  return walkFolder(root, folder, (below) => {
     const series = seriesAt(venue, below);
     return series === undefined ? walkVenue(root, venue, below) : walkSeries(root, below, series);
   });
@@ -49,39 +49,39 @@ function walkVenue(root: string, venue: VenueFolders, place: string): AsyncGener
 /** Yields the files and links of a folder, and the results of `walk` for each subfolder. */
 async function* walkFolder(
   root: string,
-  place: string,
-  walk: (place: string) => AsyncGenerator<Found>,
+  folder: string,
+  walk: (folder: string) => AsyncGenerator<Found>,
 ): AsyncGenerator<Found> {
-  const { files, folders, links } = await listEntries(join(root, place));
-  yield* files.map((name): LoosePath => ({ kind: 'file', path: `${place}/${name}` }));
-  yield* links.map((name): LoosePath => ({ kind: 'link', path: `${place}/${name}` }));
-  for (const name of folders) yield* walk(`${place}/${name}`);
+  const { files, folders, links } = await listEntries(join(root, folder));
+  yield* files.map((name): LoosePath => ({ kind: 'file', path: `${folder}/${name}` }));
+  yield* links.map((name): LoosePath => ({ kind: 'link', path: `${folder}/${name}` }));
+  for (const name of folders) yield* walk(`${folder}/${name}`);
 }
 
-async function* walkSeries(root: string, place: string, series: Series): AsyncGenerator<SeriesFolder> {
-  const path = join(root, place);
+async function* walkSeries(root: string, folder: string, series: Series): AsyncGenerator<SeriesFolder> {
+  const path = join(root, folder);
   const { files, folders, links } = await listEntries(path);
-  const deeper: string[] = [];
+  const nestedFiles: string[] = [];
   for (const name of folders) {
     // A folder with the name of the manifest counts as a manifest; reading it gives the error.
     if (name === MANIFEST) files.push(name);
-    for await (const { kind, path: below } of looseBelow(root, `${place}/${name}`))
-      (kind === 'link' ? links : deeper).push(below.slice(place.length + 1));
+    for await (const { kind, path: below } of looseBelow(root, `${folder}/${name}`))
+      (kind === 'link' ? links : nestedFiles).push(below.slice(folder.length + 1));
   }
-  yield { kind: 'series', series, path, files, nestedFiles: deeper, links };
+  yield { kind: 'series', series, path, files, nestedFiles, links };
 }
 
 /** All files and links below a folder that contains no series. */
-async function* looseBelow(root: string, place: string): AsyncGenerator<LoosePath> {
+async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
   const walk = (below: string): AsyncGenerator<LoosePath> => looseBelow(root, below);
-  yield* walkFolder(root, place, walk) as AsyncGenerator<LoosePath>;
+  yield* walkFolder(root, folder, walk) as AsyncGenerator<LoosePath>;
 }
 
 /** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */
 export async function listLeftovers(paths: LakePaths): Promise<string[]> {
   const found: string[] = [];
-  for await (const { path } of looseBelow(paths.own, 'tmp')) found.push(`.cryptodl/${path}`);
-  const { files, links } = await listEntries(paths.own);
+  for await (const { path } of looseBelow(paths.internal, 'tmp')) found.push(`.cryptodl/${path}`);
+  const { files, links } = await listEntries(paths.internal);
   for (const name of [...files, ...links].sort())
     if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
       found.push(`.cryptodl/${name}`);

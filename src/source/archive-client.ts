@@ -1,4 +1,4 @@
-/** Requests to the archive besides its objects: pages of its listing, and sidecars. */
+/** Requests to the archive, except those for its objects: pages of its listing, and sidecars. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../model/errors.js';
 import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
@@ -8,7 +8,8 @@ import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
 import type { Archive, Sidecar } from './source.js';
 
-export interface Asks {
+/** The parts of a run that these requests need. */
+export interface ArchiveAccess {
   readonly fetch: Fetch;
   readonly options: Options;
   readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
@@ -18,9 +19,9 @@ export interface Asks {
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
 
-/** `heldEtag`: the ETag of a cached page; `unchanged` if the page still has it. A malformed page is retried like any failed request. */
+/** Requests a page of the listing; `unchanged` if it still has the ETag `heldEtag`. A malformed page is retried like a failed request. */
 export async function getListing(
-  { fetch, options, archive, signal }: Asks,
+  { fetch, options, archive, signal }: ArchiveAccess,
   base: string,
   address: string,
   heldEtag: string | undefined,
@@ -66,15 +67,15 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the sidecar of an object exists. Resolves with true if that is unknown, and for every object of an archive without
- * sidecars: the download then decides.
+ * Whether the sidecar of an object exists. Also true if that is not known, because the download then decides: the request failed, or the
+ * archive has no sidecars. Rejects with `unreachable` if the archive cannot be reached and no other source has the data.
  */
-export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
-  const { sidecar } = asks.archive;
+export async function probeSidecar(access: ArchiveAccess, key: string): Promise<boolean> {
+  const { sidecar } = access.archive;
   if (sidecar === undefined) return true;
-  const answer = await askSmall(asks, key + sidecar.suffix);
+  const answer = await requestSmall(access, key + sidecar.suffix);
   if (!(answer instanceof CryptodlError)) return answer.status === 200;
-  if (!NO_CONNECTION.has(answer.code) || asks.failover.isAhead) return true;
+  if (!NO_CONNECTION.has(answer.code) || access.failover.isPossible) return true;
   if (answer.code === 'proxy-unreachable')
     throw new CryptodlError('unreachable', answer.message, { cause: answer, hint: answer.hint ?? '' });
   throw new CryptodlError('unreachable', `the archive cannot be reached: ${answer.message}`, {
@@ -84,14 +85,15 @@ export async function probeSidecar(asks: Asks, key: string): Promise<boolean> {
 }
 
 /** Whether the archive answers a request, also with 404. Without sidecars, a known small object is requested. */
-export async function archiveAnswers(asks: Asks, key: string): Promise<boolean> {
-  const { sidecar, known } = asks.archive;
-  const answer = await askSmall(asks, sidecar === undefined ? known.key : key + sidecar.suffix);
+export async function archiveAnswers(access: ArchiveAccess, key: string): Promise<boolean> {
+  const { sidecar, known } = access.archive;
+  const answer = await requestSmall(access, sidecar === undefined ? known.key : key + sidecar.suffix);
   return !(answer instanceof CryptodlError);
 }
 
-async function askSmall(
-  { fetch, options, signal }: Asks,
+/** The answer, or the error of the request. Rejects with a fatal error. */
+async function requestSmall(
+  { fetch, options, signal }: ArchiveAccess,
   key: string,
 ): Promise<FetchResponse | CryptodlError> {
   const url = `${options.archiveUrl}/${keyPath(key)}`;
@@ -114,7 +116,7 @@ export interface DigestRequest {
   readonly signal: AbortSignal;
 }
 
-/** The published SHA-256 of an object; undefined without a sidecar. A malformed sidecar is requested once more, past caches. */
+/** The published SHA-256 of an object; undefined if it has no sidecar, or a malformed one also after a second request past caches. */
 export async function publishedDigest(
   digestRequest: DigestRequest,
   key: string,

@@ -21,7 +21,7 @@ export interface DatasetDescription {
   readonly title: string;
   /** In the order of the written file. */
   readonly columns: readonly ColumnDescription[];
-  readonly facts: readonly (readonly [what: string, text: string])[];
+  readonly facts: readonly (readonly [label: string, text: string])[];
   readonly notes: readonly string[];
 }
 
@@ -38,7 +38,7 @@ const TYPES: Readonly<Record<Exclude<ColumnSpec['type'], 'symbol'>, string>> = {
 
 const HEADERS: Readonly<Record<DatasetSpec['header'], string>> = {
   never: 'published files have none',
-  some: 'some published files have one; each is looked at',
+  some: 'some published files have one; each file is checked',
   always: 'published files have one',
 };
 
@@ -121,7 +121,7 @@ function intervalText(spec: DatasetSpec, all: readonly string[]): string {
   return rest.length === 0 ? text : `${text} (${rest.join(' ')} monthly only)`;
 }
 
-/** A market with the dataset: the default market, if it has the dataset, else the first. */
+/** The default market if it has the dataset, else the first market with it. */
 export function marketWith(venue: Venue, dataset: string): Market | undefined {
   return [venue.defaultMarket, ...marketNames(venue)].find(
     (market) => findDataset(venue, market, dataset) !== undefined,
@@ -130,7 +130,7 @@ export function marketWith(venue: Venue, dataset: string): Market | undefined {
 
 // Datasets that have ended.
 
-/** The day after the last period of these cadences; undefined if one of them has no end. */
+/** The day number after the last period of these cadences; undefined if one of them has no known end. */
 export function endOfDataset(
   spec: DatasetSpec,
   cadences: readonly Cadence[] = spec.cadences.slice(0, 1),
@@ -142,21 +142,21 @@ export function endOfDataset(
 /** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined if the dataset is still published. */
 export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
   const spec = findDataset(venue, market, dataset);
-  const own = spec === undefined ? undefined : fate(spec);
-  if (own === undefined) return undefined;
+  const ended = spec === undefined ? undefined : specEndText(spec);
+  if (ended === undefined) return undefined;
   const others = marketNames(venue).flatMap((other) => {
-    const text = other === market ? undefined : fateIn(venue, other, dataset);
+    const text = other === market ? undefined : stateText(venue, other, dataset);
     return text === undefined ? [] : [`${other} ${text}`];
   });
-  return [`${market} ${dataset} ${own}`, ...others].join('; ');
+  return [`${market} ${dataset} ${ended}`, ...others].join('; ');
 }
 
-function fateIn(venue: Venue, market: Market, dataset: string): string | undefined {
+function stateText(venue: Venue, market: Market, dataset: string): string | undefined {
   const spec = findDataset(venue, market, dataset);
-  return spec === undefined ? undefined : (fate(spec) ?? 'goes on');
+  return spec === undefined ? undefined : (specEndText(spec) ?? 'is still published');
 }
 
-function fate(spec: DatasetSpec): string | undefined {
+function specEndText(spec: DatasetSpec): string | undefined {
   if (spec.removed) return 'was removed by Binance';
   const last = spec.spans[spec.cadences[0] ?? 'daily']?.last;
   return endOfDataset(spec) === undefined || last === undefined ? undefined : `ended ${periodText(last)}`;

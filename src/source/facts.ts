@@ -43,7 +43,7 @@ const Dataset = v.strictObject({
   aliases: v.array(v.string()),
   /** Seconds between rows, if fixed and not given by the interval. */
   rowSeconds: v.optional(v.number()),
-  /** Allowed distance of a row outside of its period: some labels are 00:00 of the next day, and some times are off by seconds. */
+  /** Seconds by which a row may lie outside of its period: some labels are 00:00 of the next day, and some times are a few seconds off. */
   edgeSeconds: v.optional(v.number(), 30),
   /** The first columns of the sort order; all other columns follow. */
   sort: v.pipe(v.array(v.string()), v.minLength(1)),
@@ -56,7 +56,7 @@ const Dataset = v.strictObject({
 
 const Day = v.pipe(v.string(), v.isoDate());
 const Month = v.pipe(v.string(), v.regex(/^\d{4}-(0[1-9]|1[0-2])$/));
-/** First and last known period. Without `last`, the dataset is still published. */
+/** First and last known period. Without `last`, the dataset is still published, or its end is not known. */
 const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
   v.strictObject({ first: v.optional(period), last: v.optional(period) });
 
@@ -68,7 +68,7 @@ const Route = v.strictObject({
   path: v.string(),
   bucket: v.picklist(['spot', 'futures', 'futuresData', 'funding']),
   weight: v.number(),
-  /** The rows of an answer if more than `limit` fit: the first, the last, or those from an id on. */
+  /** The rows of an answer if more than `limit` match the request: the first, the last, or those from an id on. */
   pager: v.picklist(['start', 'end', 'id']),
   limit: v.number(),
   /** Field of the time of a row, and of its id for the pager `id`. */
@@ -82,9 +82,9 @@ const Route = v.strictObject({
   windowDays: v.optional(v.number()),
   /** Earlier rows that are requested too, because the requested rows depend on them. */
   lookBackHours: v.optional(v.number(), 0),
-  /** First day with microseconds in the archive. Rows from REST get them too. */
+  /** First day whose archive objects have times in microseconds. Rows from REST then get them too. */
   microsecondsFrom: v.optional(Day),
-  /** First day of all series. */
+  /** First day with rows of any series. */
   first: v.optional(Day),
   /** The route has pairs, not symbols: only the perpetual contract of a pair can be requested. */
   perpetualOnly: v.optional(v.boolean(), false),
@@ -94,7 +94,7 @@ const Route = v.strictObject({
 const Join = v.strictObject({
   joins: v.array(v.string()),
   interval: v.string(),
-  /** Before this day, rows of the archive are labelled with the end of their interval: a day runs from its second label to the next midnight. */
+  /** Before this day, rows of the archive are labelled with the end of their interval, so the last row of a day is labelled with the next midnight. */
   endLabelsBefore: v.optional(Day),
 });
 
@@ -102,7 +102,7 @@ const Offer = v.strictObject({
   cadences: v.strictObject({ daily: v.optional(spanOf(Day)), monthly: v.optional(spanOf(Month)) }),
   /** No longer in the archive. */
   removed: v.optional(v.boolean(), false),
-  /** Whether published files have a header line. The reader checks each file anyway. */
+  /** Whether published files have a header line, for descriptions. The reader checks each file. */
   header: v.picklist(['never', 'some', 'always']),
   /** Names of interval lists, for datasets with an interval in their keys. */
   intervals: v.optional(v.strictObject({ daily: v.string(), monthly: v.string() })),
@@ -166,7 +166,7 @@ const Instant = v.pipe(
   v.check((text) => text.endsWith('Z'), 'not UTC'),
 );
 
-/** A time `[from, to)` without trades in the whole market. `source`: the place of its announcement. */
+/** A time `[from, to)` without trades in the whole market. `source`: the address of its announcement. */
 const Halt = v.pipe(
   v.strictObject({
     market: v.picklist(MARKETS),

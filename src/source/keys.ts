@@ -15,7 +15,7 @@ export function byKey(a: string, b: string): number {
 
 /** URL path of a key: every segment percent-encoded as UTF-8. */
 export function keyPath(key: string): string {
-  // A fast path: nearly all keys need no encoding, and each is requested twice.
+  // A fast path: nearly all keys need no encoding.
   if (/^[\w./-]*$/.test(key)) return key;
   return key.split('/').map(encodeURIComponent).join('/');
 }
@@ -27,7 +27,7 @@ export function restKey({ market, dataset, interval, symbol }: Series, period: P
     .join('/');
 }
 
-/** Whether the object is monthly and daily objects of its days may replace it. */
+/** Whether the object is monthly and daily objects may replace it: the dataset has them, and `--cadence` is `auto`. */
 export function hasDays(
   spec: DatasetSpec | undefined,
   { series, settings }: Pick<PartitionPlan, 'series' | 'settings'>,

@@ -1,6 +1,6 @@
 /**
- * A copy of the listing below one prefix, as stretches of names. Walks begin at a marker that moves from day to day, so copies are stored
- * by names, not by requests.
+ * A copy of the listing below one prefix, as stretches of names. A copy is not stored by request, because walks begin at a marker that moves
+ * from day to day.
  */
 import { byKey } from './keys.js';
 import type { ListedObject } from './source.js';
@@ -29,12 +29,12 @@ export interface ListingCopy {
   readonly pages: Readonly<Record<string, KnownPage>>;
 }
 
-/** Number of remembered ETags; the newest stay. */
+/** ETags of pages in a copy, at most. The oldest are dropped. */
 const MOST_PAGES = 16;
 
 export const NO_COPY: ListingCopy = { stretches: [], pages: {} };
 
-/** Replaces the names of the walked stretch. Other stretches stay; those that touch it are merged with it. */
+/** The copy with the names of a walked stretch. Older names in its range are replaced; stretches that touch it are merged with it. */
 export function withStretch(
   copy: ListingCopy,
   walked: Stretch,
@@ -54,7 +54,7 @@ export function withStretch(
   return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
 }
 
-/** In key order a sidecar follows its object. */
+/** Turns each sidecar into a field of its object, which it follows in key order. */
 function withoutSidecars(
   objects: readonly ListedObject[],
   suffix: string | undefined,
@@ -70,7 +70,7 @@ function withoutSidecars(
   return zips;
 }
 
-/** The names after `after` up to the first gap of the copy; undefined if the copy has none there. */
+/** The names after `after` up to the first gap of the copy; undefined if the copy has a gap there. */
 export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
   const stretch = copy.stretches.find(
     (one) =>

@@ -1,4 +1,4 @@
-/** The listing of one run: its pages, or cached copies of earlier runs if its host does not answer. */
+/** The listing of one run: its pages, or copies of earlier runs if its host does not answer. */
 import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import { isNoAnswer } from '../model/errors.js';
@@ -9,10 +9,10 @@ import { parseListingCopy } from './listing-copy.js';
 import type { Copies } from '../http/response-cache.js';
 import { agoText } from '../model/units.js';
 import { getListing } from './archive-client.js';
-import type { Asks } from './archive-client.js';
+import type { ArchiveAccess } from './archive-client.js';
 
 export interface ListingSession {
-  readonly asks: Asks;
+  readonly access: ArchiveAccess;
   /** Without a slash at its end. */
   readonly url: string;
   readonly copies: Copies;
@@ -23,16 +23,16 @@ export interface ListingSession {
 }
 
 export function openListing(session: ListingSession): Listing {
-  const { asks, url, clock } = session;
-  const { listing, sidecar } = asks.archive;
-  return createListing((address, heldEtag) => getListing(asks, url, address, heldEtag), listing, {
+  const { access, url, clock } = session;
+  const { listing, sidecar } = access.archive;
+  return createListing((address, heldEtag) => getListing(access, url, address, heldEtag), listing, {
     copies: copiesOf(session),
     sidecarSuffix: sidecar?.suffix,
     monotonic: () => clock.monotonic(),
   });
 }
 
-/** A copy that is older by this factor gets another warning. */
+/** After a warning, a copy that is older by this factor gets a further one. */
 const OLDER = 2;
 /** Older copies are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
@@ -43,18 +43,18 @@ export function listingCopyName(url: string, prefix: string): string {
 }
 
 function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
-  let toldMs = 0;
+  let warnedAgeMs = 0;
   return {
     nowMs,
     read: async (prefix) => (await copies.read(listingCopyName(url, prefix), parseListingCopy))?.value,
     keep: (prefix, copy) => copies.keep(listingCopyName(url, prefix), copy),
-    mayStandIn: (error, at) => {
+    mayReplace: (error, at) => {
       if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
       const ageMs = Math.max(1, nowMs - at);
-      if (toldMs === 0 || ageMs > toldMs * OLDER) {
-        toldMs = ageMs;
+      if (warnedAgeMs === 0 || ageMs > warnedAgeMs * OLDER) {
+        warnedAgeMs = ageMs;
         observer.warn(
-          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(at, nowMs)} is used; newer objects are probed for, later changes and removals are not noticed`,
+          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(at, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,
         );
       }
       return true;

@@ -20,16 +20,17 @@ export interface Listing {
   copiedAt?(prefix: string): number | undefined;
 }
 
-/** Copies of earlier walks, for a listing that does not answer. */
+/** Copies of earlier walks. They replace a listing that does not answer. */
 export interface ListingCopies {
+  /** Epoch milliseconds. */
   readonly nowMs: number;
   read(prefix: string): Promise<ListingCopy | undefined>;
   keep(prefix: string, copy: ListingCopy): Promise<void>;
   /** Whether a copy of this time may replace the listing after this error. Prints a warning if so. */
-  mayStandIn(error: unknown, at: number): boolean;
+  mayReplace(error: unknown, at: number): boolean;
 }
 
-/** Whether the archive may answer although its listing failed. */
+/** Whether an error is that of the listing alone, so that the objects of the archive may still be available. */
 export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
@@ -50,7 +51,7 @@ export function createListing(
   const { copies, sidecarSuffix, monotonic = () => 0 } = options;
   const copied = new Map<string, number>();
   const walk: Walk = {
-    get: leftAlone(get, monotonic),
+    get: pauseAfterFailures(get, monotonic),
     format,
     copies,
     sidecarSuffix,
@@ -73,9 +74,10 @@ export function createListing(
   };
 }
 
-/** Number of consecutive failures before requests pause. */
-const FAILURES_TO_STOP = 3;
-const LEFT_ALONE_MS = 60_000;
+/** Consecutive failures before requests pause. */
+const FAILURES_TO_PAUSE = 3;
+const PAUSE_MS = 60_000;
+/** After one of these errors, requests pause at once. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'unreachable',
   'connect-failed',
@@ -84,12 +86,12 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'connect-timeout',
 ]);
 
-/** After a failure, the listing is not requested again for each series. */
-function leftAlone(get: GetListing, monotonic: () => number): GetListing {
+/** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
+function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;
   return async (address, heldEtag) => {
-    if (last !== undefined && failures >= FAILURES_TO_STOP && monotonic() - last.at < LEFT_ALONE_MS)
+    if (last !== undefined && failures >= FAILURES_TO_PAUSE && monotonic() - last.at < PAUSE_MS)
       throw last.error;
     try {
       const page = await get(address, heldEtag);
@@ -98,7 +100,7 @@ function leftAlone(get: GetListing, monotonic: () => number): GetListing {
     } catch (error) {
       if (isListingFault(error)) {
         last = { error, at: monotonic() };
-        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_STOP : failures + 1;
+        failures = UNREACHABLE.has(error.code) ? FAILURES_TO_PAUSE : failures + 1;
       }
       throw error;
     }
@@ -113,9 +115,9 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
-/** 30 times the longest real listing: 3,100 days of a series with their sidecars, or the symbols of a market. */
+/** 30 times the longest real listings: about 3,100 days of a series with their sidecars, and the symbols of a market. */
 const MOST_NAMES = 200_000;
-/** Stops a listing that never ends, also one with empty pages. */
+/** Ends a walk over pages without names. */
 const MOST_PAGES = 5000;
 
 /** Throws `listing-malformed` for a walk that is too long. */
@@ -130,7 +132,7 @@ function endlessGuard(prefix: string): (page: ListingPage) => void {
   };
 }
 
-/** The names that one walk has read. They are kept also if the walk ends early. */
+/** The names that one walk has read. They are stored in the copy also if the walk ends early. */
 class Seen {
   readonly #objects: ListedObject[] = [];
   readonly #prefixes: string[] = [];
@@ -186,7 +188,7 @@ async function* pages(
         guard(page);
       } catch (error) {
         const rest = knownAfter(known, after);
-        if (rest === undefined || copies?.mayStandIn(error, rest.at) !== true) throw error;
+        if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
         yield pageOf(rest);
         // The copy ends here, so a caller that reads on gets the error.
@@ -210,12 +212,12 @@ async function* pages(
 async function getPage(get: GetListing, address: string, known: ListingCopy): Promise<GotPage> {
   const held = known.pages[address];
   const stretch = held === undefined ? undefined : knownPage(known, held);
-  if (held === undefined || stretch === undefined) return asked(await get(address));
+  if (held === undefined || stretch === undefined) return assertPage(await get(address));
   const got = await get(address, held.etag);
   return got === 'unchanged' ? { ...pageOf(stretch), pageEtag: held.etag } : got;
 }
 
-function asked(got: GotPage | 'unchanged'): GotPage {
+function assertPage(got: GotPage | 'unchanged'): GotPage {
   if (got === 'unchanged') throw new CryptodlError('bug', '304 for a page of the listing without a copy');
   return got;
 }
@@ -231,13 +233,13 @@ interface Position {
   readonly lastSeen: string | undefined;
 }
 
-/** Throws `listing-malformed` for a page without progress. */
+/** The next position and its request. Throws `listing-malformed` if it is not after the current one. */
 function nextPage(
   page: ListingPage,
   prefix: string,
   { position, lastSeen }: Position,
 ): Position & { request: Pick<PageRequest, 'marker' | 'token'> } {
-  // Stores with only ListObjectsV2 page by token, others by marker.
+  // A store with only ListObjectsV2 pages by token, any other by marker.
   const last = lastName(page);
   const next = page.continuationToken ?? page.nextMarker ?? last;
   const advances =
@@ -263,7 +265,7 @@ function assertOrder(page: ListingPage, prefix: string): void {
       if (isRight) continue;
       throw new CryptodlError(
         'listing-malformed',
-        `the listing of ${prefix} has ${name.slice(0, 200)} out of its place`,
+        `the listing of ${prefix} has ${name.slice(0, 200)} in a wrong place`,
       );
     }
   }

@@ -1,4 +1,4 @@
-/** The usual time of publication of daily objects, from the cached listings of earlier runs. Sends no request. */
+/** The usual time of publication of daily objects, from the copies of listings of earlier runs. Sends no request. */
 import { join } from 'node:path';
 import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
@@ -37,7 +37,7 @@ export interface PublicationRequest {
   readonly warn: (message: string) => void;
 }
 
-/** The returned function resolves with undefined if the cached listings have too few objects of the dataset. */
+/** The returned function resolves with undefined if the copies have too few objects of the dataset. */
 export function publicationHours(
   request: PublicationRequest,
 ): (market: Market, spec: DatasetSpec) => Promise<PublicationHour | undefined> {
@@ -56,8 +56,8 @@ export function publicationHours(
     return objects.flatMap(({ key, lastModified }) => {
       const period = periodOf(key);
       const at = Date.parse(lastModified);
-      const isMeant = period !== undefined && period.from >= today - DAYS && Number.isFinite(at);
-      return isMeant ? [at - startOfDay(period.to, source)] : [];
+      const isCounted = period !== undefined && period.from >= today - DAYS && Number.isFinite(at);
+      return isCounted ? [at - startOfDay(period.to, source)] : [];
     });
   };
 

@@ -40,7 +40,7 @@ export function requestsFor(
 ): number {
   const stepMs = series.interval === undefined ? SETTLEMENT_MS : intervalMs(series.interval);
   const rows = ((to - from) * DAY_MS) / stepMs;
-  // A pager that starts at a row needs an empty page to see the end.
+  // With the other pagers, only an empty page shows the end.
   return Math.ceil(rows / route.limit) + (route.pager === 'end' ? 0 : 1);
 }
 

@@ -32,22 +32,22 @@ export function parseListing(body: Buffer): ListingPage {
 
 function rootOf(body: Buffer): XmlElement {
   let root: XmlElement | undefined;
-  let why = '';
+  let problem = '';
   try {
     root = readXml(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch (error) {
-    why = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
+    problem = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
   }
   if (root?.name === 'ListBucketResult') return root;
   const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);
-  throw malformed(`not a bucket listing: ${JSON.stringify(head)}${why}`);
+  throw malformed(`not a bucket listing: ${JSON.stringify(head)}${problem}`);
 }
 
 /** Throws if the element is missing, because further pages would then be unknown. */
 function isTruncated(page: XmlElement): boolean {
-  const said = text(page, 'IsTruncated');
-  if (said === 'true' || said === 'false') return said === 'true';
-  throw malformed(`a listing does not say whether it goes on: ${JSON.stringify(said?.slice(0, 40))}`);
+  const value = text(page, 'IsTruncated');
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw malformed(`a listing does not say whether it continues: ${JSON.stringify(value?.slice(0, 40))}`);
 }
 
 function urlDecoded(value: string): string {
@@ -80,14 +80,14 @@ function prefixOf(common: XmlElement): string {
   return prefix;
 }
 
-/** The children with this name. Throws for text between children, which remains of a damaged tag. */
+/** The children with this name. Throws for text between children, because it can be the rest of a damaged tag. */
 function all(parent: XmlElement, name: string): XmlElement[] {
   if (parent.text.trim() !== '')
     throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
   return parent.children.filter((child) => child.name === name);
 }
 
-/** The text of the child; undefined if there is none. Throws if there are two. */
+/** The text of the child with this name; undefined if there is none. Throws if there are two. */
 function text(parent: XmlElement, name: string): string | undefined {
   const [found, more] = all(parent, name);
   if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
@@ -155,7 +155,7 @@ function readXml(document: string): XmlElement {
   return root;
 }
 
-/** The length of the tag. */
+/** Adds the tag to the open elements, or closes one. Returns the length of the tag. */
 function takeTag(tag: RegExpExecArray | null, at: number, open: [OpenElement, ...OpenElement[]]): number {
   if (tag === null) throw wrong('no tag', at);
   const [whole, closing, name = '', attributes = '', selfClosing] = tag;
@@ -200,6 +200,6 @@ function characterOf(entity: string): string | undefined {
   return isCharacter ? String.fromCodePoint(code) : undefined;
 }
 
-function wrong(what: string, at: number): SyntaxError {
-  return new SyntaxError(`${what} at ${at}`);
+function wrong(problem: string, at: number): SyntaxError {
+  return new SyntaxError(`${problem} at ${at}`);
 }

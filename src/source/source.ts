@@ -25,11 +25,11 @@ export interface Archive {
   /** Prefix of all objects of a series. */
   seriesPrefix(series: Series, cadence: Cadence): string;
   objectKey(series: Series, period: Period): string;
-  /** Returns a function that reads the period of a key of the series; it returns undefined for any other name, also of a sidecar. */
+  /** Returns a function that reads the period from a key. It returns undefined for any name but that of an object of the series. */
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
   /** A name between the object of the previous period and that of this period, in the order of the listing. */
   markerBefore(series: Series, period: Period): string;
-  /** Symbols with an object for every day. */
+  /** Symbols that have an object for every day. */
   steadySymbols(market: Market): readonly string[];
   /** The first folder of all keys, for example `data`. With `--format zip` it is also a folder of the lake. */
   readonly topFolder: string;
@@ -68,7 +68,7 @@ export interface UnpackOptions {
 export interface Sidecar {
   /** Follows the key of the object. */
   readonly suffix: string;
-  /** The content of the sidecar. */
+  /** The content of the sidecar of an object with this digest. */
   textOf(key: string, sha256: string): string;
   /** The digest in lower case; undefined if the text is no sidecar of this object. */
   digestIn(text: string, key: string): string | undefined;
@@ -80,7 +80,7 @@ export interface ListedObject {
   /** Without quotes. */
   readonly etag: string;
   readonly lastModified: string;
-  /** ETag of its sidecar; only in cached copies, which have no separate sidecars. */
+  /** ETag of its sidecar; only in copies of listings, which do not list sidecars themselves. */
   readonly sidecarEtag?: string;
 }
 
@@ -112,7 +112,7 @@ export interface ListingFormat {
 
 /** REST of an exchange: its hosts and its contracts. */
 export interface RestApi {
-  /** Address of each host, by the flag that changes it: `fapi-url`. */
+  /** Address of each host, by the name of the option that replaces it: `fapi-url`. */
   urls(options: Options): Readonly<Record<string, string>>;
   /** The names under which bans of a market's REST are recorded: `futures fapi.binance.com`. */
   places(options: Options, market: Market): readonly string[];

@@ -22,7 +22,7 @@ export interface DatasetSpec extends DayStart {
   /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>>;
   readonly rowSeconds?: number;
-  /** Allowed distance of a row outside of its period. */
+  /** Seconds by which a row may lie outside of its period. */
   readonly edgeSeconds: number;
   readonly sort: readonly string[];
   readonly partition: PartitionPeriod;
@@ -80,7 +80,7 @@ function specOf(
   if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing} to sort by`);
   const restOnly = columns.findIndex((column) => column.restOnly);
   if (restOnly >= 0 && columns.slice(restOnly).some((column) => !column.restOnly))
-    throw new RangeError(`config: ${name} has published columns behind those of REST alone`);
+    throw new RangeError(`config: ${name} has a published column after a column that only REST has`);
   const list = (cadence: Cadence, of: Readonly<Record<Cadence, string>>): readonly string[] => {
     const found = lists[of[cadence]];
     if (found === undefined) throw new RangeError(`config: no intervals ${of[cadence]}`);
@@ -172,7 +172,7 @@ export function intervalMs(interval: string): number {
   return Number(match?.[1]) * (INTERVAL_UNIT_SECONDS[match?.[2] ?? ''] ?? Number.NaN) * 1000;
 }
 
-/** Seconds between rows; undefined if the number of rows per period is not fixed (`3d`, `1w`, `1mo`). */
+/** Seconds between rows; undefined if the number of rows per day is not fixed: no interval, or one above a day (`3d`, `1w`, `1mo`). */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;
   const seconds = intervalMs(interval ?? '') / 1000;

@@ -114,7 +114,7 @@ async function checkOneSeries(
   const isFixed = request.mode === 'fix';
   let check = await checkSeries(context, folder);
   if (check.findings.length > 0 && !isFixed) {
-    await refuseIfLocked(paths.own, session.clock);
+    await refuseIfLocked(paths.internal, session.clock);
     // A run may have written and ended since the folder was read.
     check = await checkSeries(context, folder);
   }

@@ -113,7 +113,7 @@ export async function verifyLake(
   const selection = await selectHeldSeries(session, resolved, read);
   if (session.options.upstream) await session.refuseBanned('verify');
   await refuseLinkedFolders(session.paths);
-  await refuseIfLocked(session.paths.own, session.clock);
+  await refuseIfLocked(session.paths.internal, session.clock);
   const left = selection.isWhole ? await listLeftovers(session.paths) : [];
   const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
   try {

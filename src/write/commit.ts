@@ -53,26 +53,26 @@ export async function commit(
   // Checked again: a symbolic link may have replaced a folder since the rows were read.
   await context.paths.folder(seriesFolder(context.venue.name, plan.series));
   const files = made.map(({ file }) => file);
-  const unknown = await adoptUnlistedRows(context, plan, existing, { received: commitment.received, files });
-  const aside = await quarantineDamaged(context, commitment);
+  const adopted = await adoptUnlistedRows(context, plan, existing, { received: commitment.received, files });
+  const quarantinePath = await quarantineDamaged(context, commitment);
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
-  const lines = [...unknown, ...manifestLines(context, plan, commitment)];
-  // After a crash between file and manifest the file is rebuilt from its objects. REST may no longer have its rows then, so
-  // such commits go through the journal.
-  const isLast =
+  const lines = [...adopted, ...manifestLines(context, plan, commitment)];
+  // After a crash between the file and its manifest lines, the file is rebuilt from its objects. REST may no longer have its rows
+  // then, so a commit with rows from REST uses the journal too.
+  const hasRest =
     existing.inFile.some(isFromRest) || commitment.received.some(({ verified }) => verified === 'rest');
-  if (dead.length === 0 && !isLast) {
+  if (dead.length === 0 && !hasRest) {
     try {
       await publishAll(publications);
     } finally {
       await removeStaged(publications);
     }
     await context.manifests.append(existing.folder, lines);
-    return aside;
+    return quarantinePath;
   }
   const deadPaths = dead.map((file) => join(existing.folder, file));
   await commitWithJournal(context, { seriesFolder: existing.folder, publications, dead: deadPaths, lines });
-  return aside;
+  return quarantinePath;
 }
 
 /** Moves a damaged file to the quarantine: it may contain rows that cannot be fetched again. */

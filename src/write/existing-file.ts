@@ -24,7 +24,7 @@ export interface ExistingFile {
   readonly objects: HeldObjects;
 }
 
-/** `arriving`: the periods whose rows will be written; default: all periods that the plan fetches. */
+/** `arriving`: the periods of the rows to write; by default all periods that the plan fetches. */
 export async function readExistingFile(
   context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
   plan: PartitionPlan,
@@ -48,8 +48,8 @@ export async function readExistingFile(
 }
 
 /**
- * Adds the objects that must be fetched as well. A file that differs from its last commit is rebuilt from all its objects.
- * If objects of an intact file are replaced, the objects with interleaved rows are replaced too. Rejects with `usage` when
+ * The plan with all objects that must be fetched for its file. A file that differs from its last commit is rebuilt from all its
+ * objects. If objects of an intact file are replaced, the objects with interleaved rows are replaced too. Rejects with `usage` if
  * the settings differ from those of the series.
  */
 export async function completePlan(
@@ -69,12 +69,12 @@ export async function completePlan(
 /** Rows are removed by time range, so an object can be replaced alone only if its range overlaps no other. */
 function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: ExistingFile): PartitionPlan {
   if (replaced.every((line) => kept.every((other) => areDisjoint(line, other)))) return plan;
-  // Rows of REST that only fill gaps do not justify fetching other objects again.
+  // Rows from REST that may only fill gaps are not worth a new fetch of other objects.
   const tasks = plan.tasks.map((task): Task => {
     if (!isOptionalReplacement(task)) return task;
-    const own = inFile.filter((line) => overlaps(line, task.object.period));
-    const others = inFile.filter((line) => !own.includes(line));
-    return interleaved(own, others).length === 0 ? task : { ...task, action: { kind: 'skip' } };
+    const held = inFile.filter((line) => overlaps(line, task.object.period));
+    const others = inFile.filter((line) => !held.includes(line));
+    return interleaved(held, others).length === 0 ? task : { ...task, action: { kind: 'skip' } };
   });
   const periods = fetchedPeriods({ ...plan, tasks });
   const isReplaced = (line: ObjectLine): boolean => periods.some((period) => overlaps(line, period));
@@ -102,12 +102,12 @@ export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
   return a.last < b.first || b.last < a.first;
 }
 
-/** Whether the fetched rows replace the held rows only if they are more. */
+/** Whether the fetched rows replace the held rows only if there are more of them. */
 function isOptionalReplacement({ object, action }: Task): boolean {
   return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
-/** Checked again after planning, because a plan from a failure report may be older than the series. */
+/** The second check after that of the planner, because a plan from a failure report may be older than the series. */
 function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
   const differences = differingSettings(objects.lines(), plan.settings);
   if (differences.length > 0) throwSettingsError(plan.series, folder, differences);
@@ -183,6 +183,6 @@ function isCovered(line: ObjectLine, received: readonly Period[]): boolean {
 }
 
 export function overlaps(line: ObjectLine, period: Period): boolean {
-  const own = parsePeriod(line.cadence, line.period);
-  return own !== undefined && own.from < period.to && period.from < own.to;
+  const held = parsePeriod(line.cadence, line.period);
+  return held !== undefined && held.from < period.to && period.from < held.to;
 }

@@ -15,7 +15,7 @@ export interface Footer {
   readonly rows: number;
   /** Names of the columns with their physical types. */
   readonly columns: ReadonlyMap<string, string>;
-  /** The objects that its rows come from; undefined for a file that cryptodl did not write. */
+  /** The objects of its rows; undefined for a file that cryptodl did not write. */
   readonly provenance?: {
     readonly keys: readonly string[];
     /** Undefined in files of older versions. */
@@ -29,13 +29,13 @@ export async function readFooter(session: DuckDbSession, file: string): Promise<
   const schema = await session.rows(
     `SELECT name, type FROM parquet_schema(${quoteText(file)}) WHERE type IS NOT NULL`,
   );
-  const [told] = await session.rows(
+  const [metadata] = await session.rows(
     `SELECT decode(value) AS text FROM parquet_kv_metadata(${quoteText(file)}) WHERE decode(key) = 'cryptodl'`,
   );
   return {
     rows: Number(count?.['rows']),
     columns: new Map(schema.map(({ name, type }) => [String(name), String(type)])),
-    ...provenanceIn(told?.['text']),
+    ...provenanceIn(metadata?.['text']),
   };
 }
 
@@ -74,7 +74,7 @@ export async function adoptUnlistedRows(
     [...existing.objects.lines(), ...received.map(({ object }) => object)].map(({ key }) => key),
   );
   const unknown = keys?.filter((key) => !known.has(key));
-  // A file without provenance is kept only if the manifest does not list it.
+  // A file without provenance goes to the quarantine only if the manifest does not list it.
   if (unknown === undefined ? existing.inFile.length > 0 : unknown.length === 0) return [];
   const nowMs = context.clock.now();
   const cause = `no manifest line lists ${unknown?.join(', ') ?? 'this file'}`;

@@ -45,22 +45,22 @@ export function guardWrite(
   return failAll(received, error);
 }
 
-/** Received objects that cannot replace their held rows, because rows of objects that stay are interleaved with them. */
+/** Received objects that cannot replace their held rows, by key with the error: rows of objects that stay are interleaved with them. */
 export function findInterleaved(
   existing: ExistingFile,
   received: readonly ReceivedObject[],
   missing: Missing,
 ): Map<string, CryptodlError> {
-  const back = new Map<string, CryptodlError>();
+  const rejected = new Map<string, CryptodlError>();
   for (const { object } of received) {
-    const own = existing.replaced.filter((line) => overlaps(line, object.period));
-    const others = existing.kept.filter((line) => own.some((each) => !areDisjoint(line, each)));
-    if (others.length > 0) back.set(object.key, incompleteError(others, missing));
+    const held = existing.replaced.filter((line) => overlaps(line, object.period));
+    const others = existing.kept.filter((line) => held.some((each) => !areDisjoint(line, each)));
+    if (others.length > 0) rejected.set(object.key, incompleteError(others, missing));
   }
-  return back;
+  return rejected;
 }
 
-/** The error for an intact file that would lose rows; its code tells why the lost objects were not received. */
+/** The error for an intact file that would lose rows. Its code depends on the reason for which the lost objects were not received. */
 function incompleteError(lost: readonly ObjectLine[], missing: Missing): CryptodlError {
   const keys = lost.map((line) => line.key).join(', ');
   const file = lost[0]?.file ?? '';
@@ -82,17 +82,17 @@ function incompleteError(lost: readonly ObjectLine[], missing: Missing): Cryptod
   return new CryptodlError(
     'object-withdrawn',
     `${file} was not changed: the archive no longer has ${keys}, and only this file has its rows`,
-    { hint: 'download into another --out to get the present state of the archive' },
+    { hint: 'download into another --out to get the current state of the archive' },
   );
 }
 
-/** The error for an object that was only in a damaged or missing file. */
-export function lostError(file: string, key: string, aside: string | undefined): CryptodlError {
-  const what = aside === undefined ? `${file} was missing` : `${file} was damaged`;
+/** The error for an object whose only file is damaged or missing. `quarantinePath`: the damaged file; undefined for a missing one. */
+export function lostError(file: string, key: string, quarantinePath: string | undefined): CryptodlError {
+  const state = quarantinePath === undefined ? `${file} was missing` : `${file} was damaged`;
   return new CryptodlError(
     'object-withdrawn',
-    `${what}, and ${key} cannot be fetched again: its rows are lost`,
-    aside === undefined ? {} : { hint: `the damaged file is kept as ${aside}` },
+    `${state}, and ${key} cannot be fetched again: its rows are lost`,
+    quarantinePath === undefined ? {} : { hint: `the damaged file is kept as ${quarantinePath}` },
   );
 }
 

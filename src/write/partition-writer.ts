@@ -49,8 +49,8 @@ async function writeInto(
   const existing = await readExistingFile(context, plan, periods);
   if (received.length === 0) return writeNothing(context, plan, existing, missing);
   const stillHeld = keysStillHeld(existing, missing);
-  const back = findInterleaved(existing, received, missing);
-  if (back.size > 0) return writeOthers(context, plan, { existing, received, missing }, back);
+  const interleaved = findInterleaved(existing, received, missing);
+  if (interleaved.size > 0) return writeOthers(context, plan, { existing, received, missing }, interleaved);
   const before = guardWrite(plan, existing, received, missing);
   if (before !== undefined) return { ...before, stillHeld };
   const session = await context.engine.session(sessionSize(received, existing));
@@ -72,16 +72,16 @@ async function writeInto(
     if (made.length === 0) return emptyResult(failed);
     const files = made.splice(0);
     const gone = findSuperseded(plan, existing, sound);
-    // Once it is committed, the manifest says what is held now.
+    // Read before the commit, because the commit replaces the held lines.
     const replaced = replacedRevisions(existing.objects, received);
-    const aside = await context.serialize(existing.folder, () =>
+    const quarantinePath = await context.serialize(existing.folder, () =>
       context.timed('commit', () => commit(context, plan, { existing, made: files, received, ...gone })),
     );
     const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined) return { ...result, stillHeld };
-    return withLost(result, { lost: gone.lost, missing, aside });
+    return withLost(result, { lost: gone.lost, missing, quarantinePath });
   } catch (error) {
-    // These errors concern this partition only: too large for the memory, or different from its manifest.
+    // These errors concern only this partition: it is too large for memory, or it differs from its manifest.
     const known = toCryptodlError(error);
     if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
     return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
@@ -100,28 +100,28 @@ function replacedBy(
   received: readonly ReceivedObject[],
   key: string,
 ): readonly ObjectLine[] {
-  const own = received.filter(({ object }) => object.key === key);
-  return replaced.filter((line) => own.some(({ object }) => overlaps(line, object.period)));
+  const ofKey = received.filter(({ object }) => object.key === key);
+  return replaced.filter((line) => ofKey.some(({ object }) => overlaps(line, object.period)));
 }
 
-interface Arrived {
+interface WriteInput {
   readonly existing: ExistingFile;
   readonly received: readonly ReceivedObject[];
   readonly missing: Missing;
 }
 
-/** Writes the partition without the rejected objects, whose held rows stay. An unchanged object is not a failure. */
+/** Writes the partition without the rejected objects, whose held rows stay. A rejected object that equals the held one is no failure. */
 async function writeOthers(
   context: WriterContext,
   plan: PartitionPlan,
-  { existing, received, missing }: Arrived,
-  left: ReadonlyMap<string, CryptodlError>,
+  { existing, received, missing }: WriteInput,
+  rejected: ReadonlyMap<string, CryptodlError>,
   shorter: readonly ShorterRevision[] = [],
 ): Promise<WriteResult> {
   const isShorter = new Set(shorter.map((each) => each.received));
-  const others = received.filter((each) => !left.has(each.object.key) && !isShorter.has(each));
-  const result = await writeInto(context, plan, others, new Map([...missing, ...left]));
-  const failed = [...left].filter(([key]) => {
+  const others = received.filter((each) => !rejected.has(each.object.key) && !isShorter.has(each));
+  const result = await writeInto(context, plan, others, new Map([...missing, ...rejected]));
+  const failed = [...rejected].filter(([key]) => {
     const digest = received.find(({ object }) => object.key === key)?.sha256;
     return replacedBy(existing, received, key).some((line) => line.sha256 !== digest);
   });
@@ -174,26 +174,30 @@ async function writeNothing(
   if (plan.rebuild !== 'damaged') return { ...none, stillHeld };
   const lost = existing.inFile;
   if (lost.length === 0 || stillHeld.size < lost.length) return none;
-  const aside = await context.serialize(existing.folder, () =>
+  const quarantinePath = await context.serialize(existing.folder, () =>
     context.timed('commit', () =>
       commit(context, plan, { existing, made: [], received: [], dead: [], lost }),
     ),
   );
-  return withLost(none, { lost, missing, aside });
+  return withLost(none, { lost, missing, quarantinePath });
 }
 
 /** Reports lost objects that the archive no longer has. Other lost objects can be fetched by a later run. */
 function withLost(
   result: WriteResult,
-  { lost, missing, aside }: { lost: readonly ObjectLine[]; missing: Missing; aside: string | undefined },
+  {
+    lost,
+    missing,
+    quarantinePath,
+  }: { lost: readonly ObjectLine[]; missing: Missing; quarantinePath: string | undefined },
 ): WriteResult {
   const failed = new Map(result.failed);
   for (const { key, file } of lost)
-    if (missing.get(key) === 'absent') failed.set(key, lostError(file, key, aside));
-  return { ...result, failed, quarantined: aside === undefined ? 0 : 1 };
+    if (missing.get(key) === 'absent') failed.set(key, lostError(file, key, quarantinePath));
+  return { ...result, failed, quarantined: quarantinePath === undefined ? 0 : 1 };
 }
 
-interface Work {
+interface Written {
   readonly replaced: ReadonlyMap<string, Revision>;
   readonly received: readonly ReceivedObject[];
   readonly made: readonly MadeFile[];
@@ -203,7 +207,7 @@ interface Work {
 function summarize(
   plan: PartitionPlan,
   spec: DatasetSpec,
-  { replaced, received, made, failed }: Work,
+  { replaced, received, made, failed }: Written,
 ): WriteResult {
   const written = new Map<string, WrittenObject>();
   for (const { object } of received) {

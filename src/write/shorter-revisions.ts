@@ -16,11 +16,11 @@ export interface ShorterRevision {
   readonly rows: number;
   /** Held rows, which stay. */
   readonly keptRows: number;
-  /** Held rows that the new revision lacks; 0 where only row counts are compared. */
+  /** Held rows that the new revision lacks; 0 if only row counts were compared. */
   readonly lackedRows: number;
 }
 
-/** Undefined when the received object is no new revision of the archive, or lacks no held rows as far as known. */
+/** The shorter revision; undefined if the received object is no new revision of the archive, or is not known to lack held rows. */
 export function findShorterRevision(
   line: ObjectLine | undefined,
   received: ReceivedObject,
@@ -66,7 +66,7 @@ export async function recordShorterRevisions(
   });
 }
 
-/** The line of a held object for another append, with the present facts of its file. */
+/** The line of a held object for another append, with the current facts of its file. */
 export function repeatLine(held: HeldObjects, before: ObjectLine): ObjectLine {
   const { replaces: _, ...line } = before;
   const { fileBytes, fileSha256, fileRows } = held.lastOfFile(line.file) ?? line;

@@ -14,7 +14,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/overlap.js';
 
-/** Planned keys that were not received: `absent` if the archive does not have them, else the error. */
+/** Planned objects that were not received, by key: `absent` if the archive does not have them, else the error. */
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 
 export interface WriterContext {
@@ -28,7 +28,7 @@ export interface WriterContext {
   /** Confirmed before every commit. */
   readonly lock?: Pick<Lock, 'confirm'> | undefined;
   readonly clock: Clock;
-  /** Measures how long a stage takes. */
+  /** Runs `act` and adds its duration to the stage. */
   readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
   readonly tool: string;
   /** Whether revisions are accepted that lack held rows. */
@@ -38,9 +38,9 @@ export interface WriterContext {
 }
 
 export interface WrittenObject extends Partial<ObjectFacts> {
-  /** Rows that the period must have, where that is known. */
+  /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
-  /** The revision held before, if the object has changed upstream. */
+  /** The previous revision, if the object has changed upstream. */
   readonly replaces?: Revision;
 }
 

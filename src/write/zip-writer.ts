@@ -78,11 +78,11 @@ async function lostZips(
       continue;
     }
     const cause = 'it does not match its manifest, and the archive no longer has it';
-    const aside = await moveToQuarantine(paths, path, cause, clock.now());
+    const quarantinePath = await moveToQuarantine(paths, path, cause, clock.now());
     const { sidecar } = venue.archive;
     if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
-    quarantined += aside === undefined ? 0 : 1;
-    lost.failed.set(line.key, lostError(line.file, line.key, aside));
+    quarantined += quarantinePath === undefined ? 0 : 1;
+    lost.failed.set(line.key, lostError(line.file, line.key, quarantinePath));
     lines.push(line);
   }
   return { ...lost, lines, quarantined };
@@ -94,7 +94,7 @@ interface WorseZips {
   readonly broken: Map<string, CryptodlError>;
 }
 
-/** Unpacks only objects that replace a held zip, and that zip; such revisions are rare. */
+/** Unpacks the objects that replace a held zip, and these held zips. Such revisions are rare. */
 async function worseZips(
   context: WriterContext,
   held: HeldObjects,
@@ -128,7 +128,7 @@ interface LostZips extends Pick<WriteResult, 'failed'> {
   readonly quarantined: number;
 }
 
-/** The sidecar comes first, so that a zip never appears without its digest. */
+/** The files of one object. The sidecar comes first, so that a zip never appears without its digest. */
 async function filesOf(
   context: WriterContext,
   folderOf: LakePaths['folder'],
@@ -136,11 +136,11 @@ async function filesOf(
 ): Promise<FileToWrite[]> {
   const { key } = received.object;
   const { zip } = received;
-  const place = keyPath(key);
+  const path = keyPath(key);
   const file = {
     content: zip.kind === 'file' ? zip.path : zip.bytes,
     staged: stagedPath(context),
-    target: join(await folderOf(dirname(place)), basename(place)),
+    target: join(await folderOf(dirname(path)), basename(path)),
   };
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return [file];

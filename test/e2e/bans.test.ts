@@ -75,9 +75,7 @@ describe('a ban', () => {
     recover();
     const second = await run(name);
     expect([second.code, scene.archive.requests]).toEqual([7, []]);
-    expect(second.stderr).toMatch(
-      /^cryptodl: .*answered 4\d\d.*nothing is asked of it before 20\d\d-.* UTC\n/,
-    );
+    expect(second.stderr).toMatch(/^cryptodl: .*answered 4\d\d.*no request is sent before 20\d\d-.* UTC\n/);
     const [, until = ''] = /before (20.*) UTC\n/.exec(second.stderr) ?? [];
     const untilMs = Date.parse(`${until.replace(' ', 'T')}Z`);
     expect(Math.abs(untilMs - HOUR_S * 1000 - Date.now())).toBeLessThan(5 * 60_000);

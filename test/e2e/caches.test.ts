@@ -162,7 +162,7 @@ describe('the listing', () => {
     });
     answerAll((_, response) => response.writeHead(503).end());
     const dry = await run(THEN, '--dry-run', '--force');
-    expect([dry.code, dry.stderr.match(/is damaged and thrown away/g)?.length]).toEqual([0, 1]);
+    expect([dry.code, dry.stderr.match(/is damaged and not used/g)?.length]).toEqual([0, 1]);
     expect(dry.stderr).toContain('the sidecars of each day are probed');
     expect(copiesIn(state)).toEqual(files);
     expect((await run(THEN, '--force')).code).toBe(0);

@@ -185,7 +185,7 @@ describe('hosts', () => {
     expect([code, failed]).toEqual([1, ['rest']]);
     expect(of('rest')[0]).toMatchObject({
       of: hostOf(served.urlOf('fapi')),
-      found: expect.stringContaining('does not serve the place that this address is in') as string,
+      found: expect.stringContaining('does not serve the location of this IP address') as string,
       next: expect.stringContaining('use cryptodl vision: it works from here') as string,
     });
   });

@@ -125,7 +125,7 @@ describe('a place that the exchange does not serve', () => {
     const { run, venue } = await sceneWithArchive({ restricted: ['fapi'] });
     const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '2']);
     expect(result.code).toBe(4);
-    expect(result.stderr).toContain('it does not serve the place that this address is in');
+    expect(result.stderr).toContain('it does not serve the location of this IP address');
     expect(result.stderr).toContain('cryptodl vision');
     expect(result.stderr).toContain('location-restricted');
     expect(venue.log.length).toBe(1);

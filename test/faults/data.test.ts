@@ -245,7 +245,7 @@ describe('D: checksums and zips', () => {
       const run = await scene.run(['--verify', 'etag']);
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([12, 0]);
       const cause =
-        /^body-damaged: MD5 is [0-9a-f]{32}, the listing's ETag says [0-9a-f]{32}; it is not what is listed\n$/;
+        /^body-damaged: MD5 is [0-9a-f]{32}, the listing's ETag says [0-9a-f]{32}; it is not the listed object\n$/;
       await expectRefused(scene, run, flipped, { exit, code: 'body-damaged', cause });
     },
   );

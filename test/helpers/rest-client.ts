@@ -48,7 +48,7 @@ export function clientOf(say: (url: URL) => Said, changes: Partial<RestOptions> 
   const client = new RestClient({
     fetch: fetchFrom(say, asked),
     urls: URLS,
-    spotElsewhere: undefined,
+    otherSpotUrl: undefined,
     priority: 'normal',
     signal: new AbortController().signal,
     warn: (message) => warnings.push(message),

@@ -159,7 +159,7 @@ describe('thirty days of cron', () => {
       // The next process knows of the ban, and asks for nothing until it is over.
       const again = await cron(today);
       expect([again.code, archive.requests]).toEqual([7, []]);
-      expect(again.stderr).toContain('nothing is asked of it before');
+      expect(again.stderr).toContain('no request is sent before');
       isBanning = false;
       await new Promise((resolve) => setTimeout(resolve, 4500));
       rmSync(join(out, 'failures'), { recursive: true, force: true });

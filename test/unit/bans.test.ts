@@ -22,7 +22,7 @@ describe('bans of other runs of this machine', () => {
     const mine = run();
     const other = run();
     expect(await mine.leftMs(PLACE)).toBe(0);
-    other.remember(PLACE, { until: clock.now() + 60_000, why: 'said by the test' });
+    other.record(PLACE, { until: clock.now() + 60_000, why: 'said by the test' });
     await other.written();
     await clock.advance(1000);
     expect(await mine.leftMs(PLACE)).toBe(59_000);
@@ -37,7 +37,7 @@ describe('bans of other runs of this machine', () => {
     const bans = new Bans({ folder: join(scratch, 'burst'), clock, warn: (said) => warnings.push(said) });
     const until = clock.now() + 60_000;
     const places = Array.from({ length: 200 }, (_, host) => `archive host${host}.test`);
-    for (const place of places) bans.remember(place, { until, why: 'said by the test' });
+    for (const place of places) bans.record(place, { until, why: 'said by the test' });
     // On the virtual clock a wait for a lock would never end.
     await bans.written();
     expect(warnings).toEqual([]);

@@ -60,7 +60,7 @@ async function finished(paths: LakePaths): Promise<boolean> {
   const { parquet } = await readManifest(join(paths.root, SERIES), ARCHIVE);
   const made = readFileSync(join(paths.root, MADE), 'utf8');
   const isDone = refused.length === 0 && made === 'month' && parquet.size === 1;
-  return isDone && !existsSync(join(paths.root, DEAD)) && filesBelow(paths.own).length === 0;
+  return isDone && !existsSync(join(paths.root, DEAD)) && filesBelow(paths.internal).length === 0;
 }
 
 it('a commit that was interrupted is finished', async () => {
@@ -120,12 +120,12 @@ it('a commit that was interrupted before its manifest lines keeps a new file in 
 
 it('a journal that was not written to its end is removed, and nothing of it is applied', async () => {
   const paths = await interrupted();
-  const [journal = ''] = filesBelow(paths.own, '.json');
-  renameSync(join(paths.own, journal), join(paths.own, `${journal}.partial`));
+  const [journal = ''] = filesBelow(paths.internal, '.json');
+  renameSync(join(paths.internal, journal), join(paths.internal, `${journal}.partial`));
   writeFileSync(join(paths.root, DEAD), 'day');
   expect(await finishCommits(paths, venue)).toEqual([]);
   expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet']);
-  expect(filesBelow(paths.own)).toEqual(['tmp/x.partial']);
+  expect(filesBelow(paths.internal)).toEqual(['tmp/x.partial']);
 });
 
 it('a commit whose journal cannot be written removes only its staged files', async () => {
@@ -145,7 +145,7 @@ it('a commit whose journal cannot be written removes only its staged files', asy
     },
   );
   await expect(commit).rejects.toThrow('ENOENT');
-  expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);
+  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);
 });
 
 it('in a lake with the same inode on another device and at another path, the journal is not applied', async () => {
@@ -293,7 +293,7 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
   ],
 ])('a journal that %s is not applied, and the reason is "%s"', async (_, why, edit) => {
   const paths = await interrupted();
-  edit(join(paths.own, filesBelow(paths.own, '.json')[0] ?? ''), paths.root);
+  edit(join(paths.internal, filesBelow(paths.internal, '.json')[0] ?? ''), paths.root);
   const refused = await finishCommits(paths, venue);
   expect(refused.map((commit) => commit.why)).toEqual([expect.stringContaining(why)]);
   expect(existsSync(join(paths.root, MADE))).toBe(false);
@@ -310,11 +310,11 @@ it('a journal that is refused is set aside also when nothing is staged any more'
 it('a file that is no journal stays in its place', async () => {
   const paths = await interrupted();
   const others = ['lake.json', 'lock', 'commit-x.json.bak'];
-  for (const name of others) writeFileSync(join(paths.own, name), '{}');
-  mkdirSync(join(paths.own, 'commit-folder.json'));
+  for (const name of others) writeFileSync(join(paths.internal, name), '{}');
+  mkdirSync(join(paths.internal, 'commit-folder.json'));
   expect(await finishCommits(paths, venue)).toEqual([]);
-  expect(filesBelow(paths.own)).toEqual(others.sort());
-  expect(existsSync(join(paths.own, 'commit-folder.json'))).toBe(true);
+  expect(filesBelow(paths.internal)).toEqual(others.sort());
+  expect(existsSync(join(paths.internal, 'commit-folder.json'))).toBe(true);
 });
 
 it('a commit that cannot be finished now is finished by a later run', async () => {
@@ -350,10 +350,10 @@ it('a journal that may not survive a power failure is removed with the files tha
   };
   const committing = syncsOf(
     () => commitWithJournal({ paths, manifests: new Manifests(ARCHIVE) }, redo),
-    (path) => (path === paths.own ? refuse('EIO') : undefined),
+    (path) => (path === paths.internal ? refuse('EIO') : undefined),
   );
   await expect(committing).rejects.toThrow('EIO');
-  expect([filesBelow(paths.own), filesBelow(join(paths.root, SERIES))]).toEqual([[], []]);
+  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([[], []]);
 });
 
 it('an old file is gone before the first new one appears, also when a later one takes its name', async () => {
@@ -394,7 +394,7 @@ interface EarlierJournal {
 
 /** With absolute paths, and without the lake that it belongs to. */
 function writeAsEarlier(
-  { root, own, staging }: LakePaths,
+  { root, internal, staging }: LakePaths,
   edit: (redo: EarlierJournal) => unknown = () => 0,
 ): void {
   const redo = {
@@ -404,11 +404,11 @@ function writeAsEarlier(
     lines: [objectLine('2024-01-01', { key: KEY })],
   };
   edit(redo);
-  writeFileSync(join(own, filesBelow(own, '.json')[0] ?? ''), JSON.stringify(redo));
+  writeFileSync(join(internal, filesBelow(internal, '.json')[0] ?? ''), JSON.stringify(redo));
 }
 
-function changeJournal({ own }: LakePaths, edit: (journal: Journal) => unknown): void {
-  const path = join(own, filesBelow(own, '.json')[0] ?? '');
+function changeJournal({ internal }: LakePaths, edit: (journal: Journal) => unknown): void {
+  const path = join(internal, filesBelow(internal, '.json')[0] ?? '');
   const journal = JSON.parse(readFileSync(path, 'utf8')) as Journal;
   edit(journal);
   writeFileSync(path, JSON.stringify(journal));

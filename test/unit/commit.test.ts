@@ -362,7 +362,7 @@ describe('a commit', () => {
     expect(readFileSync(manifest, 'utf8').split('\n')).toHaveLength(
       held + (isFinished ? scene.arrived.length : 0) + 1,
     );
-    expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.own)]).toEqual(['new', []]);
+    expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.internal)]).toEqual(['new', []]);
   });
 
   it('takes superseded files away, and no others', async () => {
@@ -371,7 +371,7 @@ describe('a commit', () => {
     writeFileSync(join(folder, '2024-01-03.parquet'), 'other');
     await commitTo(paths, scene);
     expect(filesBelow(folder)).toEqual(['2024-01-03.parquet', MONTH, '_manifest.jsonl']);
-    expect(filesBelow(paths.own)).toEqual([]);
+    expect(filesBelow(paths.internal)).toEqual([]);
   });
 
   it('that cannot publish its file leaves nothing staged, and the manifest as it was', async () => {
@@ -379,7 +379,7 @@ describe('a commit', () => {
     const { paths, folder } = await lakeOf(scene);
     mkdirSync(join(folder, MONTH, 'inside'), { recursive: true });
     await expect(commitTo(paths, scene)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-    expect([filesBelow(paths.own), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([[], '']);
+    expect([filesBelow(paths.internal), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([[], '']);
   });
 
   it('keeps a file of which the manifest says nothing', async () => {

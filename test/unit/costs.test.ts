@@ -9,7 +9,7 @@ import { breaker } from '../../src/http/retry/breaker.js';
 import { retryBudget } from '../../src/http/retry/budget.js';
 import { retry } from '../../src/http/retry/retry.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
-import { underWay } from '../../src/http/throttle/under-way.js';
+import { limitInFlight } from '../../src/http/throttle/in-flight.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -58,7 +58,7 @@ const failure = (retryAfterMs?: number): CryptodlError =>
   new CryptodlError('http-server-error', '503', retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe('the costs of waits', () => {
-  const oneSocket = (): Layer => underWay({ most: 1, placeOf: () => '', wait: 'socket' });
+  const oneSocket = (): Layer => limitInFlight({ most: 1, groupOf: () => '', wait: 'socket' });
 
   it('divide each moment among the requests that wait or are on the wire', async () => {
     const { clock, costs, ask } = costly(oneSocket);
@@ -85,7 +85,7 @@ describe('the costs of waits', () => {
     const starts = fc.array(fc.tuple(fc.nat(300), fc.integer({ min: 1, max: 500 })), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(starts, fc.integer({ min: 1, max: 5 }), async (requests, most) => {
-        const layerOf = (): Layer => underWay({ most, placeOf: () => '', wait: 'socket' });
+        const layerOf = (): Layer => limitInFlight({ most, groupOf: () => '', wait: 'socket' });
         const { clock, costs, ask } = costly(layerOf, { takesMs: requests.map(([, ms]) => ms) });
         const from = clock.monotonic();
         for (const [gap] of requests) {

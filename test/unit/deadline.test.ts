@@ -205,7 +205,7 @@ describe('waits of requests', () => {
     await clock.advance(3000);
     expect(await failing).toEqual([
       'time-over',
-      '--max-duration 1s was over, and it still waited: host answered 503',
+      '--max-duration 1s was over; the request still waited: host answered 503',
     ]);
     await clock.advance(60_000);
     expect(await slow).toMatchObject({ status: 200 });
@@ -237,7 +237,7 @@ describe('waits of requests', () => {
     const [one, other] = await both;
     expect([one.code, one.message]).toEqual([
       'time-over',
-      '--max-duration 1s was over, and it still waited for its turn',
+      '--max-duration 1s was over; the request still waited to be sent',
     ]);
     expect(other).toMatchObject({ code: one.code, message: one.message });
     expect(other).not.toBe(one);
@@ -249,7 +249,7 @@ describe('waits of requests', () => {
     await clock.advance(3000);
     expect(await ended).toMatchObject({
       code: 'time-over',
-      message: '--max-duration 1s was over, and it still waited: host answered 502',
+      message: '--max-duration 1s was over; the request still waited: host answered 502',
       attempts: 2,
       cause: { code: 'http-server-error' },
     });

@@ -78,7 +78,7 @@ describe('names', () => {
     const known = [ask(), ask('other.test'), ask('x.archive.test')];
     answerAll(FIRST);
     await Promise.all(known);
-    cache.forget(HOST);
+    cache.remove(HOST);
     await Promise.all([ask('other.test'), ask('x.archive.test')]);
     expect(questions).toEqual([]);
     const again = ask();
@@ -150,7 +150,7 @@ describe('names', () => {
   it('that fail after a failed connection fail with the error of the resolver', async () => {
     const { cache, ask, answerAll } = cached();
     const early = ask();
-    cache.forget(HOST);
+    cache.remove(HOST);
     answerAll(FAILURE);
     await expect(early).rejects.toBe(FAILURE);
   });
@@ -158,7 +158,7 @@ describe('names', () => {
   it('looked up before a failed connection do not replace those looked up after it', async () => {
     const { cache, questions, ask } = cached();
     const early = ask();
-    cache.forget(HOST);
+    cache.remove(HOST);
     const late = ask();
     const [first, second] = questions.splice(0);
     second?.tell(null, SECOND);

@@ -45,7 +45,7 @@ describe('statuses', () => {
     const error = errorOf(451, '{"code":0,"msg":"Service unavailable from a restricted location"}');
     expect(error).toMatchObject({ code: 'location-restricted', retryable: false, hostFault: false });
     expect(error?.message).toBe(
-      'archive.test answered 451: it does not serve the place that this address is in',
+      'archive.test answered 451: it does not serve the location of this IP address',
     );
   });
 

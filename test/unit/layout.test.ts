@@ -132,7 +132,7 @@ it('a key keeps its layout, and one that climbs stays below the root', () => {
 
 it('files of the program lie where no data folder can be', () => {
   const paths = lakePaths('/lake');
-  expect(paths.staging.startsWith(paths.own)).toBe(true);
+  expect(paths.staging.startsWith(paths.internal)).toBe(true);
   const places = Object.values(paths).filter((value) => typeof value === 'string');
   expect(new Set(places).size).toBe(5);
 });

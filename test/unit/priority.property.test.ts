@@ -360,7 +360,7 @@ describe('the files that show the demand of each run', () => {
     expect(readdirSync(elsewhere)).toEqual([]);
     expect(scene.warnings.toSorted()).toEqual([
       expect.stringContaining('--priority does not count between them'),
-      expect.stringContaining('other runs of this machine are not seen'),
+      expect.stringContaining('permits of other runs on this machine are not counted'),
     ]);
   });
 

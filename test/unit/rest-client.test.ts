@@ -40,7 +40,7 @@ describe('a place that a host does not serve', () => {
   });
 
   it('has spot from elsewhere, which is said once, also when many ask at a time', async () => {
-    const { client, asked, warnings } = clientOf(placeOf(URLS.spot), { spotElsewhere: ELSEWHERE });
+    const { client, asked, warnings } = clientOf(placeOf(URLS.spot), { otherSpotUrl: ELSEWHERE });
     const answers = await Promise.all([1, 2, 3].map(() => client.get(TIME.spot, same)));
     expect(answers).toEqual([1, 2, 3].map(() => ({ from: 'data.test' })));
     expect(await client.get(TIME.spot, same)).toEqual({ from: 'data.test' });
@@ -48,12 +48,12 @@ describe('a place that a host does not serve', () => {
     expect(hosts.filter((host) => host === 'spot.test')).toHaveLength(3);
     expect(hosts.slice(-1)).toEqual(['data.test']);
     expect(warnings).toEqual([
-      'spot.test answered 451: it does not serve the place that this address is in: https://data.test is asked instead',
+      'spot.test answered 451: it does not serve the location of this IP address: requests go to https://data.test instead',
     ]);
   });
 
   it('has spot from elsewhere with the same question', async () => {
-    const { client, asked } = clientOf(placeOf(URLS.spot), { spotElsewhere: ELSEWHERE });
+    const { client, asked } = clientOf(placeOf(URLS.spot), { otherSpotUrl: ELSEWHERE });
     await client.get({ ...TIME.spot, query: { symbol: 'BTCUSDT', limit: 5 } }, same);
     expect(asked.map(({ url }) => url)).toEqual([
       'https://spot.test/api/v3/time?symbol=BTCUSDT&limit=5',
@@ -62,7 +62,7 @@ describe('a place that a host does not serve', () => {
   });
 
   it('has no spot where elsewhere does not serve it either, and asks neither again', async () => {
-    const { client, asked } = clientOf(placeOf(URLS.spot, ELSEWHERE), { spotElsewhere: ELSEWHERE });
+    const { client, asked } = clientOf(placeOf(URLS.spot, ELSEWHERE), { otherSpotUrl: ELSEWHERE });
     const first = await refusal(client.get(TIME.spot, same));
     expect(first.code).toBe('location-restricted');
     expect(first.message).toContain('data.test');
@@ -78,7 +78,7 @@ describe('a place that a host does not serve', () => {
   });
 
   it('does not have futures from the elsewhere of spot', async () => {
-    const { client, asked } = clientOf(placeOf(URLS.fapi), { spotElsewhere: ELSEWHERE });
+    const { client, asked } = clientOf(placeOf(URLS.fapi), { otherSpotUrl: ELSEWHERE });
     expect((await refusal(client.get(TIME.fapi, same))).code).toBe('location-restricted');
     expect(hostsOf(asked)).toEqual(['fapi.test']);
   });

@@ -44,7 +44,7 @@ describe('a row', () => {
     const refusal = refusalOf(rows, ALL, route);
     expect(refusal.code).toBe('page-wrong');
     expect(refusal.message).toContain(
-      `a row has the ${field} ${JSON.stringify(said)}, asked for was ${expected}`,
+      `a row has the ${field} ${JSON.stringify(said)} instead of ${expected}`,
     );
   });
 
@@ -143,7 +143,7 @@ describe('a page', () => {
     expect(refusalOf(times(AT, AT + 11), query)).toMatchObject({
       code: 'page-wrong',
       message:
-        '/futures/data/openInterestHist: row 2026-09-01T00:00:00.011Z is outside of 2026-09-01T00:00:00.000Z to 2026-09-01T00:00:00.010Z, as asked for',
+        '/futures/data/openInterestHist: row 2026-09-01T00:00:00.011Z is outside of the requested 2026-09-01T00:00:00.000Z to 2026-09-01T00:00:00.010Z',
     });
   });
 
@@ -153,7 +153,7 @@ describe('a page', () => {
     expect(read(page, { fromId: 90 }, TRADES)).toHaveLength(1);
     expect(refusalOf(page, { fromId: 101 }, TRADES)).toMatchObject({
       code: 'page-wrong',
-      message: '/fapi/v1/aggTrades: row 100 is before the 101 asked for',
+      message: '/fapi/v1/aggTrades: row 100 is before the requested row 101',
     });
   });
 

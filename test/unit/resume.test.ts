@@ -176,7 +176,7 @@ describe('the rest of a body that was cut', () => {
     const { url } = await rangeServer((socket) => void socket.write(partOf(WHOLE, { from: 0 })));
     const error = await refusal(wire()(request(url), context()));
     expect([error.code, error.partial]).toEqual(['http-protocol', undefined]);
-    expect(error.message).toContain('answered 206 to a request for the whole');
+    expect(error.message).toContain('answered 206 to a request for the whole body');
   });
 
   it.each([
@@ -287,7 +287,7 @@ describe('a spool file that has changed', () => {
     const error = await refusal(wire()(gone, context()));
     expect([error.code, error.message]).toEqual([
       'http-protocol',
-      `${new URL(url).host} answered 206 to a request for the whole`,
+      `${new URL(url).host} answered 206 to a request for the whole body`,
     ]);
     expect(asked).toEqual([{ from: undefined, etag: undefined }]);
   });

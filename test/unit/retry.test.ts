@@ -559,7 +559,7 @@ describe('a request ahead of another source', () => {
 
   it('waits again when no other source is left, or there is none', async () => {
     const left = new Failover(true);
-    left.isAhead = false;
+    left.isPossible = false;
     for (const waiting of [left, new Failover(false)]) {
       const { response } = await run([{ code: 'breaker-open', retryAfterMs: 30_000 }, 200], {
         failover: waiting,

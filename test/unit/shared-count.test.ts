@@ -20,7 +20,7 @@ import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeFolderSync } from '../../src/files/disk.js';
-import { OwnCount, WindowMeter } from '../../src/http/throttle/meter.js';
+import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { SharedCount } from '../../src/http/throttle/shared-count.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -295,7 +295,7 @@ describe('a state folder that cannot be used', () => {
     const folder = join(scratch, randomUUID());
     spoil(folder);
     const { first, warnings } = runs(1, folder);
-    const alone = new OwnCount();
+    const alone = new ProcessCount();
     for (let take = 0; take < 30; take += 1)
       expect(first.take(WINDOW, 7, 10_000)).toBe(alone.take(WINDOW, 7, 10_000));
     first.raise(WINDOW, 9990);

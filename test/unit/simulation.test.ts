@@ -125,7 +125,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
     costs: new Costs(clock),
     times: new StageTimes(clock),
     concurrency,
-    bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
+    bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
     proxies: NO_PROXIES,
     stateFolder: '/nowhere',
     isLate: () => false,

@@ -47,7 +47,7 @@ function layersOf(
     costs: new Costs(clock),
     times: new StageTimes(clock),
     concurrency: new Concurrency({ choice: options.concurrency, start: 30 }),
-    bans: { leftMs: () => Promise.resolve(0), remember: () => undefined },
+    bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
     proxies: NO_PROXIES,
     stateFolder,
     isLate: () => false,

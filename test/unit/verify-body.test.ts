@@ -107,7 +107,7 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     const error = await refusal(check(bare, { ...decides, listedMd5: NONE }));
     expect([error.code, error.message]).toEqual([
       'body-damaged',
-      `MD5 is ${MD5}, the listing's ETag says ${NONE}; it is not what is listed`,
+      `MD5 is ${MD5}, the listing's ETag says ${NONE}; it is not the listed object`,
     ]);
     const stale = { format: ZIP_FORMAT, listedMd5: String(MD5), bytes: ZIP.length, sha256: published(OTHER) };
     expect((await refusal(check(bare, stale))).code).toBe('sidecar-stale');
@@ -117,7 +117,9 @@ describe.each<Kind>(['memory', 'file'])('verify, with the body in a %s', (kind) 
     const listed = { format: ZIP_FORMAT, listedMd5: NONE, sha256: published(OTHER) };
     const differs = `SHA-256 is ${SHA256}, the sidecar says ${OTHER}`;
     for (const response of [responseOf(ZIP, kind), withEtag(`"${NONE}"`)])
-      expect((await refusal(check(response, listed))).message).toBe(`${differs}; it is not what is listed`);
+      expect((await refusal(check(response, listed))).message).toBe(
+        `${differs}; it is not the listed object`,
+      );
     const own = '1'.repeat(32);
     expect((await refusal(check(withEtag(`"${own}"`), listed))).message).toBe(
       `${differs}; its own ETag says ${own}`,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../src/http/fetch.js';
-import { OwnCount, WindowMeter } from '../../src/http/throttle/meter.js';
+import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -13,7 +13,7 @@ function bucketOf(permits: number, offsetMs = 0) {
   const clock = new VirtualClock();
   const serverNow = (nowMs: number): number => nowMs + offsetMs;
   const time = (nowMs: number) => ({ from: serverNow(nowMs), to: serverNow(nowMs) });
-  const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new OwnCount());
+  const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new ProcessCount());
   const bucket = new QuotaBucket({ clock, name: 'weight', meter, maxWaitMs: 86_400_000 });
   const granted: { name: number; weight: number; at: number }[] = [];
   const take = async (name: number, weight = 1, priority: Priority = 'normal'): Promise<void> => {
@@ -102,7 +102,7 @@ describe('a bucket with a budget per window', () => {
           const clock = new VirtualClock();
           const permits = 50;
           const time = (nowMs: number) => ({ from: nowMs, to: nowMs + widthMs });
-          const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new OwnCount());
+          const meter = new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new ProcessCount());
           const bucket = new QuotaBucket({ clock, name: 'weight', meter, maxWaitMs: 86_400_000 });
           const granted: { weight: number; at: number }[] = [];
           let asked = 0;
@@ -128,7 +128,7 @@ describe('a bucket with a budget per window', () => {
   it('is asked again when the next window has begun there for sure', () => {
     const meterOf = (widthMs: number): WindowMeter => {
       const time = (nowMs: number) => ({ from: nowMs, to: nowMs + widthMs });
-      return new WindowMeter({ permits: 50, windowMs: MINUTE_MS }, time, new OwnCount());
+      return new WindowMeter({ permits: 50, windowMs: MINUTE_MS }, time, new ProcessCount());
     };
     expect(meterOf(1000).take(1, MINUTE_MS - 500)).toBe(500);
     expect(meterOf(499).take(1, MINUTE_MS - 500)).toBe(0);
@@ -170,14 +170,14 @@ describe('a bucket with a budget per window', () => {
     ],
   ])('spreads the last fifth, which %s', (_, takes) => {
     const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
-    const meter = new WindowMeter({ permits: 100, windowMs: MINUTE_MS }, time, new OwnCount());
+    const meter = new WindowMeter({ permits: 100, windowMs: MINUTE_MS }, time, new ProcessCount());
     expect(takes.map(([atMs, weight]) => meter.take(weight, atMs))).toEqual(
       takes.map(([, , delayMs]) => delayMs),
     );
   });
 
   it('gives nothing of a window back to the one after', () => {
-    const count = new OwnCount();
+    const count = new ProcessCount();
     count.take(1, 5, 10);
     count.take(2, 5, 10);
     count.giveBack(1, 5);

@@ -23,23 +23,23 @@ export interface BreakerOptions {
 
 type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
 
-/** This share of failures within a window opens the breaker too, if the window has enough results. */
-const WINDOW_MS = 10_000;
-const RESULTS_TO_TELL = 20;
+/** The breaker also opens at this share of failures within the window, if the window has enough results. */
 const SHARE_TO_OPEN = 0.5;
+const LEAST_RESULTS = 20;
+const WINDOW_MS = 10_000;
 /** Requests in flight at most while the breaker is half-open. */
 const PROBES = 3;
 
 /** `neutral`: a result that says nothing about the host, such as refused content or an abort. */
 type Result = 'success' | 'failure' | 'blocked' | 'neutral';
 
-/** The state of one host: closed, open until a moment, half-open with a few probes, or stopped for good. */
+/** The state of one host: closed, open until a time, half-open with a few probes, or stopped until the end of the run. */
 class Breaker {
   readonly #host: string;
   readonly #options: BreakerOptions;
   #state: BreakerState = 'closed';
   #failures = 0;
-  /** Since the breaker opened, or since the last failure. */
+  /** Successes since the breaker opened, or since the last failure. */
   #successes = 0;
   #recent = new SlidingCounts(WINDOW_MS);
   #openUntil = 0;
@@ -63,28 +63,27 @@ class Breaker {
     }
     const waitMs = this.#openUntil - this.#options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {
-      const why = this.#isBlocked ? 'refuses this address' : 'keeps failing';
-      const said = `${this.#host} ${why}`;
-      throw new CryptodlError('breaker-open', `${said} and is left alone`, {
-        ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', said) } : {}),
+      const state = `${this.#host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
+      throw new CryptodlError('breaker-open', `${state}: it gets no requests for now`, {
+        ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', state) } : {}),
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
         over: this.#over.signal,
       });
     }
     this.#become('half-open');
     this.#probes += 1;
-    const isOnceMore = this.#isBlocked;
+    const isAfterBlock = this.#isBlocked;
     return (result) => {
       this.#probes -= 1;
-      this.#probeResult(result, isOnceMore);
+      this.#probeResult(result, isAfterBlock);
     };
   }
 
   #closedResult(result: Result): void {
     if (result === 'neutral' || this.#state === 'stopped') return;
     if (this.#state !== 'closed') {
-      // The request was in flight when the breaker opened. Its failure does not open the breaker again. Its success shows
-      // that the host refused only a surplus, and the load is lower by now.
+      // The request was in flight when the breaker opened. Its failure does not open the breaker again. Its success counts:
+      // it shows that the host refused only a surplus of requests, and the load is lower by now.
       if (result !== 'success') this.#successes = 0;
       else if (!this.#isBlocked) this.#onServed();
       return;
@@ -92,20 +91,20 @@ class Breaker {
     this.#failures = result === 'success' ? 0 : this.#failures + 1;
     const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
     const failsTooOften =
-      recent.results >= RESULTS_TO_TELL && recent.failures >= recent.results * SHARE_TO_OPEN;
+      recent.results >= LEAST_RESULTS && recent.failures >= recent.results * SHARE_TO_OPEN;
     if (result === 'blocked') this.#block();
     else if (this.#failures >= this.#options.failuresToOpen || failsTooOften)
       this.#open(this.#options.openMs);
   }
 
   /**
-   * Takes the result of a probe. A late probe does not open a breaker that others closed. A late failure counts, a late
-   * success does not. `isOnceMore`: the request was sent after the wait for a refusal of this address. Refusals of probes
-   * that were sent together count as one.
+   * Takes the result of a probe. If other probes have closed the breaker, the result is ignored. If they have opened it
+   * again, a failure counts, but a success does not. `isAfterBlock`: the probe was sent after the wait that follows a refusal
+   * of this address. Refusals of probes that were sent together count as one.
    */
-  #probeResult(result: Result, isOnceMore: boolean): void {
+  #probeResult(result: Result, isAfterBlock: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
-    const isRefusedAgain = isOnceMore && this.#isBlocked && this.#state === 'half-open';
+    const isRefusedAgain = isAfterBlock && this.#isBlocked && this.#state === 'half-open';
     if (result === 'failure') this.#open(this.#options.openMs);
     else if (result === 'blocked' && isRefusedAgain) this.#become('stopped');
     else if (result === 'blocked') this.#block();
@@ -155,7 +154,7 @@ function stopped(host: string): CryptodlError {
   });
 }
 
-/** Codes of requests without any answer of the host. */
+/** Error codes of requests that the host did not answer. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -188,12 +187,12 @@ class Hosts {
       // If no host has ever answered, the network of this machine is down. Waiting for it would look like a hang.
       const unreachable =
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
-      const noSuch = this.#unknown.has(host) ? `there is no host ${host}` : '';
-      // The host of the other source has had no request yet.
-      if ((unreachable === '' && noSuch === '') || this.#options.failover?.isAhead === true) throw error;
+      const unknown = this.#unknown.has(host) ? `there is no host ${host}` : '';
+      // The other source (REST or the archive) has had no request yet and may answer.
+      if ((unreachable === '' && unknown === '') || this.#options.failover?.isPossible === true) throw error;
       const { message, hint = '' } = this.#proxied.get(host) ?? {};
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
-      throw new CryptodlError('unreachable', unreachable === '' ? noSuch : unreachable, {
+      throw new CryptodlError('unreachable', unreachable === '' ? unknown : unreachable, {
         cause: error,
         hint: this.#options.hintOf?.(host) ?? 'check the network',
       });
@@ -238,8 +237,6 @@ export function breaker(options: BreakerOptions): Layer {
   };
 }
 
-/** Results within a sliding window, in ten slots, so that the cost does not grow with their number. */
-
 const SLOTS = 10;
 
 interface Slot {
@@ -248,6 +245,7 @@ interface Slot {
   failures: number;
 }
 
+/** Counts results within a sliding window, in ten slots, so that the cost does not grow with the number of results. */
 class SlidingCounts {
   readonly #slotMs: number;
   #slots: Slot[] = [];

@@ -1,6 +1,6 @@
 /**
- * The retry budget of a host: successes fill it, retries empty it, and the number of retries at once is limited. With an
- * empty budget, retries wait; they do not fail.
+ * The retry budget of a host: successes and time fill it, retries empty it. The number of retries in flight is limited too.
+ * While the budget is empty, retries wait.
  */
 import type { Clock, Timer } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
@@ -10,7 +10,7 @@ import { durationText } from '../../model/units.js';
 
 export interface BudgetOptions {
   readonly clock: Clock;
-  /** Retries at once; read for each retry. */
+  /** Retries in flight at most. Called for each retry, because the limit changes. */
   readonly mostAtOnce: () => number;
   /** A longer wait is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
@@ -21,8 +21,8 @@ export interface BudgetOptions {
 const CAPACITY = 100;
 const RETRY_COST = 10;
 const SUCCESS_GAIN = 1;
-/** Milliseconds per retry without any success. Without this trickle, a bad host would stop the run. */
-const TRICKLE_MS = 200;
+/** The budget gains one retry in so many milliseconds without any success. Otherwise a failing host would stop the run. */
+const GAIN_MS = 200;
 
 interface Waiter {
   readonly cost: number;
@@ -30,8 +30,8 @@ interface Waiter {
 }
 
 /**
- * The layer that takes each retry from the budget of its host. It stands inside the check of the content: a retry that
- * waits for its sidecar holds no budget, because otherwise retries of zips and of sidecars would wait for each other.
+ * The layer that takes each retry from the budget of its host. It stands inside `verify`: while a retry waits for its sidecar, it
+ * holds no budget. Otherwise retries of zips and of sidecars would wait for each other.
  */
 export function retryBudget(options: BudgetOptions): Layer {
   const budgets = new Map<string, RetryBudget>();
@@ -59,29 +59,32 @@ export class RetryBudget {
   #tokens = CAPACITY;
   #filledAt: number;
   #running = 0;
-  #wakeUp: Timer | undefined;
+  #timer: Timer | undefined;
 
   constructor(options: BudgetOptions) {
     this.#options = options;
     this.#filledAt = options.clock.monotonic();
   }
 
-  /** Retries that wait. */
+  /** Number of retries that wait. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
-  /** An answered retry gets its cost back, so that a recovered host need not wait for the trickle. */
+  /** Takes the success of a request, and the cost that it paid. A successful retry gets its cost back, because its host has recovered. */
   onSuccess(cost = 0): void {
     this.#tokens = Math.min(CAPACITY, this.#tokens + Math.max(cost, SUCCESS_GAIN));
     this.#grant();
   }
 
-  /** Resolves when a retry may start, with the function that ends it. Rejects with the reason of the signal. */
+  /**
+   * Resolves when a retry may start, with the function that ends it. Rejects with the reason of the signal, or with
+   * `wait-too-long`.
+   */
   async take(signal: AbortSignal, cost = RETRY_COST, onWait?: OnWait): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
-      // A retry without cost waits because the host asked for a pause.
+      // An attempt without cost follows a pause or an open breaker of its host.
       const endWait = onWait?.(cost === 0 ? 'pause' : 'retry-budget');
       this.#options.onWaiting?.(1);
       try {
@@ -114,7 +117,7 @@ export class RetryBudget {
         tooLong.cancel();
         signal.removeEventListener('abort', onAbort);
         this.#waiters.delete(waiter);
-        if (this.#waiters.size === 0) this.#rest();
+        if (this.#waiters.size === 0) this.#stopTimer();
       };
       const onAbort = (): void => {
         leave();
@@ -136,7 +139,7 @@ export class RetryBudget {
 
   #tryTake(cost: number): boolean {
     const now = this.#options.clock.monotonic();
-    this.#tokens = Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / TRICKLE_MS) * RETRY_COST);
+    this.#tokens = Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / GAIN_MS) * RETRY_COST);
     this.#filledAt = now;
     if (this.#tokens < cost || this.#running >= this.#options.mostAtOnce()) return false;
     this.#tokens -= cost;
@@ -145,28 +148,28 @@ export class RetryBudget {
   }
 
   #grant(): void {
-    // In the order of arrival. A retry without cost does not wait for the budget.
+    // In the order of arrival. An attempt without cost overtakes retries that wait for the budget.
     for (const waiter of this.#waiters) {
       if (!this.#tryTake(waiter.cost)) continue;
       this.#waiters.delete(waiter);
       waiter.grant();
     }
-    if (this.#waiters.size === 0) this.#rest();
-    else this.#wake();
+    if (this.#waiters.size === 0) this.#stopTimer();
+    else this.#startTimer();
   }
 
-  /** Sets the timer for the moment when the trickle allows one retry. The end of a retry wakes the next one by itself. */
-  #wake(): void {
-    if (this.#wakeUp !== undefined || this.#tokens >= RETRY_COST) return;
-    const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * TRICKLE_MS);
-    this.#wakeUp = this.#options.clock.timer(Math.max(1, delayMs), () => {
-      this.#wakeUp = undefined;
+  /** Sets the timer for the time at which the budget allows one retry. Without it, only the end of another retry calls `#grant`. */
+  #startTimer(): void {
+    if (this.#timer !== undefined || this.#tokens >= RETRY_COST) return;
+    const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * GAIN_MS);
+    this.#timer = this.#options.clock.timer(Math.max(1, delayMs), () => {
+      this.#timer = undefined;
       this.#grant();
     });
   }
 
-  #rest(): void {
-    this.#wakeUp?.cancel();
-    this.#wakeUp = undefined;
+  #stopTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Requests go to another host of the same objects while the breaker of the first host is open. Bucket and budget stay the same. */
+/** While the breaker of a host is open, requests go to another host with the same objects. Bucket and retry budget stay the same. */
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Layer } from '../fetch.js';
@@ -9,24 +9,24 @@ export interface FallbackHost {
   readonly other: string;
 }
 
-/** Codes of requests that did not reach the first host. */
-const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
+/** Error codes of requests that were not sent to their host. */
+const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
 
-/** The layer stands outside of the breaker, so that each of the two hosts has a breaker of its own. */
+/** This layer stands outside of the breaker, so that each of the two hosts has its own breaker. */
 export function fallbackHost(hosts: FallbackHost | undefined): Layer {
   if (hosts === undefined) return (next) => next;
   return (next) => async (request, context) => {
     try {
       return await next(request, context);
     } catch (error) {
-      const isNotAsked = error instanceof CryptodlError && NOT_ASKED.has(error.code);
-      if (!isNotAsked || !request.url.startsWith(`${hosts.first}/`)) throw error;
+      const isNotSent = error instanceof CryptodlError && NOT_SENT.has(error.code);
+      if (!isNotSent || !request.url.startsWith(`${hosts.first}/`)) throw error;
       const url = hosts.other + request.url.slice(hosts.first.length);
       try {
         return await next({ ...request, url }, context);
       } catch (otherError) {
-        // If neither host may be asked, the shorter of the two waits counts.
-        const isNeither = otherError instanceof CryptodlError && NOT_ASKED.has(otherError.code);
+        // If both hosts get no requests now, the shorter of the two waits counts.
+        const isNeither = otherError instanceof CryptodlError && NOT_SENT.has(otherError.code);
         throw isNeither && waitOf(error) <= waitOf(otherError) ? error : otherError;
       }
     }
@@ -37,20 +37,21 @@ function waitOf({ code, retryAfterMs }: CryptodlError): number {
   return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
 }
 
-/** With another source, a longer wait for a host is not accepted. Milliseconds. */
+/** If another source has the data, a run does not wait longer than this for a host. Milliseconds. */
 const SHORT_WAIT_MS = 10_000;
 
 /**
- * Whether another source substitutes a host without answers: REST for the archive with `--fill rest`, the archive for REST
- * with `--join archive`. In that case, no request waits for a host that does not answer.
+ * Whether another source replaces a host that does not answer: REST for the archive with `--fill rest`, the archive for REST
+ * with `--join archive`. Requests then do not wait for such a host.
  */
 export class Failover {
-  isAhead: boolean;
+  /** The other source can still be asked. */
+  isPossible: boolean;
 
   constructor(hasOtherSource: boolean) {
-    this.isAhead = hasOtherSource;
+    this.isPossible = hasOtherSource;
   }
 
-  /** A host that asks for a longer wait counts as a host without answers. */
-  readonly longestWaitMs = (): number => (this.isAhead ? SHORT_WAIT_MS : Number.POSITIVE_INFINITY);
+  /** A host that asks for a longer wait counts as a host that does not answer. Milliseconds. */
+  readonly longestWaitMs = (): number => (this.isPossible ? SHORT_WAIT_MS : Number.POSITIVE_INFINITY);
 }

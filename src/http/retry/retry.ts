@@ -19,24 +19,24 @@ export interface RetryOptions extends BackoffOptions {
   readonly onEnd?: (retries: number, error?: unknown) => void;
 }
 
-/** Codes of refusals that only wait and use up no attempt: nothing was sent, or a limit was reached. */
+/** After these errors, the request only waits, and no attempt is used up: nothing was sent, or a limit was reached. */
 const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
-/** With another source, it is asked at once after these codes. */
-const NOT_ASKED: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
-/** The bucket itself waits after these codes. Here, only jitter is added, so that the requests do not start together. */
+/** After these errors, the request fails at once if another source has the data. */
+const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
+/** After these errors, the bucket itself waits. This layer adds only jitter, so that the requests do not start together. */
 const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
-/** An attempt with at least so many new bytes of the body does not use up a retry. */
+/** An attempt that received at least so many new bytes of the body resets the count of retries. */
 const PROGRESS_BYTES = 8 * 1024 * 1024;
-/** Content that contradicts its digest is requested twice more, past caches, whatever the number of retries. */
-const ASK_AGAIN: ReadonlySet<ErrorCode> = new Set([
+/** Content that contradicts its digest is requested twice more, past caches, also with fewer retries. */
+const WRONG_CONTENT: ReadonlySet<ErrorCode> = new Set([
   'checksum-mismatch',
   'sidecar-stale',
   'zip-truncated',
   'not-a-zip',
 ]);
-const ASK_AGAIN_TIMES = 2;
-/** After these codes, caches must revalidate, because a cache may have damaged the body. */
-const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...ASK_AGAIN, 'body-damaged']);
+const WRONG_CONTENT_RETRIES = 2;
+/** After these errors, caches must revalidate, because a cache may have damaged the body. */
+const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-damaged']);
 
 /** The retry layer. A rejected error carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
@@ -61,13 +61,14 @@ class Tries {
   readonly #backoff: () => number;
   #attempt = 1;
   #failures = 0;
-  #refusals = 0;
+  #wrongContents = 0;
   #bypassCache = false;
-  #refusedSince: number | undefined;
-  /** Attempts that left this layer, including those that only had to wait. */
-  #sent = 0;
+  #waitingSince: number | undefined;
+  /** Attempts that this layer began, including those that only had to wait. */
+  #begun = 0;
   #partial: PartialBody | undefined;
-  #furthest = 0;
+  /** The most bytes of the body that an attempt received. */
+  #mostBytes = 0;
 
   constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
     this.#options = options;
@@ -78,55 +79,50 @@ class Tries {
 
   async run(next: Fetch): Promise<FetchResponse> {
     let again: FetchContext['again'];
-    let refused: CryptodlError | undefined;
+    let failure: CryptodlError | undefined;
     for (;;) {
-      this.#sent += 1;
+      this.#begun += 1;
       try {
-        return await next(this.#asked(), { ...this.#context, attemptId: this.#attemptId(), again });
+        return await next(this.#nextRequest(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
-        if (!isRetried(error)) throw this.#endedWaiting(error, refused);
-        refused = error;
+        if (!isRetried(error)) throw this.#endedWaiting(error, failure);
+        failure = error;
       }
-      refused.attempts = this.#attempt;
-      const delayMs = this.#delayAfter(refused);
-      this.#tell(refused, delayMs);
-      await this.#sleep(delayMs, refused);
-      again = WAITS.has(refused.code) ? 'waited' : 'retry';
+      failure.attempts = this.#attempt;
+      const delayMs = this.#delayAfter(failure);
+      this.#report(failure, delayMs);
+      await this.#sleep(delayMs, failure);
+      again = WAITS.has(failure.code) ? 'waited' : 'retry';
     }
   }
 
   /** Sleeps; ends early when the reason to wait is over. */
-  async #sleep(delayMs: number, refused: CryptodlError): Promise<void> {
-    const { over } = refused;
+  async #sleep(delayMs: number, failure: CryptodlError): Promise<void> {
+    const { over } = failure;
     const { signal, waitSignal = signal, onWait } = this.#context;
-    const endWait = onWait?.(waitFor(refused, delayMs));
+    const endWait = onWait?.(waitFor(failure, delayMs));
     try {
       await this.#options.clock.sleep(
         delayMs,
         over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
       );
     } catch {
-      // Otherwise `over` has aborted, and the next attempt follows at once.
-      if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, refused);
+      // If only `over` has aborted, the next attempt follows at once.
+      if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, failure);
     } finally {
       endWait?.();
     }
   }
 
-  /** The error of a wait that the wait signal ended, with the reason of the wait. */
-  #endedWaiting(reason: unknown, refused: CryptodlError | undefined): unknown {
+  /** The error of a wait that the wait signal ended, with the failure that caused the wait. Any other error is returned as it is. */
+  #endedWaiting(reason: unknown, failure: CryptodlError | undefined): unknown {
     const { signal, waitSignal } = this.#context;
     const isOurs = reason === waitSignal?.reason && !signal.aborted;
-    if (!isOurs || refused === undefined || !(reason instanceof CryptodlError)) return reason;
-    const over = new CryptodlError(
-      reason.code,
-      `${reason.message}, and it still waited: ${refused.message}`,
-      {
-        cause: refused,
-      },
-    );
-    over.attempts = refused.attempts;
-    return over;
+    if (!isOurs || failure === undefined || !(reason instanceof CryptodlError)) return reason;
+    const message = `${reason.message}; the request still waited: ${failure.message}`;
+    const ended = new CryptodlError(reason.code, message, { cause: failure });
+    ended.attempts = failure.attempts;
+    return ended;
   }
 
   /** Retries so far. */
@@ -135,10 +131,10 @@ class Tries {
   }
 
   #attemptId(): string {
-    return `${this.#context.traceId}/${this.#sent}`;
+    return `${this.#context.traceId}/${this.#begun}`;
   }
 
-  #asked(): FetchRequest {
+  #nextRequest(): FetchRequest {
     return {
       ...this.#request,
       ...(this.#bypassCache ? { bypassCache: true } : {}),
@@ -146,19 +142,19 @@ class Tries {
     };
   }
 
-  /** Throws when no further attempt is worth it. */
+  /** Milliseconds before the next attempt. Throws if there is none. */
   #delayAfter(error: CryptodlError): number {
     const { retries, maxWaitMs } = this.#options;
     const { failover } = this.#options;
-    if (failover?.isAhead === true && NOT_ASKED.has(error.code)) throw givenUp(error);
+    if (failover?.isPossible === true && NOT_SENT.has(error.code)) throw givenUp(error);
     if (WAITS.has(error.code)) return this.#waitMs(error);
-    this.#refusedSince = undefined;
+    this.#waitingSince = undefined;
     this.#partial = error.partial;
     this.#forgiveProgress(error.partial?.bytes ?? 0);
     this.#bypassCache ||= PAST_CACHES.has(error.code);
-    if (ASK_AGAIN.has(error.code)) {
-      this.#refusals += 1;
-      if (this.#refusals > ASK_AGAIN_TIMES) throw givenUp(error);
+    if (WRONG_CONTENT.has(error.code)) {
+      this.#wrongContents += 1;
+      if (this.#wrongContents > WRONG_CONTENT_RETRIES) throw givenUp(error);
       this.#attempt += 1;
       return this.#backoff();
     }
@@ -173,28 +169,28 @@ class Tries {
 
   /** Over a bad connection, a large body comes in pieces. Progress resets the count of retries. */
   #forgiveProgress(bytes: number): void {
-    if (bytes < this.#furthest + PROGRESS_BYTES) return;
-    this.#furthest = bytes;
+    if (bytes < this.#mostBytes + PROGRESS_BYTES) return;
+    this.#mostBytes = bytes;
     this.#failures = 0;
   }
 
-  /** The breaker tells the wait. Jitter spreads the requests. */
+  /** The wait for an open breaker is part of its error. Jitter spreads the requests. */
   #waitMs(error: CryptodlError): number {
     const { clock, baseDelayMs, maxWaitMs } = this.#options;
-    const asked = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
-    const delayMs = asked + clock.random() * baseDelayMs;
-    this.#refusedSince ??= clock.monotonic();
-    const waitedMs = clock.monotonic() - this.#refusedSince + delayMs;
+    const leastMs = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
+    const delayMs = leastMs + clock.random() * baseDelayMs;
+    this.#waitingSince ??= clock.monotonic();
+    const waitedMs = clock.monotonic() - this.#waitingSince + delayMs;
     if (waitedMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
     return delayMs;
   }
 
-  #tell(error: CryptodlError, delayMs: number): void {
+  #report(error: CryptodlError, delayMs: number): void {
     this.#options.onRetry?.({
       traceId: this.#context.traceId,
       attemptId: this.#attemptId(),
       url: this.#request.url,
-      retry: this.#failures + this.#refusals,
+      retry: this.#failures + this.#wrongContents,
       usesAttempt: !WAITS.has(error.code),
       error,
       delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
@@ -229,13 +225,16 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
   return longer;
 }
 
-/** The last three spread requests: uniformly over the step, over its upper half, or relative to the delay before. */
+/**
+ * The last three have a random delay: `full` from the whole step, `equal` from its upper half, and `decorrelated` from the base
+ * delay to three times the previous delay.
+ */
 export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
 
 export interface BackoffOptions {
   readonly strategy: Strategy;
   readonly baseDelayMs: number;
-  /** Growth per step; not for fixed, linear and decorrelated. */
+  /** Growth per step, for `exponential`, `full` and `equal`. */
   readonly factor: number;
   readonly maxDelayMs: number;
 }
@@ -244,7 +243,7 @@ export interface BackoffOptions {
 export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
   const { strategy, baseDelayMs, factor, maxDelayMs } = options;
   let retries = 0;
-  let before = baseDelayMs;
+  let previousMs = baseDelayMs;
   return () => {
     retries += 1;
     const step = Math.min(maxDelayMs, baseDelayMs * factor ** (retries - 1));
@@ -260,8 +259,11 @@ export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'rando
       case 'equal':
         return step / 2 + (clock.random() * step) / 2;
       case 'decorrelated':
-        before = Math.min(maxDelayMs, baseDelayMs + clock.random() * Math.max(0, before * 3 - baseDelayMs));
-        return before;
+        previousMs = Math.min(
+          maxDelayMs,
+          baseDelayMs + clock.random() * Math.max(0, previousMs * 3 - baseDelayMs),
+        );
+        return previousMs;
     }
   };
 }
@@ -274,8 +276,8 @@ export function endWaits(until: AbortSignal): Layer {
     } catch (error) {
       const isOurs = error === until.reason && !context.signal.aborted;
       if (!isOurs || !(error instanceof CryptodlError)) throw error;
-      // Each request has its own error, because the error counts its attempts.
-      throw new CryptodlError(error.code, `${error.message}, and it still waited for its turn`);
+      // Each request gets its own error, because an error has the number of attempts of its request.
+      throw new CryptodlError(error.code, `${error.message}; the request still waited to be sent`);
     }
   };
 }

@@ -3,19 +3,19 @@
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
-  /** Permits that all sharers took, as far as is known. */
+  /** Permits that were taken until now, by this run and, as far as is known, by all others that share the limit. */
   readonly taken: number;
-  /** Whether so many permits may be taken without regard to other priorities: permits are not scarce, or none are left. */
+  /** Whether other priorities need no permits left over: permits are not scarce, or too few are left for this request anyway. */
   isSpare(weight: number, nowMs: number): boolean;
-  /** Requests wait mostly for a pace of the user, not for the limit of the server. */
+  /** Whether requests waited mostly for a limit that the user set, not for the limit of the server. */
   readonly isPaced?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
   take(weight: number, nowMs: number): number;
   /** Gives back permits that were not used. */
   giveBack(weight: number, nowMs: number): void;
-  /** Takes the server's count for its window of `dateMs` (NaN: unknown). It only raises our own count. */
+  /** Takes the server's count for its window at `dateMs` (NaN: unknown). It can only raise the count of this meter. */
   onUsed(used: number, dateMs: number, nowMs: number): void;
-  /** Marks the budget as used up. Returns the milliseconds until the window ends, if the server counts in windows. */
+  /** Marks the budget as used up. Returns the milliseconds until the window ends; undefined for a rate. */
   onExhausted(nowMs: number): number | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-/** In any span of t seconds at most `permitsPerSecond · t + burst` permits. */
+/** Allows at most `permitsPerSecond · t + burst` permits in any t seconds. */
 export class RateMeter implements Meter {
   readonly most: number;
   taken = 0;
@@ -39,7 +39,7 @@ export class RateMeter implements Meter {
     this.#filledAt = nowMs;
   }
 
-  /** A rate is not scarce for long: permits come all the time. */
+  /** A rate is never scarce for long: it allows new permits all the time. */
   isSpare(): boolean {
     return true;
   }
@@ -73,7 +73,7 @@ export interface Budget {
   readonly windowMs: number;
 }
 
-/** After this share of the budget, the rest is spread over the rest of the window. */
+/** When this share of the budget is used, the rest is spread over the rest of the window. */
 const SLOW_FROM = 0.8;
 
 /**
@@ -110,7 +110,7 @@ export class WindowMeter implements Meter {
     this.#budget = budget;
   }
 
-  /** Whether the use stays below an even pace over the window, or the window has too few permits anyway. */
+  /** Whether the use stays below an even pace over the window, or too few permits are left for this request anyway. */
   isSpare(weight: number, nowMs: number): boolean {
     const { permits, windowMs } = this.#budget;
     const { window, at } = this.#enter(nowMs);
@@ -121,12 +121,12 @@ export class WindowMeter implements Meter {
   take(weight: number, nowMs: number): number {
     const { permits, windowMs } = this.#budget;
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
-    // Near the boundary it is unknown in which window the server will count the request.
+    // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
     const used = this.#used(window);
     if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
-    // A request that is heavier than the slow part fits only into the fast part.
+    // The first request of a window does not wait, however heavy it is. Otherwise a heavy request would never be sent.
     if (used + weight > slow && used > 0) {
       this.#slowFrom ??= at;
       const share = (used + weight - slow) / (permits - slow);
@@ -145,7 +145,7 @@ export class WindowMeter implements Meter {
 
   onUsed(used: number, dateMs: number, nowMs: number): void {
     const { window, isSure } = this.#enter(nowMs);
-    // A count of the previous window does not hold for this one. A date has whole seconds, like the windows.
+    // A count of the previous window is not valid for this one. A `Date` header has whole seconds; so have the windows.
     const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.#budget.windowMs) === window;
     // A count beyond the budget has no further meaning.
     if (isOfThis) this.#count.raise(window, Math.min(used, this.#budget.permits));
@@ -164,7 +164,10 @@ export class WindowMeter implements Meter {
     return used;
   }
 
-  /** `at`: milliseconds since the window surely began; `leftMs`: until it has surely ended. */
+  /**
+   * The current window by the earliest possible time of the server: `at` is the milliseconds since its beginning, `leftMs` those
+   * until its end. `isSure`: the latest possible time of the server lies in the same window.
+   */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.#budget;
     const { from, to } = this.#serverTime(nowMs);
@@ -184,7 +187,7 @@ export class WindowMeter implements Meter {
 export interface WindowCount {
   /** Permits used in the window with this number. */
   used(window: number): number;
-  /** Takes so many permits and returns true if the window has room for them. */
+  /** Takes `weight` permits and returns true if the window then has at most `permits`. */
   take(window: number, weight: number, permits: number): boolean;
   /** Raises the count to the count of the server. */
   raise(window: number, used: number): void;
@@ -192,7 +195,8 @@ export interface WindowCount {
   giveBack(window: number, weight: number): void;
 }
 
-export class OwnCount implements WindowCount {
+/** The count of this process alone. */
+export class ProcessCount implements WindowCount {
   #window = Number.NaN;
   #used = 0;
 
@@ -238,8 +242,8 @@ const SECOND_MS = 1000;
 const SLOWEST_MS = 10_000;
 
 /**
- * Each answer bounds the difference between the server's clock and ours from both sides: its date was written after the
- * request was sent and before the answer arrived. Before the first answer, our own clock is used.
+ * Each answer bounds the difference between the clocks of server and machine from both sides: its date was written after the
+ * request was sent and before the answer arrived. Before the first answer, the clock of the machine is used.
  */
 export class ServerClock {
   readonly #localOffsetMs: number;
@@ -258,13 +262,14 @@ export class ServerClock {
     const most = dateMs + SECOND_MS - sentAt;
     this.#leastMs = Math.max(this.#leastMs, least);
     this.#mostMs = Math.min(this.#mostMs, most);
-    // The clock was changed: only the last answer counts.
+    // The bounds contradict each other, so one of the clocks was changed: only the last answer counts.
     if (this.#leastMs > this.#mostMs) {
       this.#leastMs = least;
       this.#mostMs = most;
     }
   }
 
+  /** `nowMs`: time of the monotonic clock. */
   at(nowMs: number): ServerTime {
     if (this.#leastMs === Number.NEGATIVE_INFINITY) {
       const local = nowMs + this.#localOffsetMs;

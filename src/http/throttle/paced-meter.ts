@@ -1,13 +1,13 @@
 /** Paces of the user (`--request-interval`, `--requests-per-minute`) in addition to the meter of a bucket. */
 import type { Meter } from './meter.js';
 
-/** At most so many requests in any span of so long. */
+/** At most `requests` requests in any `spanMs` milliseconds. */
 export interface Pace {
   readonly requests: number;
   readonly spanMs: number;
 }
 
-/** Times of the last requests, as many as a span allows. */
+/** The times of the last requests, as many as the pace allows in one span. */
 class Recent {
   readonly #pace: Pace;
   readonly #times: number[] = [];
@@ -27,14 +27,14 @@ class Recent {
     this.#taken += 1;
   }
 
-  /** Forgets the last request. The time that it overwrote was older than a span. */
+  /** Removes the last request. The time that it overwrote need not be restored, because it was older than a span. */
   giveBack(): void {
     this.#taken -= 1;
     this.#times[this.#taken % this.#pace.requests] = Number.NEGATIVE_INFINITY;
   }
 }
 
-/** A meter that is also no faster than each of these paces. */
+/** A meter that also keeps each of these paces. */
 export class PacedMeter implements Meter {
   readonly #meter: Meter;
   readonly #recent: readonly Recent[];

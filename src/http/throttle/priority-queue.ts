@@ -21,6 +21,7 @@ export interface LimiterTally {
   refusals: number;
 }
 
+/** Waiting requests by priority, in each priority in the order of arrival. */
 export class PriorityQueue<T extends Waiting> {
   readonly #queues: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),
@@ -48,7 +49,7 @@ export class PriorityQueue<T extends Waiting> {
     };
   }
 
-  /** The first request of each priority in the order of service: lower priorities that earned a permit, then the highest. */
+  /** The first request of each priority in the order of service: first the priorities that earned a permit, lowest first, then the others. */
   heads(shares: Shares): T[] {
     const heads = PRIORITIES.flatMap((priority) => {
       const [head] = this.#queues[priority];
@@ -63,17 +64,18 @@ export class PriorityQueue<T extends Waiting> {
   }
 }
 
-// Lower priorities get a share of the permits although a higher one wants them too, so that none starves.
+// Lower priorities get a share of the permits also while a higher one wants them, so that none waits forever.
 
 /** Priorities, highest first. */
 export const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];
 
-/** Number of sharers that want permits, by priority. */
+/** Number of runs that want permits, by priority. */
 export type Wanting = Readonly<Record<Priority, number>>;
 
-/** Share of all permits for the priorities below one that wants permits. */
+/** While a priority wants permits, all lower priorities together get this share. */
 const LOWER_SHARE = 0.2;
 
+/** A permit for one request. */
 export interface WeightedPermit {
   readonly weight: number;
   readonly priority: Priority;
@@ -84,18 +86,18 @@ export class Shares {
   readonly #earned: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
 
   /**
-   * Counts taken permits. The highest priority that wants permits earns nothing, because it gets the rest. All sharers of one
-   * priority save at most `most` permits together.
+   * Adds what this run earns when `taken` permits were taken. The highest priority that wants permits earns nothing, because it
+   * gets the rest. All runs of one priority together save at most `most` permits, but each of them may save one.
    */
   earn(taken: number, wanting: Wanting, most: number): void {
     const levels = PRIORITIES.filter((priority) => wanting[priority] > 0);
     let share = 1;
     for (const [rank, priority] of levels.entries()) {
       const isLowest = rank === levels.length - 1;
-      const own = (share * (isLowest ? 1 : 1 - LOWER_SHARE)) / wanting[priority];
+      const perRun = (share * (isLowest ? 1 : 1 - LOWER_SHARE)) / wanting[priority];
       share *= LOWER_SHARE;
-      const saved = Math.max(1, most / wanting[priority]);
-      if (rank > 0) this.#earned[priority] = Math.min(saved, this.#earned[priority] + taken * own);
+      const mostSaved = Math.max(1, most / wanting[priority]);
+      if (rank > 0) this.#earned[priority] = Math.min(mostSaved, this.#earned[priority] + taken * perRun);
     }
   }
 
@@ -117,23 +119,23 @@ export interface DemandOptions {
   readonly warn: (message: string) => void;
 }
 
-const OWN_NAME = /^(high|normal|low)-[0-9a-f-]{36}\.wanting$/;
+const DEMAND_NAME = /^(high|normal|low)-[0-9a-f-]{36}\.wanting$/;
 const NONE: Wanting = { high: 0, normal: 0, low: 0 };
-/** Milliseconds after which a run that wants permits updates its file. */
+/** Least milliseconds between two updates of the file of this run. */
 const TELL_MS = 1000;
-/** Milliseconds between two looks at the files of other runs. */
+/** Least milliseconds between two reads of the files of other runs. */
 const READ_MS = 200;
 /** An older file counts as no demand: the run wants no permits, or was killed. Milliseconds. */
 const STALE_MS = 5000;
 /** An older file is removed. Milliseconds. */
 const LEFT_MS = 60_000;
-/** More files than a machine has runs are foreign. They are not read. */
+/** At most so many files are read. A machine has fewer runs, so further files are foreign. */
 const MOST_FILES = 1000;
 
 /**
- * The runs of this machine that want permits of a budget: one empty file per run. Its name tells the priority, and its
- * modification time tells when the run last wanted a permit (docs/adr/0013). If the files cannot be written or read, runs
- * lose their order, but go on.
+ * The runs of this machine that want permits of a bucket. Each has one empty file per priority: its name has the priority, and
+ * its modification time is the last time at which the run wanted a permit (docs/adr/0013). If the files cannot be written or
+ * read, the run goes on, but no longer knows the priorities of other runs.
  */
 export class Demand {
   readonly #options: DemandOptions;
@@ -185,7 +187,7 @@ export class Demand {
     });
   }
 
-  /** Follows no link and touches only regular files. */
+  /** Follows no link. */
   #touch(path: string): void {
     this.#folder.make();
     const seconds = this.#options.clock.now() / 1000;
@@ -194,16 +196,16 @@ export class Demand {
   }
 
   #read(): Wanting {
-    const own = new Set([...this.#files.values()].map(({ name }) => name));
+    const ofThisRun = new Set([...this.#files.values()].map(({ name }) => name));
     const wanting = { ...NONE };
     this.#folder.check();
     const folder = opendirSync(this.#folder.path);
     try {
-      for (let looked = 0; looked < MOST_FILES; looked += 1) {
+      for (let read = 0; read < MOST_FILES; read += 1) {
         const name = folder.readSync()?.name;
         if (name === undefined) break;
-        const priority = OWN_NAME.exec(name)?.[1] as Priority | undefined;
-        if (priority !== undefined && !own.has(name) && this.#isFresh(name)) wanting[priority] += 1;
+        const priority = DEMAND_NAME.exec(name)?.[1] as Priority | undefined;
+        if (priority !== undefined && !ofThisRun.has(name) && this.#isFresh(name)) wanting[priority] += 1;
       }
     } finally {
       folder.closeSync();
@@ -211,11 +213,11 @@ export class Demand {
     return wanting;
   }
 
-  /** Removes the file of a run that ended. */
+  /** Whether the run of a file wants permits now. Removes the file of a run that ended. */
   #isFresh(name: string): boolean {
     const path = join(this.#folder.path, name);
     const facts = lstatSync(path, { throwIfNoEntry: false });
-    if (facts === undefined || !isOfTool(facts)) return false;
+    if (facts === undefined || !isDemandFile(facts)) return false;
     // After a change of the clock, the time of a file may lie in the future.
     const ageMs = Math.abs(this.#options.clock.now() - facts.mtimeMs);
     if (ageMs > LEFT_MS) removeLeft(path);
@@ -235,8 +237,7 @@ export class Demand {
   }
 }
 
-/** A file of this count is empty. */
-function isOfTool(facts: Stats): boolean {
+function isDemandFile(facts: Stats): boolean {
   return facts.isFile() && facts.size === 0;
 }
 

@@ -11,11 +11,11 @@ export interface QuotaBucketOptions {
   readonly clock: Clock;
   readonly name: string;
   readonly meter: Meter;
-  /** Demand of other runs for the same permits; undefined: unknown. */
+  /** Demand of other runs for the same permits; undefined if it is not known. */
   readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'> | undefined;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
-  /** A longer pause is refused with `rate-limited`, because another source can be asked instead. */
+  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
   readonly longestWaitMs?: (() => number) | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Permit extends WeightedPermit {
 }
 
 interface Waiter extends Permit {
-  /** Reports the present wait, and the end of the previous one. */
+  /** Reports the end of the wait so far, and the begin of a wait for the current reason. */
   readonly retell: () => void;
   readonly grant: () => void;
   readonly refuse: (error: unknown) => void;
@@ -33,22 +33,22 @@ interface Waiter extends Permit {
 /** First pause after a refusal without a deadline. It doubles with each further refusal. Milliseconds. */
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A priority with a request so recently counts as waiting. Milliseconds. */
+/** A priority wants permits for so long after its last request. Milliseconds. */
 const WANTS_MS = 5000;
-/** Milliseconds between two updates of the demand of runs while a request waits. */
-const TELL_MS = 1000;
-/** Milliseconds between two looks at permits that are left to a higher priority of another run, which takes them silently. */
-const LOOK_MS = 50;
-/** The largest saving of lower priorities, as a share of the largest permit. */
+/** Most milliseconds between two updates of the demand of this run while a request waits. */
+const SHOW_MS = 1000;
+/** Milliseconds between two attempts to take permits that are left to a higher priority. Another run takes them without notice. */
+const POLL_MS = 50;
+/** Most permits that lower priorities save, as a share of the heaviest request that the meter allows. */
 const SAVED = 0.05;
 
 /**
- * A bucket of permits. Timers wake requests at the exact moment; polling happens only while permits are left to other runs.
- * Nothing is held during a wait. While a higher priority wants permits, in this run or another one, a lower priority takes
- * only earned permits, or those that an even pace leaves over.
+ * A bucket of permits. A timer wakes a request when its permit is available; only permits that are left to other runs are polled.
+ * A waiting request holds nothing. While a higher priority wants permits, in this run or another one, a lower priority takes
+ * only earned permits, or permits that an even pace leaves over.
  */
 export class QuotaBucket implements LimiterTally {
-  /** Waits and refusals of requests without a tally of their own. */
+  /** Waits and refusals of requests for which the caller passes no tally. */
   waits = 0;
   waitedMs = 0;
   refusals = 0;
@@ -73,8 +73,8 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /**
-   * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long`, or for a weight that
-   * never fits. `waitSignal` ends only waits: an available permit is still given.
+   * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long` or `rate-limited` for a pause
+   * that is too long, or for a weight that never fits. `waitSignal` ends only waits: an available permit is still given.
    */
   async take(
     permit: Permit,
@@ -110,21 +110,21 @@ export class QuotaBucket implements LimiterTally {
     this.#wake();
   }
 
-  /** Forgets the demand of a priority. Requests that still want permits ask again. */
+  /** Ends the demand of a priority, here and for other runs. A later or waiting request shows it again. */
   leave(priority: Priority): void {
     this.#askedAt[priority] = -Infinity;
     this.#options.demand?.hide(priority);
     this.#wake();
   }
 
-  /** The server accepted a request that was sent at `sentAt`, so earlier refusals are over. */
+  /** The server accepted a request that was sent at `sentAt`. If that was after the last refusal, pauses start short again. */
   onTaken(sentAt: number): void {
     if (sentAt > this.#refusedAt) this.#pauses = 0;
   }
 
   /**
-   * The server refused a request that was sent at `sentAt`, for `retryAfterMs` if it says so. Refusals of requests that were
-   * in flight together count as one. Throws like `pause`.
+   * The server refused a request that was sent at `sentAt`, and requests for the next `retryAfterMs` if it reports them. Refusals
+   * of requests that were in flight together count as one. Throws like `pause`.
    */
   onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
     const { clock, meter } = this.#options;
@@ -172,7 +172,7 @@ export class QuotaBucket implements LimiterTally {
         endWait?.();
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      // A later request changes nothing for earlier ones.
+      // A request behind others of its priority changes nothing for them.
       if (this.#waiters.heads(this.#shares).includes(waiter)) this.#wake();
     });
   }
@@ -230,8 +230,8 @@ export class QuotaBucket implements LimiterTally {
       const pausedMs = this.#pausedUntil - now;
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
-      const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, TELL_MS);
-      // Rounding may leave a wait that is too small to move the clock. Without a least wait, the loop would not end.
+      const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, SHOW_MS);
+      // After rounding, a wait may be too short to advance the clock. Without a least wait, the loop would not end.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
         this.#wake();
       });
@@ -244,19 +244,19 @@ export class QuotaBucket implements LimiterTally {
     let leftMs = Number.POSITIVE_INFINITY;
     for (const head of this.#waiters.heads(this.#shares)) {
       this.#askedAt[head.priority] = now;
-      const { isTaken, isLeft, delayMs } = this.#tryTake(head, now);
+      const { isTaken, isLeftToOthers, delayMs } = this.#tryTake(head, now);
       if (isTaken) {
         head.grant();
         return 0;
       }
       leftMs = Math.min(leftMs, delayMs);
-      // A light request does not overtake a heavy one for which too few permits are left.
-      if (!isLeft) break;
+      // Too few permits are left for a heavy request: a lighter one of another priority does not overtake it.
+      if (!isLeftToOthers) break;
     }
     return leftMs;
   }
 
-  #tryTake(permit: Permit, now: number): { isTaken: boolean; isLeft: boolean; delayMs: number } {
+  #tryTake(permit: Permit, now: number): { isTaken: boolean; isLeftToOthers: boolean; delayMs: number } {
     const { meter, demand } = this.#options;
     const { priority, weight } = permit;
     demand?.show(priority);
@@ -264,23 +264,24 @@ export class QuotaBucket implements LimiterTally {
     const mayLeave = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)).some((higher) => wanting[higher] > 0);
     const isSpare = !mayLeave || meter.isSpare(weight, now);
     this.#earn(wanting);
-    if (!isSpare && !this.#shares.has(priority)) return { isTaken: false, isLeft: true, delayMs: LOOK_MS };
+    if (!isSpare && !this.#shares.has(priority))
+      return { isTaken: false, isLeftToOthers: true, delayMs: POLL_MS };
     const delayMs = meter.take(weight, now);
     if (delayMs === 0) {
       this.#shares.spend(permit);
       this.#earn(wanting);
     }
-    return { isTaken: delayMs === 0, isLeft: false, delayMs };
+    return { isTaken: delayMs === 0, isLeftToOthers: false, delayMs };
   }
 
-  /** The earnings, including permits that were taken since the last look. */
+  /** Adds the earnings for the permits that were taken since the last call. */
   #earn(wanting: Wanting): void {
     const { meter } = this.#options;
     this.#shares.earn(meter.taken - this.#seen, wanting, meter.most * SAVED);
     this.#seen = meter.taken;
   }
 
-  /** Sharers by priority: all requests of this run count as one, and each other run as one more. */
+  /** Runs that want permits, by priority: this run counts as one, also with many requests. */
   #wanting(now: number): Wanting {
     const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
     const waiting = this.#waiters.wanting();
@@ -290,7 +291,7 @@ export class QuotaBucket implements LimiterTally {
   }
 }
 
-/** The caller asks another source, or asks again. No layer below waits. */
+/** The retry layer passes this error on at once. The caller asks the other source, or requests the object again later. */
 function askedToWait(leftMs: number): CryptodlError {
   const error = new CryptodlError('rate-limited', `asked to wait ${durationText(leftMs)}`);
   error.isGivenUp = true;

@@ -1,32 +1,32 @@
 /**
- * A budget that all runs of one machine share: one file per window, with one byte per taken permit. Appending is atomic, so
- * no lock is needed, and the file has no content that could be damaged (docs/adr/0009). If the file cannot be written, the
- * run counts alone.
+ * A count of permits that all runs of one machine share: one file per window, with one byte per taken permit. Appending is atomic,
+ * so no lock is needed. Only the length of the file counts, so its content cannot be damaged (docs/adr/0009). If the file cannot
+ * be written, the run counts only its own permits.
  */
 import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolderSync } from '../../files/disk.js';
 import { errnoOf } from '../../model/errors.js';
-import { OwnCount } from './meter.js';
+import { ProcessCount } from './meter.js';
 import type { WindowCount } from './meter.js';
 
 export interface SharedCountOptions {
   readonly folder: string;
-  /** Name of the bucket and its host. */
+  /** Name of the bucket. */
   readonly name: string;
   readonly warn: (message: string) => void;
 }
 
-const OWN_NAME = /^\d+\.permits$/;
-/** Follows no link and does not wait for the reader of a pipe. Windows lacks both constants and ignores them. */
+const COUNT_NAME = /^\d+\.permits$/;
+/** Follows no link and does not wait for the reader of a pipe. Windows has no such flags; there they are undefined and count as 0. */
 const APPEND =
   constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
   readonly #folder: BudgetFolder;
-  /** The count of this process alone, after the folder could not be used. */
-  readonly #own = new OwnCount();
+  /** The count of this process. It decides alone if the folder cannot be used. */
+  readonly #ofProcess = new ProcessCount();
   #isAlone = false;
   #window = Number.NaN;
 
@@ -36,26 +36,26 @@ export class SharedCount implements WindowCount {
   }
 
   used(window: number): number {
-    return Math.max(this.#own.used(window), this.#sizeOf(window));
+    return Math.max(this.#ofProcess.used(window), this.#sizeOf(window));
   }
 
   take(window: number, weight: number, permits: number): boolean {
     if (this.#sizeOf(window) + weight > permits) return false;
-    if (!this.#own.take(window, weight, permits)) return false;
+    if (!this.#ofProcess.take(window, weight, permits)) return false;
     this.#append(window, weight);
-    // If another run was faster, the permits of both stay counted until the window ends.
+    // If another run took the last permits at the same time, this request waits. Its permits stay counted until the window ends.
     return this.#sizeOf(window) <= permits;
   }
 
   raise(window: number, used: number): void {
-    this.#own.raise(window, used);
+    this.#ofProcess.raise(window, used);
     const missing = used - this.#sizeOf(window);
     if (missing > 0) this.#append(window, missing);
   }
 
   /** The file keeps its size: bytes of several runs cannot be told apart. */
   giveBack(window: number, weight: number): void {
-    if (this.#isAlone) this.#own.giveBack(window, weight);
+    if (this.#isAlone) this.#ofProcess.giveBack(window, weight);
   }
 
   #path(window: number): string {
@@ -94,7 +94,7 @@ export class SharedCount implements WindowCount {
     } catch (error) {
       this.#isAlone = true;
       this.#options.warn(
-        `the shared budget in ${this.#folder.path} cannot be used (${errnoOf(error)}): other runs of this machine are not seen`,
+        `the shared budget in ${this.#folder.path} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
       );
       return undefined;
     }
@@ -107,15 +107,16 @@ export class SharedCount implements WindowCount {
     this.#folder.make();
     for (const entry of readdirSync(this.#folder.path, { withFileTypes: true })) {
       const { name } = entry;
-      const isOld = entry.isFile() && OWN_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
+      const isOld = entry.isFile() && COUNT_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
       if (isOld) rmSync(join(this.#folder.path, name), { force: true });
     }
   }
 }
 
-// The folder of one budget in the state folder. The state folder may be a symbolic link of the user. A link below it
-// is not followed, because it leads to foreign files.
-
+/**
+ * The folder of one bucket in the state folder. The state folder may be a symbolic link of the user. A link below it is not
+ * followed, because it may lead to foreign files.
+ */
 export class BudgetFolder {
   readonly path: string;
   readonly #stateFolder: string;

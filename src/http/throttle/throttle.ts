@@ -3,25 +3,25 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { FetchRequest, Layer, Priority } from '../fetch.js';
-import { OwnCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
+import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate, WindowCount } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
 import type { Pace } from './paced-meter.js';
 import type { Demand, LimiterTally } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 
-interface OwnBudget {
+interface WindowQuota {
   readonly permits: number;
   readonly windowSeconds: number;
-  /** The user chose a lower limit: the limit that the server tells does not raise it. */
+  /** The user chose this limit: a higher limit that the server reports does not raise it. */
   readonly isChosen?: boolean;
 }
 
-/** The limit of a bucket: a rate, or the budget of the server per window. */
-export type Quota = (Rate | OwnBudget) & {
-  /** Paces that hold in addition. */
+/** The limit of a bucket: a rate, or a number of permits per window of the server. */
+export type Quota = (Rate | WindowQuota) & {
+  /** Further limits, set by the user. */
   readonly paces?: readonly Pace[];
-  /** A ban (418) holds for all buckets of one family. */
+  /** A ban (418) applies to all buckets of one family. */
   readonly family?: string | undefined;
 };
 
@@ -30,19 +30,19 @@ export interface ThrottleOptions {
   /** Buckets by name. Each request names its bucket. */
   readonly buckets: Readonly<Record<string, Quota>>;
   readonly maxWaitMs: number;
-  /** A longer pause of these buckets is refused with `rate-limited`. */
+  /** Functions that return the longest pause of a bucket in milliseconds. A longer one is refused with `rate-limited`. */
   readonly longestWaitMs?: Readonly<Record<string, (() => number) | undefined>>;
-  /** The count of a bucket; by default this process counts alone. */
+  /** The count of a bucket; by default that of this process alone. */
   readonly countOf?: (bucket: string) => WindowCount;
   /** Demand of other runs for a bucket. */
   readonly demandOf?: (bucket: string) => Demand;
-  /** Permits that the server has counted in its current window of this length; 0 if the headers do not say. */
+  /** Permits that the server has counted in its current window of this length; 0 if no header reports them. */
   readonly usedPermits: (headers: Readonly<Record<string, string>>, windowMs: number) => number;
-  /** Milliseconds that are left of a ban that another run of this machine met. */
+  /** Milliseconds that are left of a ban of this bucket and host, also of one that another run recorded. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
   /** Buckets that several runs of this process share; by default the run has its own. */
   readonly shared?: SharedBuckets | undefined;
-  /** Called for each refusal with a deadline. */
+  /** Called for each refusal that has a duration: `delayMs`. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
 
@@ -58,25 +58,25 @@ export interface ThrottleFigures {
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were for a limit of the user. */
+  /** The waits were for a limit that the user set. */
   readonly isChosen: boolean;
 }
 
 /**
- * Buckets that the runs of one process share: buckets with equal limits are one, and the limit of the venue holds for all
- * of them together.
+ * Buckets that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
+ * options share the count of permits, so that all runs together stay below the limit of the exchange.
  */
 export class SharedBuckets {
-  readonly #buckets = new Map<string, Guarded>();
+  readonly #buckets = new Map<string, ServerBucket>();
   readonly #rates = new Map<string, RateMeter>();
   readonly #counts = new Map<string, WindowCount>();
 
-  of(name: string, quota: Quota, options: ThrottleOptions): Guarded {
+  of(name: string, quota: Quota, options: ThrottleOptions): ServerBucket {
     const { clock, maxWaitMs, longestWaitMs, countOf } = options;
     return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs, longestWaitMs?.[name]]), () =>
-      guard(name, quota, options, {
+      createBucket(name, quota, options, {
         rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
-        count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new OwnCount()),
+        count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new ProcessCount()),
       }),
     );
   }
@@ -91,8 +91,8 @@ function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
 /** All buckets of a run, by name. */
 export class Throttle {
   readonly #options: ThrottleOptions;
-  readonly #buckets: ReadonlyMap<string, Guarded>;
-  /** Waits and refusals of this run alone. */
+  readonly #buckets: ReadonlyMap<string, ServerBucket>;
+  /** Waits and refusals of this run; the buckets may be shared with others. */
   readonly #tallies = new Map<string, LimiterTally>();
   readonly #priorities = new Set<Priority>();
 
@@ -104,7 +104,7 @@ export class Throttle {
     );
   }
 
-  /** Ends the demand of this run, so that other runs leave no permits to it. */
+  /** Ends the demand of this run, so that other runs no longer leave permits to it. */
   close(): void {
     for (const { bucket } of this.#buckets.values())
       for (const priority of this.#priorities) bucket.leave(priority);
@@ -126,7 +126,7 @@ export class Throttle {
     };
   }
 
-  /** Takes the limit that the venue tells. It replaces the configured limit, unless the user chose a lower one. */
+  /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
   setBudget(bucket: string, budget: Budget): void {
     const { window } = this.#of(bucket);
     const quota = this.#options.buckets[bucket];
@@ -161,8 +161,8 @@ export class Throttle {
       const response = await next(request, context);
       bucket.onTaken(sentAt);
       const now = clock.monotonic();
-      const said = response.headers['date'];
-      const date = said === undefined ? Number.NaN : Date.parse(said);
+      const dateHeader = response.headers['date'];
+      const date = dateHeader === undefined ? Number.NaN : Date.parse(dateHeader);
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
       window?.onUsed(this.#options.usedPermits(response.headers, window.windowMs), date, now);
       return response;
@@ -175,7 +175,7 @@ export class Throttle {
   #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
-    // Pauses all buckets of the family, before one of them throws because the pause is too long.
+    // All buckets of the family are paused before the error of a pause that is too long is thrown.
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
       if (retryAfterMs !== undefined)
         this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
@@ -189,7 +189,7 @@ export class Throttle {
     if (tooLong[0] !== undefined) throw tooLong[0];
   }
 
-  /** A ban holds for the whole family. */
+  /** The buckets to which a refusal applies: a ban applies to the whole family. */
   #refusedWith(name: string, code: ErrorCode): string[] {
     const { family } = this.#options.buckets[name] ?? {};
     const isKin = (other: string): boolean =>
@@ -201,7 +201,7 @@ export class Throttle {
     return madeOnce(this.#tallies, name, () => ({ waits: 0, waitedMs: 0, refusals: 0 }));
   }
 
-  #of(name: string): Guarded {
+  #of(name: string): ServerBucket {
     const known = this.#buckets.get(name);
     if (known === undefined) throw new CryptodlError('bug', `no quota bucket is called ${name}`);
     return known;
@@ -212,24 +212,24 @@ function isChosenBudget(quota: Quota | undefined): boolean {
   return quota !== undefined && 'permits' in quota && quota.isChosen === true;
 }
 
-interface Guarded {
+interface ServerBucket {
   readonly bucket: QuotaBucket;
   readonly time: ServerClock;
-  /** Buckets of servers that count in windows. */
+  /** Undefined for a rate. */
   readonly window: WindowMeter | undefined;
 }
 
-interface Counted {
+interface SharedMeters {
   readonly rateOf: (rate: Rate) => RateMeter;
   readonly count: WindowCount;
 }
 
-function guard(
+function createBucket(
   name: string,
   quota: Quota,
   { clock, maxWaitMs, longestWaitMs, demandOf }: ThrottleOptions,
-  { rateOf, count }: Counted,
-): Guarded {
+  { rateOf, count }: SharedMeters,
+): ServerBucket {
   const waits = { clock, name, maxWaitMs, longestWaitMs: longestWaitMs?.[name] };
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {

@@ -1,4 +1,4 @@
-/** Caches DNS answers for all connections. A name is resolved again after some time, or after a failed connection. */
+/** Caches DNS answers for all connections. A name is resolved again after five minutes, or after a failed connection. */
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -10,21 +10,22 @@ type Answer = readonly LookupAddress[];
 const KEEP_MS = 300_000;
 
 export interface DnsFigures {
-  /** Look-ups of connections. */
+  /** Look-ups by connections. */
   readonly lookups: number;
-  /** Look-ups that the cache or a running query answered. */
+  /** Look-ups that the cache or a query in flight answered. */
   readonly hits: number;
   /** Queries to the resolver. */
   readonly misses: number;
   /** Failed queries. */
   readonly failures: number;
-  /** Milliseconds with a running query. */
+  /** Milliseconds with at least one query in flight. */
   readonly ms: number;
 }
 
 interface Entry {
   readonly answer: Promise<Answer>;
-  readonly askedAt: number;
+  /** Time of the monotonic clock. */
+  readonly queriedAt: number;
 }
 
 export class DnsCache {
@@ -36,9 +37,9 @@ export class DnsCache {
   #hits = 0;
   #misses = 0;
   #failures = 0;
-  #asking = 0;
-  #askingSince = 0;
-  #askedMs = 0;
+  #inFlight = 0;
+  #inFlightSince = 0;
+  #queriedMs = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>, resolver = systemLookup) {
     this.#clock = clock;
@@ -47,27 +48,27 @@ export class DnsCache {
 
   get figures(): DnsFigures {
     const now = this.#clock.monotonic();
-    const ms = this.#askedMs + (this.#asking > 0 ? now - this.#askingSince : 0);
+    const ms = this.#queriedMs + (this.#inFlight > 0 ? now - this.#inFlightSince : 0);
     const [hits, misses] = [this.#hits, this.#misses];
     return { lookups: hits + misses, hits, misses, failures: this.#failures, ms: Math.round(ms) };
   }
 
   /** The `lookup` option of `net.connect`, which tries all addresses of a name. */
-  readonly lookup: LookupFunction = (hostname, options, tell) => {
+  readonly lookup: LookupFunction = (hostname, options, callback) => {
     this.#addresses(hostname, options).then(
       (addresses) => {
         const [first] = addresses;
-        if (options.all === true) tell(null, [...addresses]);
-        else tell(null, first?.address ?? '', first?.family);
+        if (options.all === true) callback(null, [...addresses]);
+        else callback(null, first?.address ?? '', first?.family);
       },
       (error: unknown) => {
-        tell(error as NodeJS.ErrnoException, '');
+        callback(error as NodeJS.ErrnoException, '');
       },
     );
   };
 
   /** Removes a name, so that the next connection queries the resolver. */
-  forget(hostname: string): void {
+  remove(hostname: string): void {
     for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
   }
 
@@ -75,42 +76,45 @@ export class DnsCache {
     const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
     const known = this.#entries.get(key);
     const now = this.#clock.monotonic();
-    if (known !== undefined && now - known.askedAt < KEEP_MS) {
+    if (known !== undefined && now - known.queriedAt < KEEP_MS) {
       this.#hits += 1;
       return known.answer;
     }
-    const answer = this.#ask(hostname, { family, hints }).then(
+    const answer = this.#query(hostname, { family, hints }).then(
       (addresses) => {
         this.#last.set(key, addresses);
         return addresses;
       },
       (error: unknown) => {
-        // A newer query stays.
+        // A newer query keeps its entry.
         if (this.#entries.get(key)?.answer === answer) this.#entries.delete(key);
         const last = this.#last.get(key);
         if (last === undefined) throw error;
         return last;
       },
     );
-    this.#entries.set(key, { answer, askedAt: now });
+    this.#entries.set(key, { answer, queriedAt: now });
     return answer;
   }
 
-  #ask(hostname: string, options: Pick<Parameters<LookupFunction>[1], 'family' | 'hints'>): Promise<Answer> {
+  #query(
+    hostname: string,
+    options: Pick<Parameters<LookupFunction>[1], 'family' | 'hints'>,
+  ): Promise<Answer> {
     this.#misses += 1;
-    if (this.#asking === 0) this.#askingSince = this.#clock.monotonic();
-    this.#asking += 1;
-    return new Promise((resolve, refuse) => {
+    if (this.#inFlight === 0) this.#inFlightSince = this.#clock.monotonic();
+    this.#inFlight += 1;
+    return new Promise((resolve, reject) => {
       const { family = 0, hints = 0 } = options;
       this.#resolver(hostname, { all: true, family, hints }, (error, addresses) => {
-        this.#asking -= 1;
-        if (this.#asking === 0) this.#askedMs += this.#clock.monotonic() - this.#askingSince;
+        this.#inFlight -= 1;
+        if (this.#inFlight === 0) this.#queriedMs += this.#clock.monotonic() - this.#inFlightSince;
         if (error === null) {
           resolve(addresses);
           return;
         }
         this.#failures += 1;
-        refuse(error);
+        reject(error);
       });
     });
   }

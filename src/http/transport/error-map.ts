@@ -34,7 +34,10 @@ const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
 /** Wrong use of undici is a bug of this program. */
 const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
 
-/** Other errors with a code are lost connections. An error without a code does not come from a connection. */
+/**
+ * The typed error for an error of a connection; an unknown code counts as a lost connection. An error without a code does not come
+ * from a connection. It is returned unchanged, and so is an error that is a bug.
+ */
 export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
   const proxied = proxyRefusal(error, url);
@@ -57,7 +60,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   });
 }
 
-/** Codes of failures before a connection existed. */
+/** Error codes of failures before a connection existed. */
 const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'host-unknown',
@@ -65,23 +68,25 @@ const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'connect-timeout',
 ]);
 
-/** Whether the failed connection was to this address. With NO_PROXY the host may have been asked directly. */
+/** Whether the failed connection was to this address. With NO_PROXY the connection may have been directly to the host. */
 function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
-  const wanted = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
+  const proxyPort = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
   const tried = first as Error & { readonly hostname?: string; readonly port?: number };
   return (
-    tried.hostname === hostname || tried.port === wanted || tried.message.includes(`${hostname}:${wanted}`)
+    tried.hostname === hostname ||
+    tried.port === proxyPort ||
+    tried.message.includes(`${hostname}:${proxyPort}`)
   );
 }
 
 const TRUST_HINT =
   'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
 
-/** undici reports the refusal of a proxy only in its text; for http, as if the request were invalid. */
+/** undici reports the refusal of a proxy only in the text of its error; for http, with the code of an invalid request. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
-  const said = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
-  const status = Number(said?.[1] ?? Number.NaN);
+  const match = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
+  const status = Number(match?.[1] ?? Number.NaN);
   if (Number.isNaN(status)) return undefined;
   return proxyAnswered(status, url, error);
 }
@@ -103,15 +108,15 @@ interface Answer {
   readonly receivedAt: number;
 }
 
-/** What an exchange says about its own refusal, in the status and the start of the body. */
+/** The refusal of an exchange, read from the status and the start of the body. */
 export interface Refusal {
-  /** Of a status below 500 that means nothing more precise by itself. */
+  /** The error code, for a 4xx status without an error code of its own. */
   readonly code?: ErrorCode;
-  /** In one line. */
+  /** The reason that the exchange gives, in one line. */
   readonly message?: string;
-  /** Epoch milliseconds of the server's clock: this address is refused until then. */
+  /** Requests from this address are refused until this time of the server's clock, in epoch milliseconds. */
   readonly until?: number;
-  /** How long it is refused at least when nothing says how long. */
+  /** Least duration of the refusal in milliseconds, if the answer has none. */
   readonly leastMs?: number;
 }
 
@@ -129,24 +134,25 @@ export function statusError(
   const refusal = readRefusal(answer);
   const code = statusCode(answer, refusal);
   const isLimit = code === 'rate-limited' || code === 'banned';
-  const asked = isLimit ? limitMs(answer, refusal) : retryAfterMs(headers);
-  const isAbsurd = asked !== undefined && asked > LONGEST_WAIT_MS;
-  const wait = isAbsurd ? LONGEST_WAIT_MS : asked;
+  const askedMs = isLimit ? limitMs(answer, refusal) : retryAfterMs(headers);
+  const isAbsurd = askedMs !== undefined && askedMs > LONGEST_WAIT_MS;
+  const waitMs = isAbsurd ? LONGEST_WAIT_MS : askedMs;
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
-  const said = head === '' ? '' : `: ${refusal.message?.slice(0, 200) ?? summary(head)}`;
+  const given = head === '' ? '' : `: ${refusal.message?.slice(0, 200) ?? summary(head)}`;
   const { host } = new URL(url);
-  const why = code === 'location-restricted' ? ': it does not serve the place that this address is in' : said;
+  const reason =
+    code === 'location-restricted' ? ': it does not serve the location of this IP address' : given;
   const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
-  return new CryptodlError(code, `${host} answered ${status}${why}${clamped}`, {
-    retryAfterMs: wait,
+  return new CryptodlError(code, `${host} answered ${status}${reason}${clamped}`, {
+    retryAfterMs: waitMs,
     location,
   });
 }
 
-/** The longest wait that header and body ask for. */
+/** The longer of the waits that header and body ask for, in milliseconds. */
 function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
-  // The clock of the server, in seconds; without its date the clock of this machine.
+  // Relative to the clock of the server, whose Date header has whole seconds; without that header, to the clock of this machine.
   const fromBody =
     until === undefined ? undefined : until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
   const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
@@ -181,7 +187,7 @@ export function retryAfterMs(headers: Readonly<Record<string, string>>): number 
   const value = headers['retry-after']?.trim();
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Math.max(1, Number(value)) * 1000;
-  // Date.parse finds a year in almost any text ("wait 35"). Dates in HTTP end in GMT.
+  // Date.parse accepts almost any text with a number ("wait 35"). Dates in HTTP end in GMT.
   const until = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
   const serverNow = Date.parse(headers['date'] ?? '');
   const waitMs = until - serverNow + 1000;

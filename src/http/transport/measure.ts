@@ -1,4 +1,4 @@
-/** A layer that reports the beginning and the end of each attempt, and what an attempt says about the load of its host. */
+/** A layer that reports the beginning and the end of each attempt, and the sign of load that the result of an attempt gives. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
@@ -11,10 +11,10 @@ export interface AttemptObserver {
 export function measure(clock: Clock, observer: AttemptObserver): Layer {
   return (next) => async (request, context) => {
     const begunAt = clock.monotonic();
-    // The request is sent when a socket is free.
+    // Replaced when a socket is free and the request is sent.
     let sentAt = begunAt;
     let firstByteMs: number | undefined;
-    const tell = (error: unknown): void => {
+    const report = (error: unknown): void => {
       const endedAt = clock.monotonic();
       observer.ended({
         request,
@@ -36,10 +36,10 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
           context.onActivity?.(sign, bytes);
         },
       });
-      tell(undefined);
+      report(undefined);
       return response;
     } catch (error) {
-      tell(error);
+      report(error);
       throw error;
     }
   };
@@ -83,12 +83,12 @@ export function loadSignOf(
   { request, begunAt, sentAt, endedAt, error }: AttemptEnd,
   isLate: boolean,
 ): LoadSign {
-  // Only objects have expectations of their body.
   return {
     begunAt,
     sentAt,
     endedAt,
     result: resultOf(error),
+    // In the bucket of the archive, only requests for objects have an expectation.
     isObject: request.expect !== undefined,
     isLate,
   };

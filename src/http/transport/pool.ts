@@ -9,9 +9,9 @@ import type { DnsFigures } from './dns-cache.js';
 export interface PoolOptions {
   /** Most sockets per origin. */
   readonly connections: number;
-  /** Most direct sockets of all origins. The caller sends no more requests at once. */
+  /** Most direct sockets of all origins together. The caller must send no more requests at once. */
   readonly most?: number | undefined;
-  /** Counts the sockets of all pools that share `most`; by default of this one alone. */
+  /** The open sockets of all pools that share `most`; by default those of this call alone. */
   readonly open?: Set<Connection> | undefined;
   /** Milliseconds for which an idle socket is kept; 0 keeps none. */
   readonly keepAliveMs: number;
@@ -42,10 +42,10 @@ export interface Pools {
   /** The proxy of an address; undefined without one. NO_PROXY may still exclude the host. */
   proxyOf(url: string): URL | undefined;
   of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
-  /** Use of direct connections. undici does not tell the connections of a proxy agent. */
+  /** Use of direct connections. undici does not report the connections of a proxy agent. */
   use(): PoolUse;
   /** DNS figures of direct connections. */
-  names(): DnsFigures;
+  dns(): DnsFigures;
   close(): Promise<void>;
 }
 
@@ -59,11 +59,12 @@ export function createPools(options: PoolOptions): Pools {
   const direct = (origin: string): Pool => {
     const pool = new Pool(origin, { ...shared, ...factory, connect: { ...tls, lookup: dns.lookup } });
     pool.on('connectionError', () => {
-      dns.forget(new URL(origin).hostname);
+      dns.remove(new URL(origin).hostname);
     });
     return pool;
   };
-  // Without this, undici sends https through the proxy for http, and reads the environment itself.
+  // One agent per proxy, with the same proxy for both schemes. Otherwise undici sends https through the proxy for http, or
+  // takes a proxy from the environment.
   const through = (proxy: string): EnvHttpProxyAgent =>
     new EnvHttpProxyAgent({
       ...shared,
@@ -92,7 +93,7 @@ export function createPools(options: PoolOptions): Pools {
         most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
-    names: () => dns.figures,
+    dns: () => dns.figures,
     close: async () => {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
@@ -109,9 +110,9 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
   return {
     connections,
     allowH2: http2,
-    // An HTTP/2 connection takes many requests at once. 0 closes a connection after each request.
+    // An HTTP/2 connection takes many requests at once. In HTTP/1.1, 0 closes the connection after each request.
     ...(http2 ? {} : { pipelining: isKept ? 1 : 0 }),
-    // A server may shorten the keep-alive time, not extend it.
+    // A server may shorten the keep-alive time, but not extend it.
     ...(isKept ? { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs } : {}),
     // The timeout layer also detects trickling bodies and knows about back-pressure.
     headersTimeout: 0,
@@ -124,7 +125,7 @@ export interface Connection {
   socket?: Parameters<buildConnector.Callback>[1];
 }
 
-/** Clients with a common maximum of sockets. For a new socket beyond it, an idle one is closed. */
+/** Makes clients that together have at most `most` sockets: before a further one is opened, an idle one is closed. */
 function clientsWithin(most: number, open = new Set<Connection>()): (origin: URL, options: object) => Client {
   const makeRoom = (): void => {
     if (open.size < most) return;

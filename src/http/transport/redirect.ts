@@ -4,7 +4,7 @@ import type { Layer } from '../fetch.js';
 
 const MOST = 3;
 
-/** `hosts`: host and port of each server that a redirect may lead to. */
+/** `hosts`: the host and port of each server to which a redirect may lead. */
 export function redirect(hosts: ReadonlySet<string>): Layer {
   return (next) => async (request, context) => {
     let url = request.url;
@@ -28,8 +28,8 @@ export function redirect(hosts: ReadonlySet<string>): Layer {
 }
 
 function target(from: string, cause: CryptodlError, location: string, hosts: ReadonlySet<string>): string {
-  const refuse = (why: string): CryptodlError =>
-    new CryptodlError('redirect-refused', `${new URL(from).host} redirects to ${location}, ${why}`, {
+  const refuse = (reason: string): CryptodlError =>
+    new CryptodlError('redirect-refused', `${new URL(from).host} redirects to ${location}, ${reason}`, {
       cause,
     });
   if (!URL.canParse(location, from)) throw refuse('which is no address');

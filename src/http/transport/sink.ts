@@ -1,4 +1,4 @@
-/** Takes the bytes of a body into memory, or into a spool file if they are many, and hashes them. */
+/** Takes the bytes of a body into memory, or a large body into a spool file, and hashes them. */
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -89,7 +89,7 @@ export class Sink {
     return { body: { kind: 'file', path: this.#options.spoolPath, size: this.size }, ...digests };
   }
 
-  /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file. */
+  /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
   async discard(): Promise<number> {
     try {
       await this.#writing;
@@ -120,7 +120,7 @@ export class Sink {
   }
 }
 
-// Continuing a cut body: `Range` with `If-Range`, so that the server sends a changed object whole.
+// The request for the rest of a body: `Range` with `If-Range`, so that the server sends a changed object from its beginning.
 // Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
 
 type Headers = Readonly<Record<string, string>>;
@@ -129,21 +129,21 @@ export function rangeHeaders({ bytes, etag }: PartialBody): Record<string, strin
   return { range: `bytes=${bytes}-`, 'if-range': etag };
 }
 
-/** The strong ETag, with its quotes; undefined for a weak or absent one, which promises nothing about single bytes. */
+/** The strong ETag, with its quotes; undefined for a weak or absent one. Equal weak ETags do not mean equal bytes. */
 export function strongEtag(headers: Headers): string | undefined {
   const etag = headers['etag'];
   return etag !== undefined && /^"[^"]+"$/.test(etag) ? etag : undefined;
 }
 
-/** Why a 206 does not continue `partial`; undefined if it does. */
+/** The error for a 206 that does not continue `partial`; undefined if it does. */
 export function refuseRange(
   url: string,
   partial: PartialBody | undefined,
   headers: Headers,
 ): CryptodlError | undefined {
   const { host } = new URL(url);
-  const refuse = (what: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${what}`);
-  if (partial === undefined) return refuse('answered 206 to a request for the whole');
+  const refuse = (problem: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${problem}`);
+  if (partial === undefined) return refuse('answered 206 to a request for the whole body');
   const range = headers['content-range'] ?? '';
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? [];
   if (Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))

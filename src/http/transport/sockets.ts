@@ -1,22 +1,22 @@
-/** The sockets of a run: their number, their trusted certificates, and their bandwidth. */
+/** The sockets of a run: their number, the trusted certificates, and the bandwidth. */
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
 import { errnoOf, usage } from '../../model/errors.js';
 import type { SharedResources } from '../../model/io.js';
 import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
-import { underWay } from '../throttle/under-way.js';
-import type { UnderWayOptions } from '../throttle/under-way.js';
+import { limitInFlight } from '../throttle/in-flight.js';
+import type { InFlightOptions } from '../throttle/in-flight.js';
 import type { Connection, PoolOptions } from './pool.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
 interface SocketLimits {
-  /** Sockets of the run. */
+  /** Sockets of the run at most. */
   readonly poolLimit: number | undefined;
   readonly poolLimitPerHost: number | undefined;
-  /** Objects. */
+  /** Objects in flight at most. */
   readonly mostInFlight: number;
 }
 
@@ -28,18 +28,18 @@ export interface SocketOptions extends SocketLimits {
   readonly caFile: string | undefined;
 }
 
-interface RunOfSockets {
+interface SocketScope {
   readonly options: SocketOptions;
   readonly clock: Clock;
   readonly proxies: PoolOptions['proxies'];
   readonly common?: SharedResources | undefined;
 }
 
-/** Requests do not wait in undici's own queue, because that would spend their timeouts. */
-export function withSockets({ options, common }: Pick<RunOfSockets, 'options' | 'common'>): Layer {
+/** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
+export function withSockets({ options, common }: Pick<SocketScope, 'options' | 'common'>): Layer {
   const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
-  const limited = (name: string, limit: UnderWayOptions): Layer => {
-    const make = (): Layer => underWay(limit);
+  const limited = (name: string, limit: InFlightOptions): Layer => {
+    const make = (): Layer => limitInFlight(limit);
     return common?.once(`${name} ${limit.most}`, make) ?? make();
   };
   const ofHost: Layer[] =
@@ -48,12 +48,12 @@ export function withSockets({ options, common }: Pick<RunOfSockets, 'options' | 
       : [
           limited('sockets of a host', {
             most: mostPerHost,
-            placeOf: ({ url }) => hostOf(url),
+            groupOf: ({ url }) => hostOf(url),
             wait: 'socket-of-host',
           }),
         ];
   const ofAll: Layer[] =
-    most === undefined ? [] : [limited('sockets', { most, placeOf: () => '', wait: 'socket' })];
+    most === undefined ? [] : [limited('sockets', { most, groupOf: () => '', wait: 'socket' })];
   return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
 }
 
@@ -62,7 +62,7 @@ export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: So
   return Math.min(poolLimitPerHost ?? mostInFlight * 2 + SPARE_SOCKETS, most);
 }
 
-export function poolOptions({ options, clock, proxies, common }: RunOfSockets): PoolOptions {
+export function poolOptions({ options, clock, proxies, common }: SocketScope): PoolOptions {
   return {
     connections: socketsPerHost(options),
     most: options.poolLimit,
@@ -76,6 +76,7 @@ export function poolOptions({ options, clock, proxies, common }: RunOfSockets): 
   };
 }
 
+/** The content of a PEM file. Throws `usage` if it cannot be read or has no certificate. */
 export function authoritiesOf(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   let text: string;
@@ -91,7 +92,7 @@ export function authoritiesOf(file: string | undefined): string | undefined {
   );
 }
 
-// The limit of received bytes per second, over all connections (`--bwlimit`).
+// The limit of received bytes per second, for all connections together (`--bwlimit`).
 
 export interface Bandwidth {
   /** Counts received bytes. The caller must not read on before the returned promise is fulfilled. */
@@ -100,17 +101,17 @@ export interface Bandwidth {
 
 export const UNLIMITED: Bandwidth = { take: () => undefined };
 
-/** Shorter sleeps are not worth a timer. The next chunk pays the debt. Milliseconds. */
+/** Shorter waits are added to that of a later chunk, because a timer costs more. Milliseconds. */
 const LEAST_WAIT_MS = 5;
 
-/** Bytes are paid after their arrival: each chunk waits until earlier chunks are paid. */
+/** Each received chunk takes its share of time. The next read waits until that time is over. */
 export function limitBandwidth(bytesPerSecond: number, clock: Clock, signal: AbortSignal): Bandwidth {
-  let paidUntil = clock.monotonic();
+  let usedUntil = clock.monotonic();
   return {
     take: (bytes) => {
       const now = clock.monotonic();
-      paidUntil = Math.max(paidUntil, now) + (bytes / bytesPerSecond) * 1000;
-      const waitMs = paidUntil - now;
+      usedUntil = Math.max(usedUntil, now) + (bytes / bytesPerSecond) * 1000;
+      const waitMs = usedUntil - now;
       return waitMs < LEAST_WAIT_MS ? undefined : clock.sleep(waitMs, signal);
     },
   };

@@ -10,25 +10,25 @@ export interface TimeoutOptions {
   readonly clock: Clock;
   readonly headersMs: number;
   readonly idleMs: number;
-  /** Base of the total timeout. One second is added per 16 KiB of the expected body. */
+  /** Base of the total timeout. For each 16 KiB of the expected body, one second is added. */
   readonly totalMs: number;
 }
 
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
-/** An attempt ends if its body brings fewer bytes than this in this time. */
+/** An attempt ends if it receives fewer than `FLOOR_BYTES` of its body in `FLOOR_MS` milliseconds. */
 const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
 
 /**
- * The layer of timeouts, with one AbortController per attempt. Deadlines hold for the headers (from the moment of sending,
- * so that waiting for a socket spends nothing), for silence and trickling within the body, and for the whole attempt.
+ * The layer of timeouts, with one AbortController per attempt. One timeout is for the headers, from the sending of the request, so
+ * that waiting for a socket spends nothing. Others are for a pause within the body, for a slow body, and for the whole attempt.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
     const controller = new AbortController();
-    const expire = (code: ErrorCode, what: string): void => {
-      controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${what}`));
+    const expire = (code: ErrorCode, text: string): void => {
+      controller.abort(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
     };
     const expectedMs = ((request.expect?.bytes ?? 0) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
@@ -62,14 +62,14 @@ export function timeout(options: TimeoutOptions): Layer {
 /** The timers of one attempt. Signs of life of the host reset them. */
 class Watch {
   readonly #options: TimeoutOptions;
-  readonly #expire: (code: ErrorCode, what: string) => void;
+  readonly #expire: (code: ErrorCode, text: string) => void;
   #silence: Timer | undefined;
   #floor: Timer | undefined;
   #bytes = 0;
   #pausedSince: number | undefined;
   #pausedMs = 0;
 
-  constructor(options: TimeoutOptions, expire: (code: ErrorCode, what: string) => void) {
+  constructor(options: TimeoutOptions, expire: (code: ErrorCode, text: string) => void) {
     this.#options = options;
     this.#expire = expire;
   }
@@ -98,7 +98,7 @@ class Watch {
         this.#silence?.restart();
         return;
       case 'paused':
-        // The disk is slow or the bandwidth is limited, which is not the fault of the host.
+        // The disk is slow or `--bwlimit` applies, which is not the fault of the host.
         this.#pausedSince ??= this.#options.clock.monotonic();
         this.end();
     }

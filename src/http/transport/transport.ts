@@ -13,7 +13,7 @@ import type { SinkOptions } from './sink.js';
 
 /** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
-/** So many bytes of other answers are read for the error message. */
+/** Bytes of other answers that are read for the error message, at most. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
 export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
@@ -26,9 +26,9 @@ export interface TransportOptions {
 }
 
 /**
- * Resolves with a complete body of status 200, or with a 404. Rejects with a typed error for any other status and for a
- * cut, oversized or encoded body, and with the reason of the signal when it aborts. An unfinished attempt closes its
- * socket. The received part of a large body stays in the spool file for the next attempt.
+ * Resolves with a complete body (status 200), with a 404, or with a 304 if the request has `heldEtag`. Rejects with a typed error
+ * for any other status and for a cut, oversized or encoded body, and with the reason of the signal when it aborts. An unfinished
+ * attempt closes its socket. The received part of a large body stays in the spool file for the next attempt.
  */
 export function createTransport(options: TransportOptions): Fetch {
   return async (request, context) => {
@@ -51,7 +51,7 @@ async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<
   try {
     return await Sink.resume({ ...options, spoolPath }, bytes);
   } catch {
-    // Any doubt about the kept part: the body is fetched from its beginning.
+    // If the kept part cannot be read, the body is fetched from its beginning.
     return undefined;
   }
 }
@@ -71,7 +71,7 @@ function headersOf(request: FetchRequest, partial: PartialBody | undefined): Rec
   return { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...caches, ...range, ...held };
 }
 
-interface Order {
+interface Attempt {
   readonly request: FetchRequest;
   readonly context: FetchContext;
   /** The part of the body that is already on disk. */
@@ -98,7 +98,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     options: TransportOptions,
-    { request, context, held }: Order,
+    { request, context, held }: Attempt,
     resolve: (response: FetchResponse) => void,
     reject: (error: unknown) => void,
   ) {
@@ -115,7 +115,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // The attempt was aborted while it waited for a socket: undici does not know the signal before this point.
+    // If the attempt was aborted while it waited for a socket, undici learns it only here.
     if (this.#settled) controller.abort(new Error('aborted before it was sent'));
     else this.#context.onActivity?.('sent');
   }
@@ -139,9 +139,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #refuseBody(): CryptodlError | undefined {
     const encoding = this.#headers['content-encoding'] ?? 'identity';
-    if (this.#isWanted() && encoding !== 'identity') {
-      const what = `${this.#host()} sent Content-Encoding ${encoding}, which was not requested`;
-      return new CryptodlError('body-encoded', what);
+    if (this.#hasObject() && encoding !== 'identity') {
+      const text = `${this.#host()} sent Content-Encoding ${encoding}, which was not requested`;
+      return new CryptodlError('body-encoded', text);
     }
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
       return this.#tooLong();
@@ -162,34 +162,34 @@ class Exchange implements Dispatcher.DispatchHandler {
   #tooLong(): CryptodlError {
     this.#isTooLong = true;
     const listed = this.#request.expect?.bytes;
-    const says = listed === undefined ? '' : `, the listing says ${listed}`;
+    const expected = listed === undefined ? '' : `, the listing says ${listed}`;
     return new CryptodlError(
       'length-mismatch',
-      `${this.#host()} sent more than ${this.#maxBytes} bytes${says}`,
+      `${this.#host()} sent more than ${this.#maxBytes} bytes${expected}`,
     );
   }
 
-  #isWanted(): boolean {
+  #hasObject(): boolean {
     return this.#status === 200 || this.#status === 206;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
     this.#context.onActivity?.('bytes', chunk.length);
-    if (!this.#isWanted() && this.#sink.size > ERROR_BODY_BYTES) return;
+    if (!this.#hasObject() && this.#sink.size > ERROR_BODY_BYTES) return;
     const isWritten = this.#sink.write(chunk);
-    if (this.#isWanted() && this.#sink.size > this.#maxBytes) {
+    if (this.#hasObject() && this.#sink.size > this.#maxBytes) {
       this.#fail(this.#tooLong());
       return;
     }
-    // Only awaited waits may begin: an unawaited one would reject unhandled when the run ends.
+    // `take` follows the return above: a wait that nothing awaits would be an unhandled rejection when the run ends.
     const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
     controller.pause();
     this.#context.onActivity?.('paused');
     mayContinue.then(
       () => {
-        // After an abort, a sign of life would set timers of an ended attempt.
+        // After an abort, this sign would start the timers of an ended attempt again.
         if (this.#settled) return;
         this.#context.onActivity?.('resumed');
         controller.resume();
@@ -213,7 +213,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // Disk errors come another way: EACCES here is that of a socket, not of a file.
+    // Errors of the disk reject the promises of the sink, so an EACCES here is that of a socket.
     const { url } = this.#request;
     this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
   }
@@ -221,7 +221,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(received: Awaited<ReturnType<Sink['end']>>): void {
     if (this.#settled) return;
     const head =
-      this.#isWanted() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
+      this.#hasObject() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
     const isHeld = this.#status === 304 && this.#request.heldEtag !== undefined;
     const status = isHeld ? 304 : this.#status === 404 ? 404 : 200;
     const refusal = isHeld
@@ -247,7 +247,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     void this.#keep(error).then(this.#reject, this.#reject);
   }
 
-  /** Adds to the error how much of a large body is on disk, so that the next attempt continues it. */
+  /** Adds the number of bytes of a large body on disk to the error, so that the next attempt continues there. */
   async #keep(error: unknown): Promise<unknown> {
     await this.#held?.discard();
     const bytes = await this.#sink.discard();
@@ -255,8 +255,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Too many bytes are not the beginning of the object, so the next attempt starts again.
     if (this.#isTooLong) return error;
     const etag = strongEtag(this.#headers);
-    // Except for 416, another status says nothing about the object: the kept part stays valid.
-    if (!this.#isWanted()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
+    // After another status than 416, the kept part is still valid, because the status says nothing about the object.
+    if (!this.#hasObject()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
     else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
     return error;
   }

@@ -1,4 +1,4 @@
-/** A layer that checks length, magic number and digest of a body, on every attempt. */
+/** A layer that checks the format, digest and length of a body, on every attempt. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -8,9 +8,9 @@ import { bodySize } from '../fetch.js';
 import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
 
 /**
- * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`, and
- * with the refused body as evidence. The published digest is requested together with the object, and again (past caches)
- * on every attempt, because a replacement upstream is two separate writes.
+ * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`; the error
+ * carries the refused body as evidence. The published digest is requested together with the object, and again on every attempt
+ * (past caches after a mismatch), because the archive replaces an object and its sidecar in two separate writes.
  */
 export const verify: Layer = (next) => async (request, context) => {
   const { expect } = request;
@@ -40,11 +40,11 @@ export const verify: Layer = (next) => async (request, context) => {
   if (format?.hasEnd(tail) === false)
     throw refuse('zip-truncated', `${text}; the ${format.name} is cut, it has no end record`, response);
   if (by === 'length') throw refuse('length-mismatch', text, response);
-  throw await whoIsWrong(expect, response, difference);
+  throw await explain(expect, response, difference);
 };
 
 interface Difference {
-  /** The digests that differ from the body. */
+  /** The expectation that the body does not meet. */
   readonly by: 'etag' | 'sidecar' | 'length';
   readonly text: string;
 }
@@ -79,20 +79,22 @@ function digestDifference(
 }
 
 /**
- * Decides whether the transfer or the sidecar is wrong, by the ETag of the answer or else of the listing. Undecided during a
- * replacement upstream, or if the ETag is no MD5.
+ * The error of a difference. The MD5 of the answer's ETag, or else of the listing, decides between a damaged transfer
+ * (`body-damaged`) and a wrong sidecar (`sidecar-stale`). `checksum-mismatch`: undecided, because the object is being replaced
+ * or no ETag is an MD5.
  */
-async function whoIsWrong(
+async function explain(
   { bytes, md5: expected, listedMd5: listed = expected }: Expectation,
   response: FetchResponse,
   { text, by }: Difference,
 ): Promise<CryptodlError> {
-  const named = md5OfEtag(response.headers['etag']) ?? listed;
-  if (named === undefined) return refuse('checksum-mismatch', text, response);
+  const expectedMd5 = md5OfEtag(response.headers['etag']) ?? listed;
+  if (expectedMd5 === undefined) return refuse('checksum-mismatch', text, response);
   const md5 = response.md5 ?? (await md5Of(response.body));
-  if (md5 !== named) {
-    const why = named === listed ? 'it is not what is listed' : `its own ETag says ${named}`;
-    return refuse('body-damaged', `${text}; ${why}`, response);
+  if (md5 !== expectedMd5) {
+    const reason =
+      expectedMd5 === listed ? 'it is not the listed object' : `its own ETag says ${expectedMd5}`;
+    return refuse('body-damaged', `${text}; ${reason}`, response);
   }
   const isListed = (listed ?? md5) === md5 && (bytes ?? bodySize(response.body)) === bodySize(response.body);
   return by === 'sidecar' && isListed
@@ -104,7 +106,7 @@ async function whoIsWrong(
     : refuse('checksum-mismatch', text, response);
 }
 
-/** The MD5 of an ETag; undefined for the ETag of a multipart upload or of a server with other ETags. */
+/** The MD5 in an ETag; undefined for an ETag that is no MD5, such as that of a multipart upload. */
 export function md5OfEtag(etag: string | undefined): string | undefined {
   return /^(?:W\/)?"?([0-9a-f]{32})"?$/.exec(etag ?? '')?.[1];
 }

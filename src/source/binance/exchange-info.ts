@@ -58,7 +58,7 @@ export function weightBucket(market: Market): string {
   return REQUESTS[market]?.bucket ?? '';
 }
 
-/** Throws `answer-malformed`. */
+/** Reads an answer. Throws `answer-malformed` without a list of symbols, or for a symbol without a name. */
 export function readExchangeInfo(content: unknown): ExchangeInfo {
   const { symbols, rateLimits } = fieldsOf(content);
   if (!Array.isArray(symbols))

@@ -1,11 +1,11 @@
-/** How hosts of Binance refuse requests, and which headers report their limits. */
+/** Reads the refusals of Binance hosts, and the headers that report used permits. */
 import type { AnswerRules } from '../../http/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
 
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
 
-/** Error numbers with the same meaning on every host. Any other number of a 400 means a wrong request. */
+/** Binance error numbers that have the same meaning on every host. With another number, a 400 means a wrong request. */
 const BY_NUMBER: Readonly<Record<number, ErrorCode>> = {
   [-1000]: 'http-server-error',
   [-1001]: 'http-server-error',
@@ -26,12 +26,12 @@ const BY_NUMBER: Readonly<Record<number, ErrorCode>> = {
 
 const INVALID_PARAMETER = -1130;
 
-/** Shortest duration of a ban (418) without a deadline. */
+/** The duration of a ban (418) for which the answer gives no end, in milliseconds. */
 const BAN_MS = 120_000;
 
 /**
- * REST refuses with a body like `{"code":-1121,"msg":"Invalid symbol."}`; the order of the keys varies. The text of a ban has its end:
- * `IP banned until 1734000000000`. Any other body gives no information.
+ * REST refuses with a body like `{"code":-1121,"msg":"Invalid symbol."}`; the order of the keys varies. The text of a ban contains its
+ * end: `IP banned until 1734000000000`. Any other body gives no information.
  */
 function readRefusal({ status, head }: { readonly status: number; readonly head: string }): Refusal {
   const until = /banned until (\d{13})/i.exec(head)?.[1];
@@ -48,8 +48,8 @@ function inBody(head: string): Pick<Refusal, 'code' | 'message'> {
   const { code: number, msg } = body as { code?: unknown; msg?: unknown };
   if (typeof number !== 'number' || typeof msg !== 'string') return {};
   // A time before the kept history. With another parameter, the same number means a wrong request.
-  const isWall = number === INVALID_PARAMETER && /'(?:start|end)Time'/.test(msg);
-  const code = isWall ? 'before-history' : BY_NUMBER[number];
+  const isBeforeHistory = number === INVALID_PARAMETER && /'(?:start|end)Time'/.test(msg);
+  const code = isBeforeHistory ? 'before-history' : BY_NUMBER[number];
   return { message: `${number} ${msg}`, ...(code === undefined ? {} : { code }) };
 }
 

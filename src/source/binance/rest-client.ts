@@ -9,8 +9,8 @@ export type RestHost = (typeof REST_HOSTS)[number];
 export interface RestOptions {
   readonly fetch: Fetch;
   readonly urls: Readonly<Record<RestHost, string>>;
-  /** The host for spot if the usual one does not serve this location; undefined if there is none. */
-  readonly spotElsewhere: string | undefined;
+  /** Address of a host that replaces that of spot if it does not serve this location; undefined if there is none. */
+  readonly otherSpotUrl: string | undefined;
   readonly priority: Priority;
   readonly signal: AbortSignal;
   readonly warn: (message: string) => void;
@@ -54,7 +54,7 @@ export class RestClient {
     return answered.value;
   }
 
-  /** The same with a conditional request; `unchanged` if the host answers 304. */
+  /** The same, conditional if the request has `heldEtag`; `unchanged` if the host answers 304. */
   async getChanged<T>(
     request: RestRequest,
     read: (content: unknown) => T,
@@ -63,22 +63,23 @@ export class RestClient {
     const known = this.#restricted.get(base);
     if (known !== undefined) throw known;
     try {
-      return await this.#ask(base, request, read);
+      return await this.#request(base, request, read);
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'location-restricted') throw error;
-      const { spotElsewhere } = this.#options;
-      if (request.host !== 'spot' || spotElsewhere === undefined || base === spotElsewhere) {
-        const told = withHint(error);
-        this.#restricted.set(base, told);
-        throw told;
+      const { otherSpotUrl } = this.#options;
+      if (request.host !== 'spot' || otherSpotUrl === undefined || base === otherSpotUrl) {
+        const hinted = withHint(error);
+        this.#restricted.set(base, hinted);
+        throw hinted;
       }
-      if (this.#urls.spot === base) this.#options.warn(`${error.message}: ${spotElsewhere} is asked instead`);
-      this.#urls.spot = spotElsewhere;
+      if (this.#urls.spot === base)
+        this.#options.warn(`${error.message}: requests go to ${otherSpotUrl} instead`);
+      this.#urls.spot = otherSpotUrl;
       return this.getChanged(request, read);
     }
   }
 
-  async #ask<T>(
+  async #request<T>(
     base: string,
     request: RestRequest,
     read: (content: unknown) => T,
@@ -120,12 +121,12 @@ export class RestClient {
 }
 
 const RESTRICTED_HINT =
-  'cryptodl vision and cryptodl list ask another host, which has funding rates and metrics as well, a day or a month later';
+  'cryptodl vision and cryptodl list use the archive, another host. It has funding rates and metrics too, a day or a month later';
 
 function withHint(error: CryptodlError): CryptodlError {
-  const told = new CryptodlError(error.code, error.message, { cause: error, hint: RESTRICTED_HINT });
-  told.attempts = error.attempts;
-  return told;
+  const hinted = new CryptodlError(error.code, error.message, { cause: error, hint: RESTRICTED_HINT });
+  hinted.attempts = error.attempts;
+  return hinted;
 }
 
 function parsed(bytes: Buffer, path: string): unknown {

@@ -1,4 +1,4 @@
-/** Pages of rows from REST: reads the times of the rows and refuses rows that were not requested. */
+/** Pages of rows from REST. Rows that were not requested are refused. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
@@ -13,9 +13,9 @@ export type PageQuery =
 export type GetPage = (query: PageQuery) => Promise<readonly Row[]>;
 
 /**
- * Rows in strictly ascending order (by id where the route has ids), all of the symbol and within the query. Throws
- * `answer-malformed` if the answer is no list of rows, and `page-wrong` for other rows: `/futures/data` answers some requests with
- * rows of today instead of the requested window.
+ * The rows of a page. Throws `answer-malformed` if the answer is no list of rows. Throws `page-wrong` unless the rows are in strictly
+ * ascending order (by id if the route has ids), of the symbol and within the query: `/futures/data` answers some requests with rows of
+ * today instead of the requested window.
  */
 export function readPage(
   content: unknown,
@@ -29,7 +29,7 @@ export function readPage(
   let before: Row | undefined;
   for (const row of rows) {
     refuseOtherContract(row, symbol, route);
-    refuseStranger(row, query, route);
+    refuseOutside(row, query, route);
     if (before !== undefined && !isAfter(row, before, route))
       throw new CryptodlError(
         'page-wrong',
@@ -42,13 +42,16 @@ export function readPage(
 
 function rowOf(cells: unknown, route: RouteSpec): Row {
   if (typeof cells !== 'object' || cells === null)
-    throw new CryptodlError('answer-malformed', `${route.path} answered with a row that is none`);
+    throw new CryptodlError('answer-malformed', `${route.path} answered with ${shownValue(cells)} as a row`);
   const byName = cells as Readonly<Record<string, unknown>>;
   const numberOf = (field: string): number => {
     const number = wholeNumber(byName[field]);
     if (number !== undefined) return number;
-    const said = `a row whose ${field} is ${shownValue(byName[field])}`;
-    throw new CryptodlError('answer-malformed', `${route.path} answered with ${said}`);
+    const value = shownValue(byName[field]);
+    throw new CryptodlError(
+      'answer-malformed',
+      `${route.path} answered with a row whose ${field} is ${value}`,
+    );
   };
   return { at: numberOf(route.time), id: route.id === '' ? 0 : numberOf(route.id), cells: byName };
 }
@@ -63,25 +66,28 @@ function wholeNumber(value: unknown): number | undefined {
   return isOne ? number : undefined;
 }
 
-function refuseStranger(row: Row, query: PageQuery, { path }: RouteSpec): void {
+function refuseOutside(row: Row, query: PageQuery, { path }: RouteSpec): void {
   if ('fromId' in query) {
     if (row.id >= query.fromId) return;
-    throw new CryptodlError('page-wrong', `${path}: row ${row.id} is before the ${query.fromId} asked for`);
-  }
-  if (row.at >= query.startTime && row.at <= query.endTime) return;
-  const asked = `${instantText(query.startTime)} to ${instantText(query.endTime)}`;
-  throw new CryptodlError('page-wrong', `${path}: row ${nameOf(row)} is outside of ${asked}, as asked for`);
-}
-
-/** Fields in which rows name their symbol or pair. */
-function refuseOtherContract({ cells }: Row, symbol: string, { path }: RouteSpec): void {
-  const asked = { symbol, pair: pairOf(symbol) };
-  for (const [field, expected] of Object.entries(asked)) {
-    const said = cells[field];
-    if (said === undefined || said === expected) continue;
     throw new CryptodlError(
       'page-wrong',
-      `${path}: a row has the ${field} ${shownValue(said)}, asked for was ${expected}`,
+      `${path}: row ${row.id} is before the requested row ${query.fromId}`,
+    );
+  }
+  if (row.at >= query.startTime && row.at <= query.endTime) return;
+  const span = `${instantText(query.startTime)} to ${instantText(query.endTime)}`;
+  throw new CryptodlError('page-wrong', `${path}: row ${nameOf(row)} is outside of the requested ${span}`);
+}
+
+/** Throws if a field of the row names another symbol or pair. */
+function refuseOtherContract({ cells }: Row, symbol: string, { path }: RouteSpec): void {
+  const requested = { symbol, pair: pairOf(symbol) };
+  for (const [field, expected] of Object.entries(requested)) {
+    const value = cells[field];
+    if (value === undefined || value === expected) continue;
+    throw new CryptodlError(
+      'page-wrong',
+      `${path}: a row has the ${field} ${shownValue(value)} instead of ${expected}`,
     );
   }
 }
@@ -98,15 +104,15 @@ function instantText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-// The pages that cover a span of time. If more rows fit than its limit, a route answers with the first rows, with the last
-// rows, or with the rows from an id on.
+// The pages that cover a span of time. If more rows match a request than the limit of a page, a route answers with the first rows, with
+// the last rows, or with the rows from an id on.
 
 /** The shortest interval of candles; settlements are at least an hour apart. */
 const LEAST_STEP_MS = 1000;
 
 /**
- * Pages for routes that answer with the first rows. Ends at the requested end or with an empty page, not with a short page, because
- * the page size of a host may be smaller than the limit.
+ * Pages for routes that answer with the first rows. Ends at the end of the span or with an empty page. A short page does not end it,
+ * because the page size of a host may be smaller than the limit.
  */
 export async function* startAnchored(
   get: GetPage,
@@ -121,7 +127,7 @@ export async function* startAnchored(
     if (last === undefined) break;
     // Prevents an endless loop if each answer has a row at its start.
     if (last.at < nextMs)
-      throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the one before it`);
+      throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the previous page`);
     nextMs = last.at + leastMs;
     // `readPage` refuses rows before the start, so this is later.
     start = last.at + 1;
@@ -156,16 +162,16 @@ export async function* idAnchored(get: GetPage, { from, to }: Span): AsyncGenera
   while (rows.length === 0 && known < to) {
     const endTime = Math.min(known + HOUR_MS, to) - 1;
     rows = await get({ startTime: known, endTime });
-    // A full page may have more rows in its hour; an empty page has none.
+    // A page may lack later rows of its hour, so only the time up to its last row is known; an empty page has no row in its hour.
     known = rows.at(-1)?.at ?? endTime + 1;
     yield { rows, known };
   }
   while (rows.length > 0 && known < to) {
     const fromId = (rows.at(-1)?.id ?? 0) + 1;
     rows = await get({ fromId });
-    // The start of this page is known only from the page before.
+    // A request by id has no start time, so the order is checked against the previous page.
     if ((rows[0]?.at ?? known) < known)
-      throw new CryptodlError('page-wrong', `row ${rows[0]?.id ?? fromId} is older than the one before it`);
+      throw new CryptodlError('page-wrong', `row ${rows[0]?.id ?? fromId} is older than the previous row`);
     known = rows.at(-1)?.at ?? to;
     yield { rows: rows.filter(({ at }) => at < to), known };
   }

@@ -38,8 +38,8 @@ export function binanceRest({ spot, spotPublic }: Venue['hosts']): RestApi {
       const client = new RestClient({
         fetch,
         urls: { fapi: options.fapiUrl, dapi: options.dapiUrl, spot: options.spotUrl },
-        // A custom address of spot has no other host.
-        spotElsewhere: options.spotUrl === spot ? spotPublic : undefined,
+        // A custom address of spot has no replacement.
+        otherSpotUrl: options.spotUrl === spot ? spotPublic : undefined,
         priority: options.priority,
         signal,
         warn: (message) => {
@@ -91,7 +91,7 @@ async function infoOf(
 
 const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
-/** The places of a market's REST, by bucket: bans are recorded for places. */
+/** The places of a market's REST, one per bucket. Bans are recorded by place. */
 function restPlaces(options: Options, market: Market): string[] {
   if (market === 'spot') return [placeOf('spot', options.spotUrl)];
   const url = market === 'cm' ? options.dapiUrl : options.fapiUrl;
@@ -109,7 +109,7 @@ function bannedWith(options: Options, url: string): string[] {
 
 const HOUR_MS = 3_600_000;
 
-/** Shorter than the time between two settlements, which is at least one hour. */
+/** Least time between the last rows of two pages. Settlements are at least one hour apart. */
 const SETTLEMENT_STEP_MS = 60_000;
 
 export async function* seriesPages(
@@ -159,17 +159,17 @@ function parameter(value: string, { symbol, interval = '' }: Series): string {
 /** Settlements are 1 to 8 hours apart. */
 const LONGEST_HOURS = 8;
 
-/** Includes the next settlement, also a late one. */
+/** Includes the settlement after the span, also a late one. */
 const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
 
 /**
  * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, or until the next
- * one if the previous is unknown. Both neighbours are requested beyond the span, so that a row is the same in every request.
+ * one if the previous is unknown. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
  */
 async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): AsyncGenerator<Page> {
   let before: number | undefined;
   let last: Row | undefined;
-  const told = (row: Row, next: Row | undefined): Row => {
+  const addHours = (row: Row, next: Row | undefined): Row => {
     const hours = hoursBetween(before, row.at) ?? hoursBetween(row.at, next?.at) ?? LONGEST_HOURS;
     before = row.at;
     return { ...row, cells: { ...row.cells, intervalHours: hours } };
@@ -179,7 +179,7 @@ async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): A
     // The last row waits for the next page, because its interval may depend on the next row.
     last = rows.at(-1);
     const ready = last === undefined ? all : all.slice(0, -1);
-    const withHours = ready.map((row, index) => told(row, all[index + 1]));
+    const withHours = ready.map((row, index) => addHours(row, all[index + 1]));
     yield { rows: withHours.filter(({ at }) => at >= from && at < to), known: last?.at ?? known };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchContext, Priority } from '../../src/http/fetch.js';
-import { underWay } from '../../src/http/throttle/under-way.js';
+import { limitInFlight } from '../../src/http/throttle/in-flight.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -17,7 +17,7 @@ function limited(most: number) {
       };
       flying.push({ url, end });
     });
-  const fetch = underWay({ most, placeOf: ({ url }) => new URL(url).host, wait: 'socket' })(next);
+  const fetch = limitInFlight({ most, groupOf: ({ url }) => new URL(url).host, wait: 'socket' })(next);
   const ask = (path: string, priority: Priority = 'normal', within: FetchContext = context()) => {
     const response = fetch({ ...REQUEST, url: `http://${path}`, priority }, within);
     response.catch(() => undefined);
@@ -30,7 +30,7 @@ function limited(most: number) {
   return { clock, flying, ask, end, urls: () => flying.map(({ url }) => url.slice('http://'.length)) };
 }
 
-describe('underWay', () => {
+describe('limitInFlight', () => {
   it('lets so many through per place; the others follow by priority, then in their order', async () => {
     const { clock, ask, end, urls } = limited(2);
     for (const path of ['a/1', 'a/2', 'a/3', 'b/1', 'a/4']) void ask(path);

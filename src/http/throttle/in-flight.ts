@@ -2,29 +2,29 @@
 import type { FetchRequest, Layer, OnWait, Priority, Wait } from '../fetch.js';
 import { PriorityQueue, Shares } from './priority-queue.js';
 
-export interface UnderWayOptions {
-  /** Requests in flight at most. */
+export interface InFlightOptions {
+  /** Requests in flight at most, in each group. */
   readonly most: number;
-  /** Requests with different names are counted separately. */
-  readonly placeOf: (request: FetchRequest) => string;
+  /** The group of a request, for example its host. */
+  readonly groupOf: (request: FetchRequest) => string;
   /** The reason that a wait reports. */
   readonly wait: Wait;
 }
 
-/** A layer that limits the requests in flight, because each one needs a socket. Waiting spends no timeout. */
-export function underWay({ most, placeOf, wait }: UnderWayOptions): Layer {
-  const places = new Map<string, Place>();
+/** The layer. It stands outside of `timeout`, so waiting spends no timeout. */
+export function limitInFlight({ most, groupOf, wait }: InFlightOptions): Layer {
+  const groups = new Map<string, Slots>();
   return (next) => async (request, context) => {
-    const name = placeOf(request);
-    const place = places.get(name) ?? new Place(most);
-    places.set(name, place);
+    const name = groupOf(request);
+    const slots = groups.get(name) ?? new Slots(most);
+    groups.set(name, slots);
     const { signal, waitSignal = signal, onWait } = context;
-    await place.enter(request.priority ?? 'normal', waitSignal, () => onWait?.(wait));
+    await slots.enter(request.priority ?? 'normal', waitSignal, () => onWait?.(wait));
     try {
       signal.throwIfAborted();
       return await next(request, context);
     } finally {
-      place.leave();
+      slots.leave();
     }
   };
 }
@@ -34,7 +34,8 @@ interface Waiter {
   readonly priority: Priority;
 }
 
-class Place {
+/** The slots of one group. Each request in flight has one. */
+class Slots {
   readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
   #free: number;
@@ -43,6 +44,7 @@ class Place {
     this.#free = most;
   }
 
+  /** Resolves when the request has a slot. Rejects with the reason of the signal. */
   async enter(
     priority: Priority,
     signal: AbortSignal,
@@ -60,6 +62,7 @@ class Place {
     }
   }
 
+  /** Gives the slot of a finished request to the next one. */
   leave(): void {
     this.#shares.earn(1, this.#waiters.wanting(), 1);
     const [first] = this.#waiters.heads(this.#shares);
@@ -71,20 +74,19 @@ class Place {
     first.grant();
   }
 
-  /** The end of a request gives its place to the next one. */
   #wait(priority: Priority, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        leaveLine();
+        leaveQueue();
         reject(signal.reason as Error);
       };
       const grant = (): void => {
-        leaveLine();
+        leaveQueue();
         signal.removeEventListener('abort', onAbort);
         resolve();
       };
-      const leaveLine = this.#waiters.add({ grant, priority });
+      const leaveQueue = this.#waiters.add({ grant, priority });
       signal.addEventListener('abort', onAbort, { once: true });
     });
   }
