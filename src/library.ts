@@ -1,4 +1,4 @@
-/** `import { vision } from 'cryptodl'`: the command line's run as an async iterable of outcomes. */
+/** `import { vision } from 'cryptodl'`: a run of `cryptodl vision` as an async iterable of outcomes. */
 import { homedir } from 'node:os';
 import { systemClock } from './model/clock.js';
 import { CryptodlError, usage } from './model/errors.js';
@@ -79,8 +79,8 @@ export interface VisionHooks {
 /** Outcomes in the order of their arrival. Leaving the loop ends the run. */
 export interface VisionRun extends AsyncIterable<TaskOutcome> {
   /**
-   * The counts of the finished run. Called after the loop; without a loop it runs to the end, and the outcomes cannot be read
-   * any more. Rejects with a CryptodlError if the run could not begin or ended early: `usage`, `locked`, `disk-full`,
+   * The counts of the finished run. Call it after the loop. Without a loop, it carries out the whole run, and the outcomes cannot
+   * be read afterwards. Rejects with a CryptodlError if the run could not begin or ended early: `usage`, `locked`, `disk-full`,
    * `interrupted` and so on.
    */
   summary(): Promise<RunSummary>;
@@ -130,7 +130,7 @@ function isObject(value: unknown): value is object {
 
 const SIGNAL_ARGUMENT = 'vision(options, { signal })';
 
-/** The test of each hook, and what to write instead of a wrong value. */
+/** The test of each hook, its kind as text, and an example for the message about a wrong value. */
 const HOOKS: Readonly<
   Record<keyof VisionHooks, { is: (value: unknown) => boolean; kind: string; example: string }>
 > = {

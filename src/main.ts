@@ -11,7 +11,7 @@ import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
 
-/** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the rest of `--help`. */
+/** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the whole of `--help`. */
 export type LoadSource = () => Promise<Source>;
 
 const loadDefault: LoadSource = async () => {
@@ -19,6 +19,7 @@ const loadDefault: LoadSource = async () => {
   return loadBinance();
 };
 
+/** Resolves with the exit code. Errors are printed on stderr. */
 export async function run(
   argv: readonly string[],
   io: Io,
@@ -97,7 +98,7 @@ function withSource(act: (command: Command, invocation: Invocation) => Promise<E
   };
 }
 
-/** A verb that asks no exchange. */
+/** A verb that needs no facts of an exchange. */
 function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) => Promise<ExitCode>): Start {
   return async (invocation, { io }) => {
     const layers = await layersOf(invocation, io);

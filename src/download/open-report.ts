@@ -7,7 +7,7 @@ import type { RawValues, Resolved } from '../options/resolve.js';
 import { createFailureReport } from '../report/failure-report.js';
 import type { FailureReport, RunHeader, ShareReport } from '../report/failure-report.js';
 import type { CutLine } from '../report/read-failure-report.js';
-import { partialPath, refuseBadFolder, refuseBadPlace } from '../report/report-file.js';
+import { partialPath, refuseBadFolder, refuseBadPath } from '../report/report-file.js';
 import type { ReportFileOptions } from '../report/report-file.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { absolutePath } from '../text/printable.js';
@@ -58,8 +58,8 @@ export async function refuseBadReport(
 ): Promise<void> {
   const { path, mode } = destination({ failures, earlier, own: '' });
   if (mode === 'new') return refuseBadFolder(folder);
-  await refuseBadPlace(path);
-  if (mode === 'replace') await refuseBadPlace(partialPath(path));
+  await refuseBadPath(path);
+  if (mode === 'replace') await refuseBadPath(partialPath(path));
 }
 
 interface Reporting {

@@ -1,12 +1,12 @@
 /**
- * Days and months as integers: days since 1970-01-01, months as `year * 12 + (month - 1)`. The text of a day is a date; when
- * the day begins is a fact of the exchange.
+ * Days and months as integers: days since 1970-01-01, months as `year * 12 + (month - 1)`. The text of a day is a date. The
+ * exchange decides at which time a day begins.
  */
 import type { Cadence, Period } from './task.js';
 
 export const DAY_MS = 86_400_000;
 
-/** When the days of an exchange begin: milliseconds after 00:00 UTC of their date; negative: before it. */
+/** The beginning of the days of an exchange: milliseconds after 00:00 UTC of their date; negative if before it. */
 export interface DayStart {
   readonly dayStartMs: number;
 }

@@ -1,12 +1,12 @@
-/** Exit codes, and the only place that decides which one a command ends with. */
+/** Exit codes. Only this file decides about them. */
 import type { ErrorCode } from './errors.js';
 
-/** Everything that the exit code depends on. */
+/** The facts on which the exit code depends. */
 export interface RunStatus {
   /** The error that ended the run early. */
   readonly ended: ErrorCode | undefined;
   readonly signal: 'SIGINT' | 'SIGTERM' | undefined;
-  /** Tasks not done because of a limit or ban longer than --max-wait. */
+  /** Tasks that were not done because of a wait longer than --max-wait. */
   readonly waitedTooLong: number;
   readonly failedRetryable: number;
   readonly failedPermanent: number;

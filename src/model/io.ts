@@ -8,7 +8,7 @@ import { exitCodeOfSignal } from './exit-code.js';
 
 /** Resource limits of the process. */
 export interface ProcessLimits {
-  /** Free memory of the machine, or of the container when that has less. */
+  /** Free memory of the machine, or of the container if that has less. */
   readonly availableBytes: number;
   /** Memory limit of the container; undefined without a limit. */
   readonly limitBytes: number | undefined;
@@ -61,7 +61,7 @@ export function watchSignals(io: Io): {
   return { signal: stop.signal, signalled: () => first, release };
 }
 
-/** The jobs share them, so that a limit of the process counts for all jobs together. */
+/** Resources that the jobs of a process share, so that a limit applies to all jobs together. */
 export class SharedResources {
   /** Aborts when the process is ended, not when one of its jobs ends. */
   readonly signal: AbortSignal;

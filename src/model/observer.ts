@@ -9,7 +9,7 @@ export interface Announcement {
   readonly what: string;
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
-  /** Text shown instead of `range` when there is nothing to do. */
+  /** Shown instead of `range` if the plan has no series. */
   readonly idle?: string | undefined;
   /** Further lines for people. */
   readonly notes: readonly string[];
@@ -42,9 +42,9 @@ export interface Observer {
   /** An object was received and verified. Its outcome follows when its file is written. */
   arrived(bytes: number): void;
   retry(event: RetryEvent): void;
-  /** A request has ended; it succeeded when there is no error. */
+  /** An attempt has ended; it succeeded if it has no error. */
   attempt(attempt: AttemptEnd): void;
-  /** An event for the JSON log only. */
+  /** An event for `--json` only. */
   event(name: string, fields: object): void;
 }
 

@@ -5,16 +5,16 @@ import { periodText } from './calendar.js';
 
 interface Written {
   readonly rows?: number;
-  /** Rows that the period must have, where that is known. */
+  /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
   /** Rows of the held revision. They stay, because the new revision lacks some of them and was rejected. */
   readonly keptRows?: number;
-  /** Held rows that the new revision lacks, by id or time, where they were counted. */
+  /** Held rows that the new revision lacks, by id or time, if they were counted. */
   readonly lackedRows?: number;
   /** ISO 8601, of the first and the last row. */
   readonly first?: string;
   readonly last?: string;
-  /** Time spans without rows, where they are known: ISO instants `[from, to)`. */
+  /** Time spans without rows, if they are known: ISO instants `[from, to)`. */
   readonly gaps?: readonly (readonly [string, string])[];
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
@@ -30,7 +30,7 @@ interface Written {
   readonly staleSidecar?: true;
   /** Rows come from REST because requests to the archive failed with this code. The next run requests the archive again. */
   readonly archiveFailed?: ErrorCode;
-  /** The object has changed upstream: the revision held before, and the new digest. */
+  /** The object has changed upstream: the previous revision, and the new digest. */
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 
@@ -68,7 +68,7 @@ interface TaskIdentity {
   readonly interval?: string;
   readonly symbol: string;
   readonly cadence: Cadence;
-  /** `2024-01-15` or `2024-01`, UTC. */
+  /** `2024-01-15` or `2024-01`. */
   readonly period: string;
   /** Name of the object in the archive. */
   readonly key: string;

@@ -1,7 +1,7 @@
-/** The types that all stages share. Days are integers since 1970-01-01 UTC; ranges are half-open. */
+/** The types that all stages share. Days are integers since 1970-01-01; ranges are half-open. */
 import type { ErrorCode } from './errors.js';
 
-/** As the exchange names it, for example `um`. */
+/** A market of the exchange, for example `um`. */
 export type Market = string;
 export type Cadence = 'daily' | 'monthly';
 export const FORMATS = ['parquet', 'csv', 'zip'] as const;
@@ -16,7 +16,7 @@ export interface Series {
   readonly symbol: string;
 }
 
-/** A UTC day or month: the days `[from, to)`. */
+/** A day or month of the exchange: the days `[from, to)`. */
 export interface Period {
   readonly cadence: Cadence;
   readonly from: number;
@@ -54,7 +54,7 @@ export interface RestPeriod {
   /** The days `[from, to)` that share pages of REST: the pages are requested once for all of these days. */
   readonly from: number;
   readonly to: number;
-  /** The absence reason when REST has no rows of the period either. */
+  /** The absence reason if REST has no rows of the period either. */
   readonly reasonIfEmpty: AbsenceReason;
   /** The archive has no object of this period. */
   readonly fills?: true;
@@ -62,7 +62,7 @@ export interface RestPeriod {
   readonly open?: true;
   /** The incomplete archive object that these rows replace, if they include all of its rows and more. */
   readonly insteadOf?: ShortObject;
-  /** When the rows are incomplete or the request fails, the held rows stay. */
+  /** If the rows are incomplete or the request fails, the held rows stay. */
   readonly keepsHeld?: true;
   /** The archive has or may have the period, but the last request failed with this code. */
   readonly archiveFailed?: ErrorCode;
@@ -123,9 +123,9 @@ export interface PartitionPlan {
   /** `2024-01` or `2024-01-15`. */
   readonly label: string;
   readonly tasks: readonly Task[];
-  /** Why the file is rebuilt from all its objects; undefined: rows are added to the file, or it is new. */
+  /** The reason to rebuild the file from all its objects; undefined: rows are added to the file, or it is new. */
   readonly rebuild?: 'damaged' | 'forced';
-  /** The file exists, but the manifest lists no object of it, because a run was killed while it committed. */
+  /** The file exists, but the manifest lists no object of it, for example because a run was killed during a commit. */
   readonly isUnlisted?: true;
   /** --force: held files are replaced, even if their settings differ. */
   readonly force?: true;
@@ -143,7 +143,7 @@ export interface Revision {
   readonly lastModified?: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** When it was committed, ISO. */
+  /** Time of the commit, ISO. */
   readonly at: string;
 }
 

@@ -1,4 +1,4 @@
-/** The last lines of a run: counts, places of the data, and the next command. */
+/** The last lines of a run: counts, paths of the data, and the next command. */
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
@@ -10,7 +10,7 @@ import type { TimeFigures } from './stage-times.js';
 import { EXAMPLES, nextStep } from './tally.js';
 import type { Failed, Tally } from './tally.js';
 
-/** The concurrency at the end of a run, when it is below the maximum. */
+/** The concurrency at the end of a run, if it is below the maximum. */
 interface Settled {
   readonly level: number;
   readonly most: number;
@@ -29,11 +29,11 @@ export interface Closing {
   /** Tasks that were not begun, because the run ended early. */
   readonly undone: number;
   readonly next: string | undefined;
-  /** Further reasons for trouble, besides failures. */
+  /** Reasons for trouble besides failures. */
   readonly trouble: {
-    /** `--strict`: holes and partial objects are trouble. */
+    /** With `--strict`, holes and partial objects are trouble. */
     readonly strict: boolean;
-    /** `--error-on-nothing`: a run that wrote nothing new is trouble. */
+    /** With `--error-on-nothing`, a run that wrote nothing new is trouble. */
     readonly nothingNew: boolean;
   };
 }
@@ -43,18 +43,18 @@ export function closingBlock(closing: Closing): string[] {
   return [
     headline(closing),
     ...work(closing),
-    ...place('time', timeText(closing.times)),
+    ...row('time', timeText(closing.times)),
     ...closing.diagnosis,
     ...overlapLines(tally),
     ...reasons(tally, closing.trouble),
-    ...place('data', closing.dataPath),
-    ...places(closing),
+    ...row('data', closing.dataPath),
+    ...lastRows(closing),
   ];
 }
 
 /** Only the failures and the next command: the lines for `--quiet`. */
 export function troubleBlock(closing: Closing): string[] {
-  return [headline(closing), ...troubles(closing.tally, closing.trouble), ...places(closing)];
+  return [headline(closing), ...troubles(closing.tally, closing.trouble), ...lastRows(closing)];
 }
 
 function headline({ tally, undone, times }: Closing): string {
@@ -70,8 +70,8 @@ function countsText(outcomes: Tally['outcomes'], undone: number): string {
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }
 
-function places({ reportPath, quarantinePath, next }: Closing): string[] {
-  return [...place('failures', reportPath), ...place('quarantine', quarantinePath), ...place('next', next)];
+function lastRows({ reportPath, quarantinePath, next }: Closing): string[] {
+  return [...row('failures', reportPath), ...row('quarantine', quarantinePath), ...row('next', next)];
 }
 
 function overlapLines({ overlap }: Tally): string[] {
@@ -81,13 +81,15 @@ function overlapLines({ overlap }: Tally): string[] {
     `${numberText(differing)} differ`,
     ...(onlyRest > 0 ? [`${numberText(onlyRest)} only REST had`] : []),
     ...(onlyArchive > 0 ? [`${numberText(onlyArchive)} only the archive has`] : []),
-    ...(shifted > 0 ? [`in ${numberText(shifted)} files the archive's labels are an interval off`] : []),
+    ...(shifted > 0
+      ? [`in ${numberText(shifted)} files the labels of the archive are off by one interval`]
+      : []),
   ];
   return [`  compared   ${numberText(compared)} rows of REST with the archive's: ${parts.join(', ')}`];
 }
 
-function place(name: string, path: string | undefined): string[] {
-  return path === undefined ? [] : [`  ${name.padEnd(11)}${path}`];
+function row(name: string, text: string | undefined): string[] {
+  return text === undefined ? [] : [`  ${name.padEnd(11)}${text}`];
 }
 
 function work({ tally, network, times: { workMs } }: Closing): string[] {
@@ -122,22 +124,29 @@ function settledLine(settled: Settled | undefined): string[] {
 function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
   const unverified =
     tally.unverified > 0
-      ? [named(tally, 'no checksum published, only the zip itself vouches', 'unverified', tally.unverified)]
+      ? [
+          named(
+            tally,
+            'no checksum published, checked only by the CRC-32 of the zip',
+            'unverified',
+            tally.unverified,
+          ),
+        ]
       : [];
   const noSidecar =
     tally.noSidecars > 0
-      ? [named(tally, 'no checksum published, taken by ETag', 'noSidecar', tally.noSidecars)]
+      ? [named(tally, 'no checksum published, checked by ETag', 'noSidecar', tally.noSidecars)]
       : [];
   const stale =
     tally.staleSidecars > 0
-      ? [named(tally, 'stale checksum, taken by size and ETag', 'staleSidecar', tally.staleSidecars)]
+      ? [named(tally, 'stale checksum, accepted by size and ETag', 'staleSidecar', tally.staleSidecars)]
       : [];
   const conflicts =
     tally.conflictingObjects > 0
       ? [
           named(
             tally,
-            'with rows of the same id or bar and different values',
+            'with rows that have the same id or bar and different values',
             'idConflicts',
             tally.conflictingObjects,
           ),
@@ -166,7 +175,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
 }
 
 function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[] {
-  const next = 'the archive did not answer; the next run asks it again';
+  const next = 'the archive did not answer; the next run tries it again';
   return [
     ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
     ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
@@ -184,23 +193,23 @@ function troubles(tally: Tally, { strict, nothingNew }: Closing['trouble']): str
   ];
 }
 
-/** Warns of rows that vanished upstream; also with `--quiet`, and however the run ends. */
+/** Warns of rows that vanished upstream. Part of both blocks. */
 function shorterLines(tally: Tally): string[] {
   const title =
-    'revised upstream without some of the held rows, which stay (--revisions take takes it all the same)';
+    'revised upstream without some of the held rows, which stay (--revisions take accepts the revision)';
   return tally.shorter > 0 ? named(tally, title, 'shorter', tally.shorter) : [];
 }
 
 function partialLines(tally: Tally): string[] {
   const partial = tally.outcomes.partial - tally.shorter;
   return partial > 0
-    ? named(tally, 'partial, fewer or more rows than the period has', 'partial', partial)
+    ? named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial)
     : [];
 }
 
-function absentLines(tally: Tally, isTold: (reason: AbsenceReason) => boolean): string[] {
+function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean): string[] {
   return (Object.entries(tally.absentBy) as [AbsenceReason, number][])
-    .filter(([reason]) => isTold(reason))
+    .filter(([reason]) => isShown(reason))
     .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count));
 }
 
@@ -212,15 +221,16 @@ function failedLines(tally: Tally): string[] {
     return listed(`failed, ${code}${may}`, shown, count);
   });
   const { dropped } = tally.records;
-  const untold = dropped > 0 ? [`  ${numberText(dropped)} of the failures are told in the report only`] : [];
-  return [...failed, ...untold];
+  const unlisted =
+    dropped > 0 ? [`  ${numberText(dropped)} of the failures are listed only in the report`] : [];
+  return [...failed, ...unlisted];
 }
 
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
-/** Codes without examples: their keys tell nothing, and the report has all of them. */
+/** Has no examples, because the report names all of these objects. */
 const TIME_OVER = 'failed, time-over: --max-duration was over before they were done (retrying may help)';
 
-/** Routine absences are counted. Absences that need a look are shown with examples. */
+/** Routine absences have one example. Other absences have up to five, because they may need a check. */
 const ROUTINE: ReadonlySet<string> = new Set(['not-listed-yet', 'not-published-yet', 'delisted']);
 
 function named(tally: Tally, title: string, key: string, count: number): string[] {

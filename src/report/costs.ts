@@ -12,7 +12,7 @@ export interface CostFigures {
   readonly failures: Readonly<Partial<Record<ErrorCode, number>>>;
 }
 
-/** Codes that are no failures of the connection: the run ended, or the host asked for a pause. */
+/** Error codes that are no failures of the connection: the run ended, or the host asked for a pause. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
 /**
@@ -36,9 +36,9 @@ export class Costs {
     this.#at = clock.monotonic();
   }
 
-  /** Requests that are waiting now. */
-  waiting(what: Wait): number {
-    return this.#waiting[what] ?? 0;
+  /** Number of requests that wait now, for this reason. */
+  waiting(reason: Wait): number {
+    return this.#waiting[reason] ?? 0;
   }
 
   get figures(): CostFigures {
@@ -65,12 +65,12 @@ export class Costs {
       }
     };
 
-  readonly #onWait: OnWait = (what) => {
+  readonly #onWait: OnWait = (reason) => {
     const end = this.#begin();
-    this.#waiting[what] = this.waiting(what) + 1;
+    this.#waiting[reason] = this.waiting(reason) + 1;
     return () => {
-      this.#waiting[what] = this.waiting(what) - 1;
-      this.#waits[what] = (this.#waits[what] ?? 0) + end();
+      this.#waiting[reason] = this.waiting(reason) - 1;
+      this.#waits[reason] = (this.#waits[reason] ?? 0) + end();
     };
   };
 
@@ -103,7 +103,7 @@ function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Parti
 
 // The delay of the event loop, which is part of every time that this process measures.
 
-/** Milliseconds between two samples. This interval is not counted as delay. */
+/** Milliseconds between two samples. A measured value contains this interval, so it is subtracted. */
 const RESOLUTION_MS = 20;
 /** With a longer delay, this process may be the reason for a late first byte. */
 const LATE_MS = 20;
@@ -114,7 +114,7 @@ export class LoopDelay {
   readonly #recent = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #begun = performance.eventLoopUtilization();
   #wasLate = false;
-  #questions = 0;
+  #calls = 0;
 
   start(): void {
     this.#begun = performance.eventLoopUtilization();
@@ -127,10 +127,10 @@ export class LoopDelay {
     this.#recent.disable();
   }
 
-  /** Whether the delay was long in the last hundred calls or so. */
+  /** Whether the mean delay was long. It is measured anew at each hundredth call. */
   isLate(): boolean {
-    this.#questions += 1;
-    if (this.#questions % 100 === 0 && this.#recent.count > 0) {
+    this.#calls += 1;
+    if (this.#calls % 100 === 0 && this.#recent.count > 0) {
       this.#wasLate = delayMs(this.#recent.mean) > LATE_MS;
       this.#recent.reset();
     }

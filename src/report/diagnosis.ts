@@ -43,12 +43,12 @@ export interface Diagnosed {
 }
 
 /** A cost gets a line if it is at least this share of the run, and at least one second. */
-const TOLD_SHARE = 0.1;
-const TOLD_MS = 1000;
-/** A cost of at least this share of the run names a flag. */
+const SHOWN_SHARE = 0.1;
+const SHOWN_MS = 1000;
+/** If the largest cost is at least this share of the run, a line names the flag that changes it. */
 const BOTTLENECK_SHARE = 0.25;
 
-/** Lines with the costs, and one line with the flag against the largest cost. Empty when nothing slowed the run down. */
+/** Lines with the costs, and one line with the flag that lowers the largest cost. Empty if nothing slowed the run down. */
 export function diagnosisLines(run: Diagnosed): string[] {
   return [...limiterLines(run), ...retryLines(run), ...nameLines(run), ...bottleneckLines(run)];
 }
@@ -57,7 +57,7 @@ function limiterLines(run: Diagnosed): string[] {
   const { waits, refusals, refusalsPerHour } = run.network.limiter;
   const { permit = 0, pause = 0 } = run.network.costMs.waits;
   return [
-    ...(isTold(run, permit + pause)
+    ...(isShown(run, permit + pause)
       ? [`  waited     for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`]
       : []),
     ...(refusals > 0
@@ -74,7 +74,7 @@ function retryLines(run: Diagnosed): string[] {
   const waited =
     (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
   const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
-  if (!isTold(run, waited + failed)) return [];
+  if (!isShown(run, waited + failed)) return [];
   const helped =
     retries.requests === 0
       ? ''
@@ -84,7 +84,7 @@ function retryLines(run: Diagnosed): string[] {
 
 function nameLines(run: Diagnosed): string[] {
   const { misses, failures, ms } = run.network.dns;
-  if (!isTold(run, ms)) return [];
+  if (!isShown(run, ms)) return [];
   const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
   return [`  names      ${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}`];
 }
@@ -99,18 +99,18 @@ function bottleneckLines(run: Diagnosed): string[] {
   const [worst] = [...waitBottlenecks(run), ...timeoutBottlenecks(run), ...cpuBottlenecks(run)].toSorted(
     (one, other) => other.ms - one.ms,
   );
-  if (worst === undefined || !isTold(run, worst.ms, BOTTLENECK_SHARE)) return [];
+  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return [];
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
   return [`  bottleneck ${worst.what}, ${share} % of the run: ${worst.advice}`];
 }
 
 function waitBottlenecks(run: Diagnosed): Bottleneck[] {
   const { network, knobs } = run;
-  const told: Readonly<Partial<Record<Wait, Omit<Bottleneck, 'ms'>>>> = {
+  const byWait: Readonly<Partial<Record<Wait, Omit<Bottleneck, 'ms'>>>> = {
     permit: limit(run),
     pause: {
       what: 'refusals by a limit of the host (429, 418)',
-      advice: 'a longer --request-interval, or a lower --limits, asks less often',
+      advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
     },
     socket: { what: `--pool-limit ${knobs.poolLimit}`, advice: MORE_SOCKETS },
     'socket-of-host': { what: `--pool-limit-per-host ${knobs.poolLimitPerHost}`, advice: MORE_SOCKETS },
@@ -118,26 +118,26 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
       what: 'retries that waited, because too many requests failed',
       advice:
         knobs.concurrency.kind === 'fixed'
-          ? 'a lower --concurrency, or auto, asks no more of the host than it serves'
-          : 'the host is in trouble, no flag changes that',
+          ? 'a lower --concurrency, or auto, sends no more requests than the host can serve'
+          : 'the host has a problem that no flag changes',
     },
     'back-off': {
       what: 'waits before retries',
-      advice: 'a shorter --retry-delay or --retry-max-delay asks again sooner',
+      advice: 'a shorter --retry-delay or --retry-max-delay retries sooner',
     },
     'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
     breaker: {
       what: `--breaker-open ${durationText(knobs.breakerOpenMs)}`,
-      advice: 'a shorter one asks a host that failed again sooner',
+      advice: 'a shorter one tries a failed host again sooner',
     },
   };
-  return (Object.entries(told) as [Wait, Omit<Bottleneck, 'ms'>][]).map(([what, said]) => ({
-    ...said,
-    ms: network.costMs.waits[what] ?? 0,
+  return (Object.entries(byWait) as [Wait, Omit<Bottleneck, 'ms'>][]).map(([wait, texts]) => ({
+    ...texts,
+    ms: network.costMs.waits[wait] ?? 0,
   }));
 }
 
-const MORE_SOCKETS = 'a higher one lets more requests go at once';
+const MORE_SOCKETS = 'a higher one allows more requests at once';
 
 /** The limit of the bucket with the longest waits. */
 function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
@@ -148,8 +148,8 @@ function limit({ network, knobs }: Diagnosed): Omit<Bottleneck, 'ms'> {
   const [name, { isChosen }] = longest;
   const flag = isChosen ? limitFlag(knobs, name) : undefined;
   return flag === undefined
-    ? { what: `the limit of the venue for ${name}`, advice: 'no flag raises it' }
-    : { what: flag, advice: `more goes through when it is ${isInterval(flag) ? 'shorter' : 'raised'}` };
+    ? { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' }
+    : { what: flag, advice: `a ${isInterval(flag) ? 'shorter' : 'higher'} one allows more requests` };
 }
 
 function isInterval(flag: string): boolean {
@@ -157,8 +157,8 @@ function isInterval(flag: string): boolean {
 }
 
 function limitFlag(knobs: Knobs, name: string): string | undefined {
-  const own = knobs.limits?.findLast(({ bucket }) => bucket === name);
-  if (own !== undefined) return `--limits ${own.text}`;
+  const limit = knobs.limits?.findLast(({ bucket }) => bucket === name);
+  if (limit !== undefined) return `--limits ${limit.text}`;
   const { requestIntervalMs = 0, requestsPerMinute } = knobs;
   if (requestsPerMinute !== undefined && requestsPerMinute * requestIntervalMs < 60_000)
     return `--requests-per-minute ${requestsPerMinute}`;
@@ -174,8 +174,8 @@ const TIMEOUTS = [
 ] as const satisfies [ErrorCode, keyof Knobs][];
 
 /**
- * If retries succeed, single requests hang, and a shorter timeout helps. If answers take as long as the timeout, or
- * retries fail, the host is slow, and a longer timeout helps.
+ * If retries succeed and answers come much faster than the timeout, single requests hang: a shorter timeout helps. Otherwise the
+ * host is slow: a longer timeout helps.
  */
 function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
   const { retries, firstByteMs, attemptMs, costMs } = network;
@@ -189,13 +189,13 @@ function timeoutBottlenecks({ network, knobs }: Diagnosed): Bottleneck[] {
       ms: costMs.failures[flag] ?? 0,
       what: `--${flag} ${durationText(timeoutMs)}`,
       advice: isHanging
-        ? `a shorter one gives up requests that hang sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
-        : 'a longer one waits for a host that is slow',
+        ? `a shorter one ends hanging requests sooner${usualMs > 0 ? `; 99 of 100 answers took ${durationText(usualMs)} at most` : ''}`
+        : 'a longer one waits for a slow host',
     };
   });
 }
 
-/** Whether the event loop is busy most of the time and late. */
+/** The CPU is a bottleneck if the event loop is busy for at least this share of the time, and late. */
 const LATE_MS = 50;
 const BUSY_SHARE = 0.75;
 /** Shorter runs do not count: the start of a process keeps the CPU busy. */
@@ -207,28 +207,28 @@ function cpuBottlenecks({ network, elapsedMs }: Diagnosed): Bottleneck[] {
   return [
     {
       ms: busyShare * elapsedMs,
-      what: `the CPU: this process came up to ${durationText(p99)} late to its own work and was busy`,
-      advice: 'more CPU makes it faster; no flag does',
+      what: `the CPU: this process was busy, and its work was up to ${durationText(p99)} late`,
+      advice: 'a faster CPU helps, no flag does',
     },
   ];
 }
 
-function isTold({ elapsedMs }: Diagnosed, ms: number, share = TOLD_SHARE): boolean {
-  return ms >= TOLD_MS && ms > elapsedMs * share;
+function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {
+  return ms >= SHOWN_MS && ms > elapsedMs * share;
 }
 
 function partText({ elapsedMs }: Diagnosed, ms: number): string {
   return `${durationText(ms)} of ${durationText(elapsedMs)}`;
 }
 
-/** Fewer failed first attempts, or a smaller share, are usual: about one of a thousand fails. */
-const FAILURES_TO_TELL = 10;
+/** Fewer failed first attempts, or a smaller share of them, are usual: about one of a thousand fails. */
+const LEAST_FAILURES = 10;
 const FIRST_SHARE = 0.01;
 
 /** A high failure rate of first attempts that successful retries hide. */
 export function firstAttemptWarning({ firstAttempts }: Pick<Symptoms, 'firstAttempts'>): string | undefined {
   const { requests, failed } = firstAttempts;
-  if (failed < FAILURES_TO_TELL || failed < requests * FIRST_SHARE) return undefined;
+  if (failed < LEAST_FAILURES || failed < requests * FIRST_SHARE) return undefined;
   const percent = Math.round((failed / requests) * 1000) / 10;
-  return `${percent} % of first attempts failed (${numberText(failed)} of ${numberText(requests)} requests), usual is 0.1 %: the host or the network is in trouble, also where retries help`;
+  return `${percent} % of first attempts failed (${numberText(failed)} of ${numberText(requests)} requests), usual is 0.1 %: the host or the network has a problem, even if retries succeed`;
 }

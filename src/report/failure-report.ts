@@ -7,7 +7,7 @@ import type { JobHeader, ReportHeader, WrittenEntry } from './read-failure-repor
 import { createReportFile } from './report-file.js';
 import type { ReportFileOptions } from './report-file.js';
 
-/** So many holes wait in memory for the first failure. */
+/** Holes that wait in memory for the first failure, at most. */
 const PENDING_HOLES = 1000;
 
 export interface FailureReport {
@@ -17,7 +17,7 @@ export interface FailureReport {
   close(isComplete: boolean): Promise<string | undefined>;
 }
 
-/** The run, as the header of its report describes it. */
+/** The header of a report, without its fixed fields. */
 export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
   readonly verb: 'vision' | 'metrics' | 'retry' | 'repair';
 };
@@ -28,7 +28,7 @@ export function createFailureReport(options: ReportFileOptions): FailureReport {
   return { ...failuresInto((lines) => file.append(lines)), close: (isComplete) => file.close(isComplete) };
 }
 
-/** Turns the header of a job into the part of a common report. */
+/** Returns the report of one job, which is a part of the common report. `header`: the header of that job. */
 export type ShareReport = (header: RunHeader) => FailureReport;
 
 /** One report of several jobs: a line for each job with failures. The failures name their job. */
@@ -89,8 +89,8 @@ function failuresInto(
         attempts: 1,
         message:
           task.object.rest === undefined
-            ? 'the archive does not have it, but has its neighbours'
-            : 'REST answers without a row of it',
+            ? 'the archive does not have it, but has periods before and after it'
+            : 'REST has no row of this period',
         at,
       });
       if (hasFailed) append(line).catch(() => undefined);
@@ -103,7 +103,7 @@ function lineOf(
   plan: PartitionPlan,
   task: Pick<Task, 'object'>,
   job: string | undefined,
-  what: Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
+  result: Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
 ): string {
   const { series, settings } = plan;
   const { period, key } = task.object;
@@ -115,7 +115,7 @@ function lineOf(
     period: periodText(period),
     key,
     settings,
-    ...what,
+    ...result,
   };
   return `${jsonText(entry)}\n`;
 }

@@ -53,7 +53,7 @@ function standardError(): Output {
   };
 }
 
-/** A log that cannot be completed causes a warning. The run goes on. */
+/** A log that cannot be written causes a warning. The run goes on. */
 function fileOutput(path: string, warn: LogOptions['warn']): Output {
   makeFolderSync(dirname(path));
   const file = openFile(path);
@@ -74,7 +74,7 @@ function fileOutput(path: string, warn: LogOptions['warn']): Output {
   };
 }
 
-/** Throws a usage error for an unusable path. The open does not block: without a reader, an ordinary open of a pipe waits for ever. */
+/** Throws a usage error if the path cannot be opened. A pipe without a reader is an error too; an ordinary open would wait forever. */
 function openFile(path: string): number {
   const isPipe = statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
   let first: number | undefined;
@@ -82,9 +82,9 @@ function openFile(path: string): number {
     first = isPipe ? openSync(path, constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
     return openSync(path, 'a');
   } catch (error) {
-    const why = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : errnoOf(error);
+    const reason = errnoOf(error) === 'ENXIO' ? 'nothing reads it, ENXIO' : errnoOf(error);
     throw usage(
-      `--log-file ${path} cannot be written (${why})`,
+      `--log-file ${path} cannot be written (${reason})`,
       'choose another --log-file, or leave it out',
     );
   } finally {

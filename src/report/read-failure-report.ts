@@ -109,7 +109,7 @@ export function isHeader(line: string): boolean {
   return v.is(HeaderSchema, contentOf(line));
 }
 
-/** Whether a text is a line below the first, or blank. */
+/** Whether a text is a later line of a report: a failure, a job, or blank. */
 export function isLineBelow(line: string): boolean {
   const content = contentOf(line);
   return v.is(EntrySchema, content) || v.is(JobSchema, content) || line.trim() === '';
@@ -123,7 +123,7 @@ export function isCutLine(line: string): boolean {
   return line.startsWith(LINE_START) || LINE_START.startsWith(line);
 }
 
-/** Where the runs of a lake without --out write their reports. */
+/** The folder of the reports of runs without --out. */
 const USUAL_FOLDER = 'data/failures';
 
 /** A usage error with the newest report of the usual folder, if there is one. */
@@ -183,13 +183,13 @@ function contentOf(text: string): unknown {
   }
 }
 
-/** A failure must name a job of the report, because its options stand there. */
+/** In a report of several jobs, each failure must name a job of the report, because the line of the job has the options. */
 function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonly ReportEntry[]): void {
   const names = new Set(jobs.map(({ job }) => job));
   const isStray = ({ job }: ReportEntry): boolean => (job === undefined ? names.size > 0 : !names.has(job));
   const stray = entries.find(isStray);
   if (stray === undefined) return;
-  const whose =
-    stray.job === undefined ? 'names no job' : `is of the job "${stray.job}", which no line tells`;
-  throw usage(`${path} line ${stray.line} ${whose}`, 'remove that line');
+  const problem =
+    stray.job === undefined ? 'names no job' : `names the job "${stray.job}", but the report has no such job`;
+  throw usage(`${path} line ${stray.line} ${problem}`, 'remove that line');
 }

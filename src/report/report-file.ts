@@ -15,7 +15,7 @@ export interface ReportFileOptions {
   readonly header: Omit<ReportHeader, 'v' | 'kind'>;
   /**
    * `new`: a new name beside earlier reports. `overwrite`: the file that the user named.
-   * `replace`: replaces an earlier report when the run ends, also when no failure is left.
+   * `replace`: replaces an earlier report at the end of the run, also if no failure is left.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
   /** Folder for the copy of a report to a pipe, which is kept until the reader has taken everything. */
@@ -36,34 +36,34 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
   let path = replaces ? partialPath(options.path) : options.path;
   let isStream = false;
   let copy: Opened | undefined;
-  let isLeft = false;
+  let hasReaderLeft = false;
   let file: Promise<FileHandle> | undefined;
   let tail = Promise.resolve();
   const start = async (): Promise<FileHandle> => {
     await makeFolder(dirname(path));
-    const opened = options.mode === 'new' ? await openNew(path) : await openPlace(path);
+    const opened = options.mode === 'new' ? await openNew(path) : await openPath(path);
     ({ path, isStream } = opened);
     if (opened.isPipe && options.copyPath !== undefined) copy = await openCopy(options.copyPath);
     await write(opened.handle, `${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
     return opened.handle;
   };
-  /** After the reader of a pipe has gone, only the copy is written. */
+  /** After the reader of a pipe has left, only the copy is written. */
   const write = async (handle: FileHandle, text: string): Promise<void> => {
     await copy?.handle.appendFile(text);
-    if (isLeft) return;
+    if (hasReaderLeft) return;
     try {
       await handle.appendFile(text);
     } catch (error) {
       if (copy === undefined || errnoOf(error) !== 'EPIPE') throw error;
-      isLeft = true;
+      hasReaderLeft = true;
     }
   };
   return {
     append: async (lines) => {
       const opened = await (file ??= start());
-      const mine = tail.then(() => write(opened, lines));
-      tail = mine;
-      await mine;
+      const written = tail.then(() => write(opened, lines));
+      tail = written;
+      await written;
     },
     close: async (isComplete) => {
       if (file === undefined && replaces) file = start();
@@ -76,7 +76,7 @@ export function createReportFile(options: ReportFileOptions): ReportFile {
       if (!isStream) await opened.sync();
       await opened.close();
       await copy?.handle.close();
-      if (copy !== undefined && isLeft) return copy.path;
+      if (copy !== undefined && hasReaderLeft) return copy.path;
       if (copy !== undefined) await rm(copy.path);
       if (replaces && isComplete) await rename(path, options.path);
       else if (replaces) await rm(path);
@@ -91,7 +91,7 @@ export function partialPath(path: string): string {
 }
 
 async function removeReport(path: string): Promise<void> {
-  if ((await reportPlace(path)) === 'report') await rm(path, { force: true });
+  if ((await kindOfPath(path)) === 'report') await rm(path, { force: true });
 }
 
 interface Opened {
@@ -103,14 +103,14 @@ interface Opened {
 }
 
 /** Checks the path again, because hours may have passed since the run began. */
-async function openPlace(path: string): Promise<Opened> {
-  const place = await reportPlace(path);
+async function openPath(path: string): Promise<Opened> {
+  const kind = await kindOfPath(path);
   const { O_WRONLY, O_NONBLOCK } = constants;
-  // Without a reader, an ordinary open of a pipe waits for ever.
-  const first = place === 'pipe' ? await openPipe(path, O_WRONLY | O_NONBLOCK) : undefined;
+  // Without a reader, an ordinary open of a pipe waits forever.
+  const first = kind === 'pipe' ? await openPipe(path, O_WRONLY | O_NONBLOCK) : undefined;
   try {
-    const isStream = place === 'pipe' || place === 'device';
-    return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream, isPipe: place === 'pipe' };
+    const isStream = kind === 'pipe' || kind === 'device';
+    return { path, handle: await open(path, isStream ? O_WRONLY : 'w'), isStream, isPipe: kind === 'pipe' };
   } finally {
     await first?.close();
   }
@@ -149,13 +149,13 @@ async function openNew(path: string): Promise<Opened> {
 }
 
 /**
- * The content of the path of a report. `free`: no file. `empty`: a file without content. `report`: an earlier report.
- * `pipe` and `device`: are written to, never replaced or removed. Only a report is ever replaced or removed.
+ * The file at the path of a report. `free`: none. `empty`: a file without content. `report`: an earlier report. `pipe` and
+ * `device` are written to, but never replaced or removed.
  */
-type ReportPlace = 'free' | 'empty' | 'report' | 'pipe' | 'device';
+type PathKind = 'free' | 'empty' | 'report' | 'pipe' | 'device';
 
 /** Throws a usage error for a file that is not a report. */
-async function reportPlace(path: string): Promise<ReportPlace> {
+async function kindOfPath(path: string): Promise<PathKind> {
   const link = await statsOf(path, lstat);
   if (link === undefined) return 'free';
   // /dev/stderr and >(command) are links to pipes and devices.
@@ -167,13 +167,13 @@ async function reportPlace(path: string): Promise<ReportPlace> {
     throw await refusal(path, 'is a socket', 'failures.jsonl');
   if (link.isSymbolicLink()) throw await refusal(path, 'is a symbolic link, which is not followed');
   if (link.isDirectory()) throw await refusal(path, 'is a folder', join(path, 'failures.jsonl'));
-  if (!link.isFile()) throw await refusal(path, 'is not a file, a pipe or a device to write text to');
+  if (!link.isFile()) throw await refusal(path, 'is neither a file nor a pipe nor a character device');
   if (link.size === 0) return 'empty';
   if (await isReport(path)) return 'report';
   throw await refusal(path, 'is not a failure report, and is not replaced');
 }
 
-/** Throws a usage error when the path of the folder of reports is not a folder. */
+/** Throws a usage error if the path of the folder for reports is not a folder. */
 export async function refuseBadFolder(folder: string): Promise<void> {
   const facts = await statsOf(folder, stat);
   if (facts === undefined || facts.isDirectory()) return;
@@ -184,13 +184,13 @@ export async function refuseBadFolder(folder: string): Promise<void> {
 }
 
 /** Checks at the start of a run that the report can be written. Throws a usage error. */
-export async function refuseBadPlace(path: string): Promise<void> {
-  const place = await reportPlace(path);
+export async function refuseBadPath(path: string): Promise<void> {
+  const kind = await kindOfPath(path);
   try {
     await makeFolder(dirname(path));
-    await access(place === 'free' ? dirname(path) : path, constants.W_OK);
-    // A service has no /dev/tty. Only opening it shows this.
-    if (place === 'device') await (await open(path, constants.O_WRONLY | constants.O_NOCTTY)).close();
+    await access(kind === 'free' ? dirname(path) : path, constants.W_OK);
+    // A service has no terminal, but the file /dev/tty exists. Only opening it shows this.
+    if (kind === 'device') await (await open(path, constants.O_WRONLY | constants.O_NOCTTY)).close();
   } catch (error) {
     throw usage(
       `--failures ${path} cannot be written (${errnoOf(error)})`,
@@ -205,14 +205,14 @@ async function statsOf(path: string, look: (path: string) => Promise<Stats>): Pr
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw usage(
-      `--failures ${path} cannot be looked at (${errnoOf(error)})`,
+      `--failures ${path} cannot be checked (${errnoOf(error)})`,
       'choose another --failures, or leave it out',
     );
   }
 }
 
-async function refusal(path: string, why: string, instead = path): Promise<Error> {
-  return usage(`--failures ${path} ${why}`, 'choose a new file, or move what is there', {
+async function refusal(path: string, problem: string, instead = path): Promise<Error> {
+  return usage(`--failures ${path} ${problem}`, 'choose a new file, or move the existing one', {
     flags: { failures: await freeName(instead) },
   });
 }
@@ -229,10 +229,10 @@ function copyName(path: string, copy: number): string {
   return copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
 }
 
-/** Longer than a header with as many symbols as a command line can hold. */
+/** A line of a report is never longer: a command line cannot have so many symbols. */
 const MOST_LINE_CHARACTERS = 4 << 20;
 
-/** Checks each line: foreign lines below a report must not be lost. */
+/** Whether each line is a line of a report. Foreign lines below a report must not be lost. */
 async function isReport(path: string): Promise<boolean> {
   let isFirst = true;
   let rest = '';

@@ -25,7 +25,7 @@ export interface ReporterOptions {
   readonly isBeside?: boolean;
 }
 
-/** Shorter waits have no line. */
+/** Shorter waits get no line. */
 const LONG_WAIT_MS = 5000;
 /** With `--quiet`, so many warnings are kept for a run with failures. The log has all warnings. */
 const MOST_WARNINGS = 20;
@@ -34,11 +34,11 @@ export class Reporter implements Observer {
   readonly #options: ReporterOptions;
   readonly #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
   #progress: Progress | undefined;
-  /** Not printed with `--quiet`. */
+  /** Warnings of a run with `--quiet` that were not printed yet. */
   readonly #warnings: string[] = [];
-  #untold = 0;
-  #saidWaitAt = Number.NEGATIVE_INFINITY;
-  #isTitled = false;
+  #unkeptWarnings = 0;
+  #lastWaitLineAt = Number.NEGATIVE_INFINITY;
+  #hasTitle = false;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -51,9 +51,9 @@ export class Reporter implements Observer {
 
   /** Lines that are printed also with `--quiet`, after the kept warnings. */
   alarm(lines: readonly string[]): void {
-    const more = this.#untold === 0 ? [] : [`… and ${this.#untold} more warnings`];
+    const more = this.#unkeptWarnings === 0 ? [] : [`… and ${this.#unkeptWarnings} more warnings`];
     this.#print([...this.#warnings.splice(0), ...more, ...lines]);
-    this.#untold = 0;
+    this.#unkeptWarnings = 0;
   }
 
   waiting(message: string): void {
@@ -67,7 +67,7 @@ export class Reporter implements Observer {
     const line = `warning: ${message}`;
     if (!this.#options.quiet) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
-    else this.#untold += 1;
+    else this.#unkeptWarnings += 1;
     this.event('warning', { message });
     this.#options.log.logger.warn(message);
   }
@@ -108,12 +108,12 @@ export class Reporter implements Observer {
     const { outcome: kind, ...facts } = outcome;
     if (kind === 'failed') this.#done.failed += 1;
     this.event('object', outcome);
-    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#tellChanged(outcome);
+    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#reportChanged(outcome);
     this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
-  /** A changed object: users of the old rows must know. */
-  #tellChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
+  /** Reports an object that has changed upstream, for users of its old rows. */
+  #reportChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
     if (changed === undefined) return;
     const { market, dataset, interval, symbol, period, key, bytes } = outcome;
     const to = { bytes, sha256: changed.sha256 };
@@ -134,8 +134,8 @@ export class Reporter implements Observer {
     };
     log.logger.info({ ...fields, message: event.error.message }, 'retry');
     this.event('retry', fields);
-    if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#saidWaitAt < LONG_WAIT_MS) return;
-    this.#saidWaitAt = clock.monotonic();
+    if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
+    this.#lastWaitLineAt = clock.monotonic();
     this.say([`waiting ${durationText(event.delayMs)}: ${event.error.message}`]);
   }
 
@@ -174,8 +174,8 @@ export class Reporter implements Observer {
   #print(lines: readonly string[]): void {
     this.#progress?.clear();
     const { job, isBeside, stderr } = this.#options;
-    const title = job === undefined || isBeside === true || this.#isTitled ? [] : [`[${job}]`];
-    this.#isTitled = true;
+    const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
+    this.#hasTitle = true;
     // Here a tab is part of a name. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
     printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
@@ -187,7 +187,7 @@ export class Reporter implements Observer {
 function planBlock({
   what,
   range,
-  idle = 'nothing goes on',
+  idle = 'no series to continue',
   notes,
   destination,
   totals,
@@ -209,7 +209,7 @@ function planBlock({
     ...fetchLines(totals),
     ...(totals.wider > 0
       ? [
-          `  whole      ${countText(totals.wider, 'month')} of which a part was asked for: the archive has no days of ${totals.wider === 1 ? 'it' : 'them'}`,
+          `  whole      ${countText(totals.wider, 'month')}, of which only a part was requested: the archive has no daily objects of ${totals.wider === 1 ? 'it' : 'them'}`,
         ]
       : []),
     ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),

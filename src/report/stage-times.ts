@@ -100,12 +100,12 @@ export class StageTimes {
   }
 }
 
-/** Shorter runs have no line with their times. */
-const TOLD_AFTER_MS = 10_000;
+/** Shorter runs get no line with their times. */
+const SHOWN_AFTER_MS = 10_000;
 
 /** For example `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; undefined for a short run. */
 export function timeText({ elapsedMs, planMs, pausedMs, workMs, stagesMs }: TimeFigures): string | undefined {
-  if (elapsedMs <= TOLD_AFTER_MS) return undefined;
+  if (elapsedMs <= SHOWN_AFTER_MS) return undefined;
   const phases = [
     `plan ${durationText(planMs)}`,
     ...(pausedMs < 1000 ? [] : [`pauses ${durationText(pausedMs)}`]),

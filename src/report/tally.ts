@@ -1,11 +1,11 @@
-/** The counts of a run, for closing block, JSON summary and exit code, and the command to type after failures. */
+/** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { AbsenceReason } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { shellWord } from '../text/printable.js';
 
-/** Examples per kind for the closing block. The failure report has everything. */
+/** Examples of each kind in the closing block, at most. The failure report has all failures. */
 export const EXAMPLES = 5;
 
 interface Counted {
@@ -30,11 +30,11 @@ export class Tally {
   noSidecars = 0;
   /** Held objects that changed upstream. */
   changed = 0;
-  /** Revisions that were refused, because they have fewer rows than the held objects. */
+  /** Revisions that were rejected, because they lack held rows. */
   shorter = 0;
   /** Held objects that the archive no longer has. */
   withdrawn = 0;
-  /** Objects that REST substituted because the archive did not answer: new rows, and rows that were held. */
+  /** Objects of an archive that did not answer: those with new rows from REST, and those whose held rows from REST stay. */
   archiveFailed = { fromRest: 0, held: 0 };
   duplicates = 0;
   duplicatesAcross = 0;
@@ -47,7 +47,7 @@ export class Tally {
   files = 0;
   fileBytes = 0;
   quarantined = 0;
-  /** Rows of REST that the archive has too, and those of them with other values. */
+  /** Comparisons of held rows from REST with rows of the archive. */
   overlap = { compared: 0, differing: 0, onlyRest: 0, onlyArchive: 0, shifted: 0 };
 
   count({ key, symbol }: Counted, outcome: Outcome): void {
@@ -117,9 +117,9 @@ export class Tally {
     else this.failedPermanent += 1;
   }
 
-  #example(what: string, text: string): void {
-    const texts = this.examples.get(what);
-    if (texts === undefined) this.examples.set(what, [text]);
+  #example(kind: string, text: string): void {
+    const texts = this.examples.get(kind);
+    if (texts === undefined) this.examples.set(kind, [text]);
     else if (texts.length < EXAMPLES) texts.push(text);
   }
 }
@@ -211,11 +211,11 @@ export class FailureRecords {
   }
 }
 
-// The command to type after a run with failures.
+// The next command after a run with failures.
 
 export type Failed = Pick<Tally, 'failedBy' | 'failedPermanent' | 'failedRetryable' | 'waitedTooLong'>;
 
-/** `reportPath`: as the user types it. */
+/** The next command. `reportPath`: the path as it is shown to the user. */
 export function nextStep(
   { failedBy, failedPermanent, failedRetryable, waitedTooLong }: Failed,
   reportPath: string,
@@ -241,5 +241,5 @@ export function sumOfFailed(runs: readonly Failed[]): Failed {
 }
 
 const STALE: ErrorCode = 'sidecar-stale';
-/** For failures that a retry cannot change. */
+/** The next step after failures that `cryptodl retry` cannot change. */
 const AGAIN = 'run the same command again later: a retry now fails the same way';

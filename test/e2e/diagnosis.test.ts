@@ -168,7 +168,7 @@ describe('the closing block', () => {
       [
         expect.stringMatching(/^ {2}waited {5}for permits: \d+ requests, \S+ of \S+$/),
         expect.stringMatching(
-          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: more goes through when it is shorter$/,
+          /^ {2}bottleneck --request-interval 100ms, \d+ % of the run: a shorter one allows more requests$/,
         ),
       ],
     ]);

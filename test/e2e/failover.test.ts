@@ -97,7 +97,7 @@ describe.each(VERBS)('$name while the archive answers 503', ({ line, series, pub
       takeDown(opened, what);
       const first = await run([...line, '--json']);
       expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('6 ok in')]);
-      expect(first.stderr).toContain('6 from REST: the archive did not answer; the next run asks it again');
+      expect(first.stderr).toContain('6 from REST: the archive did not answer; the next run tries it again');
       expect(endOf(first)).toMatchObject({ outcomes: { ok: 6 }, archiveFailed: { fromRest: 6, held: 0 } });
       const marked = first.events.filter(({ event }) => event === 'object');
       expect(marked).toHaveLength(6);

@@ -224,7 +224,7 @@ describe('a month with five bad objects', () => {
       failed: { 'zip-broken': 1 },
       exitCode: 4,
     });
-    expect(result.stderr).toContain('  30 no checksum published, taken by ETag\n');
+    expect(result.stderr).toContain('  30 no checksum published, checked by ETag\n');
   });
 
   it('names the flag that takes objects whose sidecars are stale', async () => {

@@ -45,7 +45,7 @@ describe('a part of a month that has no daily objects', () => {
 
   it('is taken from the monthly object, and the plan says that it is the whole month', async () => {
     const { stderr } = await run('part', ...part);
-    expect(stderr).toContain('whole      1 month of which a part was asked for');
+    expect(stderr).toContain('whole      1 month, of which only a part was requested');
     expect(stderr).toContain('744 rows in 1 file');
     expect(filesBelow(join(scratch, 'part/binance'), '.parquet')).toEqual([
       'um/klines/interval=1h/symbol=MONUSDT/2026-10.parquet',
@@ -75,7 +75,7 @@ describe('a lake of a dataset that has ended', () => {
     expect(filesBelow(join(scratch, 'ended/binance'), '.parquet')).toHaveLength(2);
     const again = await run('ended');
     expect(again.stderr).toContain('um bookTicker ended 2024-03-30; cm ended 2024-10-14: complete');
-    expect(again.stderr).toContain('nothing goes on');
+    expect(again.stderr).toContain('no series to continue');
   });
 });
 

@@ -145,7 +145,7 @@ describe('a file that is no failure report is refused before the run', () => {
     const result = await vision('socket');
     expect([result.code, result.stderr]).toEqual([
       2,
-      expect.stringContaining('--failures socket is not a file, a pipe or a device to write text to'),
+      expect.stringContaining('--failures socket is neither a file nor a pipe nor a character device'),
     ]);
     expect(lstatSync(join(cwd, 'socket')).isSocket()).toBe(true);
     server.close();

@@ -224,7 +224,7 @@ describe('a lake that is continued every day', () => {
     it('takes it with --stale-checksum warn, and says so', async () => {
       const result = await run(11, [...named, '--days', '3', '--stale-checksum', 'warn']);
       expect(result.code).toBe(0);
-      expect(result.stderr).toContain('1 stale checksum, taken by size and ETag');
+      expect(result.stderr).toContain('1 stale checksum, accepted by size and ETag');
       expect(result.events.at(-1)).toMatchObject({ staleSidecars: 1, outcomes: { ok: 3 } });
       expect(lines('object').find((line) => line['period'] === dayOf(9))).toMatchObject({
         verified: 'etag',

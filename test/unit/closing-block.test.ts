@@ -107,7 +107,7 @@ describe('failures in memory', () => {
     const tally = new Tally();
     for (let day = 0; day < 12; day += 1)
       tally.count({ symbol: 'A', key: `A-${day}` }, failed('connection-lost'));
-    expect(block(tally)).toContain('  2 of the failures are told in the report only');
+    expect(block(tally)).toContain('  2 of the failures are listed only in the report');
   });
 });
 
