@@ -113,10 +113,7 @@ export interface Stack {
 /** Retries in flight that a host always allows, at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/**
- * The layers, outermost first: endWaits (with a deadline), times, costs, retry, verify, retryBudget, fallbackHost, breaker, throttle,
- * sockets (if limited), timeout, measure, redirect, costs of the wire, transport.
- */
+/** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = stack.wire ?? createTransport({ ...wireOptions(stack), pools });
@@ -169,7 +166,7 @@ function attemptOver(
   return { throttle, fetch: throttle.layer(withSockets(stack)(sent)) };
 }
 
-/** All layers around `wire`, see `createStack`. */
+/** Outermost first: endWaits, times, costs, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions): Pick<Stack, 'fetch' | 'throttle'> {
   const { options, clock, observer, figures, costs, times, concurrency } = stack;
   const broken = breaker({
