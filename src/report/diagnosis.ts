@@ -119,7 +119,7 @@ function waitBottlenecks(run: Diagnosed): Bottleneck[] {
       advice:
         knobs.concurrency.kind === 'fixed'
           ? 'a lower --concurrency, or auto, sends no more requests than the host can serve'
-          : 'the host has a problem that no flag changes',
+          : 'the host has a problem, no flag changes that',
     },
     'back-off': {
       what: 'waits before retries',
