@@ -54,7 +54,7 @@ export function takesSymbol(
   return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
 }
 
-// Addresses.
+// The addresses of a run.
 
 export function exchangeHosts(
   options: Options,
