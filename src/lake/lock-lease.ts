@@ -72,7 +72,7 @@ export class Lease {
   }
 
   #lose(holder: LockHolder | 'none'): void {
-    // Two renewals may run at once.
+    // Two renewals may run at the same time.
     if (this.#lost !== undefined) return;
     this.end();
     const { path, onLost } = this.#options;

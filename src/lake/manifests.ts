@@ -42,7 +42,7 @@ export class Manifests {
     return known.manifest;
   }
 
-  /** Appends lines. Callers must not run two calls for one series at once. Rejects like `appendManifest`. */
+  /** Appends lines. Callers must not run two calls for one series at the same time. Rejects like `appendManifest`. */
   async append(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
     try {
       await appendManifest(seriesFolder, lines);

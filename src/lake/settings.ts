@@ -14,17 +14,17 @@ const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
 export interface Difference {
   readonly name: string;
   readonly held: string;
-  readonly asked: string;
+  readonly requested: string;
 }
 
 /** The differences of the first line with other settings; empty when files with these settings can be added to the series. */
-export function differingSettings(lines: readonly ObjectLine[], asked: Settings): Difference[] {
-  const names = RELEVANT[asked.format];
-  const other = lines.find((line) => names.some((name) => line.settings[name] !== asked[name]))?.settings;
+export function differingSettings(lines: readonly ObjectLine[], requested: Settings): Difference[] {
+  const names = RELEVANT[requested.format];
+  const other = lines.find((line) => names.some((name) => line.settings[name] !== requested[name]))?.settings;
   if (other === undefined) return [];
   return names
-    .filter((name) => other[name] !== asked[name])
-    .map((name) => ({ name: flagName(name), held: String(other[name]), asked: String(asked[name]) }));
+    .filter((name) => other[name] !== requested[name])
+    .map((name) => ({ name: flagName(name), held: String(other[name]), requested: String(requested[name]) }));
 }
 
 /** Throws a usage error with the folder, the differences and the corrected flags. */
@@ -33,7 +33,9 @@ export function throwSettingsError(
   folder: string,
   differences: readonly Difference[],
 ): never {
-  const texts = differences.map(({ name, held, asked }) => `${name} ${held}, but --${name} is ${asked}`);
+  const texts = differences.map(
+    ({ name, held, requested }) => `${name} ${held}, but --${name} is ${requested}`,
+  );
   throw usage(
     `${seriesName(series)} in ${folder} is held with ${texts.join(' and ')}`,
     `${differences.map(({ name, held }) => (name === 'as-published' ? (held === 'true' ? '--as-published' : 'leave --as-published out') : `--${name} ${held}`)).join(' ')}, another --out, or --force to rewrite the series`,

@@ -73,7 +73,7 @@ export function exitCode(end: RunStatus): ExitCode {
   return 0;
 }
 
-/** Priority of each code when several jobs end in one process; rank 0 wins. */
+/** The ranks of exit codes for several jobs in one process. The lowest rank wins. */
 const RANKS: Readonly<Record<ExitCode, number>> = {
   130: 0,
   143: 1,
@@ -87,7 +87,7 @@ const RANKS: Readonly<Record<ExitCode, number>> = {
   0: 9,
 };
 
-/** The exit code of several jobs: the one with the highest priority, where a signal counts as a job. */
+/** The exit code of several jobs: the one with the lowest rank. A signal counts as a further job. */
 export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
   const all = [...codes, ...(signal === undefined ? [] : [exitCodeOfSignal(signal)])];
   return all.reduce<ExitCode>((most, code) => (RANKS[code] < RANKS[most] ? code : most), 0);

@@ -19,7 +19,7 @@ export interface ReporterOptions {
   readonly quiet: boolean;
   readonly progress: 'bar' | 'plain' | 'none';
   readonly log: Log;
-  /** The name of the job, if there are several. It precedes the first line and stands in each event. */
+  /** The name of the job, if there are several. It precedes the first line, and each event contains it. */
   readonly job?: string | undefined;
   /** Other jobs print at the same time: each line begins with the name of the job. */
   readonly isBeside?: boolean;

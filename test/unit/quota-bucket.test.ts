@@ -291,7 +291,7 @@ describe('a bucket whose waits another source may save', () => {
     const waiting = take();
     expect(() => {
       bucket.pause(10_001);
-    }).toThrow('asked to wait');
+    }).toThrow('the host asks for a wait');
     await expect(waiting).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
     await expect(take()).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
     longestWaitMs = Number.POSITIVE_INFINITY;

@@ -180,9 +180,9 @@ describe('the rest of a body that was cut', () => {
   });
 
   it.each([
-    [`bytes 5-9/11`, ETAG, 'Content-Range "bytes 5-9/11" when asked for the rest from 5 on'],
-    ['bytes 5-9/10', '"two"', 'for "two" when asked for "one"'],
-    ['bytes 5-9/10', '', 'for no ETag when asked for "one"'],
+    [`bytes 5-9/11`, ETAG, 'Content-Range "bytes 5-9/11" to a request for the rest from byte 5 on'],
+    ['bytes 5-9/10', '"two"', 'for "two" to a request for "one"'],
+    ['bytes 5-9/10', '', 'for no ETag to a request for "one"'],
   ])('a refusal of a 206 names its fault: %s of %s', async (range, etag, said) => {
     const { url } = await rangeServer((socket) => {
       socket.write(partOf(WHOLE.subarray(0, 10), { from: 5, etag, range }));

@@ -45,7 +45,7 @@ const SHORT_WAIT_MS = 10_000;
  * with `--join archive`. Requests then do not wait for such a host.
  */
 export class Failover {
-  /** The other source can still be asked. */
+  /** The other source may still have the data. */
   isPossible: boolean;
 
   constructor(hasOtherSource: boolean) {

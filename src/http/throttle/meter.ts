@@ -126,7 +126,7 @@ export class WindowMeter implements Meter {
     const used = this.#used(window);
     if (used + weight > permits) return leftMs;
     const slow = permits * SLOW_FROM;
-    // The first request of a window does not wait, however heavy it is. Otherwise a heavy request would never be sent.
+    // The first request of a window never waits here. Otherwise a heavy request would never be sent.
     if (used + weight > slow && used > 0) {
       this.#slowFrom ??= at;
       const share = (used + weight - slow) / (permits - slow);

@@ -86,7 +86,7 @@ export class Shares {
   readonly #earned: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
 
   /**
-   * Adds what this run earns when `taken` permits were taken. The highest priority that wants permits earns nothing, because it
+   * Adds the earnings of this run for `taken` permits. The highest priority that wants permits earns nothing, because it
    * gets the rest. All runs of one priority together save at most `most` permits, but each of them may save one.
    */
   earn(taken: number, wanting: Wanting, most: number): void {
@@ -122,7 +122,7 @@ export interface DemandOptions {
 const DEMAND_NAME = /^(high|normal|low)-[0-9a-f-]{36}\.wanting$/;
 const NONE: Wanting = { high: 0, normal: 0, low: 0 };
 /** Least milliseconds between two updates of the file of this run. */
-const TELL_MS = 1000;
+const SHOW_MS = 1000;
 /** Least milliseconds between two reads of the files of other runs. */
 const READ_MS = 200;
 /** An older file counts as no demand: the run wants no permits, or was killed. Milliseconds. */
@@ -140,7 +140,7 @@ const MOST_FILES = 1000;
 export class Demand {
   readonly #options: DemandOptions;
   readonly #folder: BudgetFolder;
-  readonly #files = new Map<Priority, { readonly name: string; toldAt: number }>();
+  readonly #files = new Map<Priority, { readonly name: string; shownAt: number }>();
   #others = NONE;
   #readAt = Number.NEGATIVE_INFINITY;
   #isOff = false;
@@ -155,10 +155,10 @@ export class Demand {
     const now = this.#options.clock.monotonic();
     const file = this.#files.get(priority) ?? {
       name: `${priority}-${randomUUID()}.wanting`,
-      toldAt: Number.NEGATIVE_INFINITY,
+      shownAt: Number.NEGATIVE_INFINITY,
     };
-    if (now - file.toldAt < TELL_MS) return;
-    file.toldAt = now;
+    if (now - file.shownAt < SHOW_MS) return;
+    file.shownAt = now;
     this.#files.set(priority, file);
     this.#try(() => {
       this.#touch(join(this.#folder.path, file.name));

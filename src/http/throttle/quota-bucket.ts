@@ -199,7 +199,7 @@ export class QuotaBucket implements LimiterTally {
     if (longestWaitMs !== undefined && leftMs > longestWaitMs()) throw askedToWait(leftMs);
     if (leftMs <= maxWaitMs) return;
     throw waitTooLong(
-      `asked to wait ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
+      `the host asks for a wait of ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
     );
   }
 
@@ -291,9 +291,9 @@ export class QuotaBucket implements LimiterTally {
   }
 }
 
-/** The retry layer passes this error on at once. The caller asks the other source, or requests the object again later. */
+/** The retry layer passes this error on at once. The caller uses the other source, or requests the object again later. */
 function askedToWait(leftMs: number): CryptodlError {
-  const error = new CryptodlError('rate-limited', `asked to wait ${durationText(leftMs)}`);
+  const error = new CryptodlError('rate-limited', `the host asks for a wait of ${durationText(leftMs)}`);
   error.isGivenUp = true;
   return error;
 }

@@ -53,7 +53,7 @@ export class SharedCount implements WindowCount {
     if (missing > 0) this.#append(window, missing);
   }
 
-  /** The file keeps its size: bytes of several runs cannot be told apart. */
+  /** The file keeps its size: the bytes of several runs cannot be distinguished. */
   giveBack(window: number, weight: number): void {
     if (this.#isAlone) this.#ofProcess.giveBack(window, weight);
   }

@@ -155,8 +155,8 @@ function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): 
   // Relative to the clock of the server, whose Date header has whole seconds; without that header, to the clock of this machine.
   const fromBody =
     until === undefined ? undefined : until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
-  const asked = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
-  return asked.length > 0 ? Math.max(...asked.map((ms) => ms ?? 0)) : leastMs;
+  const waits = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
+  return waits.length > 0 ? Math.max(...waits.map((ms) => ms ?? 0)) : leastMs;
 }
 
 function statusCode({ status, head }: Answer, refusal: Refusal): ErrorCode {

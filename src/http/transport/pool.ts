@@ -9,7 +9,7 @@ import type { DnsFigures } from './dns-cache.js';
 export interface PoolOptions {
   /** Most sockets per origin. */
   readonly connections: number;
-  /** Most direct sockets of all origins together. The caller must send no more requests at once. */
+  /** Most direct sockets of all origins together. The caller must send no more requests at the same time. */
   readonly most?: number | undefined;
   /** The open sockets of all pools that share `most`; by default those of this call alone. */
   readonly open?: Set<Connection> | undefined;
@@ -110,7 +110,7 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
   return {
     connections,
     allowH2: http2,
-    // An HTTP/2 connection takes many requests at once. In HTTP/1.1, 0 closes the connection after each request.
+    // An HTTP/2 connection takes many requests at the same time. In HTTP/1.1, 0 closes the connection after each request.
     ...(http2 ? {} : { pipelining: isKept ? 1 : 0 }),
     // A server may shorten the keep-alive time, but not extend it.
     ...(isKept ? { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs } : {}),

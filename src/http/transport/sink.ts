@@ -148,10 +148,10 @@ export function refuseRange(
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? [];
   if (Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))
     return refuse(
-      `answered 206 with Content-Range "${range}" when asked for the rest from ${partial.bytes} on`,
+      `answered 206 with Content-Range "${range}" to a request for the rest from byte ${partial.bytes} on`,
     );
   const etag = strongEtag(headers);
   if (etag !== partial.etag)
-    return refuse(`answered 206 for ${etag ?? 'no ETag'} when asked for ${partial.etag}`);
+    return refuse(`answered 206 for ${etag ?? 'no ETag'} to a request for ${partial.etag}`);
   return undefined;
 }
