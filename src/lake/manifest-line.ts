@@ -39,7 +39,7 @@ export interface ObjectLine {
   readonly duplicates?: number;
   /** Rows that share an id with another row of the object but differ in values. All of them are in the file. */
   readonly idConflicts?: number;
-  /** Missing rows of a dataset with rows at regular times: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
+  /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
   readonly gaps?: readonly (readonly [string, string])[];
   /** Relative to the folder of the series; for zip, relative to the root of the lake. */
   readonly file: string;

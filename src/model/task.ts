@@ -33,7 +33,7 @@ export interface Settings {
   readonly asPublished: boolean;
 }
 
-/** One object of the archive, as described by the listing or by an earlier run; or the rows that REST has of one period. */
+/** One object of the archive, with facts from the listing or from an earlier run, or the rows of one period from REST. */
 export interface ArchiveObject {
   readonly key: string;
   readonly period: Period;
@@ -44,7 +44,7 @@ export interface ArchiveObject {
   /** Without quotes. */
   readonly etag?: string;
   readonly lastModified?: string;
-  /** From the listing; empty: the listing has no sidecar; undefined: not read, because nothing depends on it. */
+  /** From the listing. Empty if the listing has no sidecar; undefined if it was not read, because nothing depends on it. */
   readonly sidecarEtag?: string;
   /** Set on the last listed day of a series that has ended. */
   readonly endReason?: 'delisted' | 'dataset-ended';
@@ -68,7 +68,7 @@ export interface RestPeriod {
   readonly archiveFailed?: ErrorCode;
 }
 
-/** An archive object that lacks some of its rows at regular times. */
+/** An archive object with missing rows, in a dataset with rows at regular intervals. */
 export interface ShortObject extends Revision {
   readonly rows: number;
   /** ISO instants `[from, to)`, ascending. */
@@ -158,7 +158,7 @@ export interface PlanTotals {
   wider: number;
   /** Sum of the sizes in the listing; objects without a size count as 0. */
   fetchBytes: number;
-  /** Of the objects to fetch, those from REST. */
+  /** Number of objects to fetch from REST; `fetch` includes them. */
   fetchRest: number;
   /** Known weight of the requests to REST, by quota bucket. */
   readonly restWeights: Record<string, number>;

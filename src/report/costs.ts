@@ -5,7 +5,7 @@ import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 
-/** Whole milliseconds. Their sum is at most the time with any request in flight. */
+/** Whole milliseconds. Their sum is at most the time in which a request was in flight or waited. */
 export interface CostFigures {
   readonly waits: Readonly<Partial<Record<Wait, number>>>;
   /** Time of failed attempts. */
@@ -16,15 +16,15 @@ export interface CostFigures {
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
 /**
- * Waits overlap, so their sum is not wall time. Each moment is divided equally among the requests that are in flight or
- * wait: if 29 of 30 requests wait for a permit, a second of waiting costs 29/30 s. A request that waits alone costs the
- * whole second.
+ * Measures the wall time of waits and failed attempts. Waits overlap, so their sum is not wall time. Each moment is divided equally
+ * among the requests that are in flight or wait: if 29 of 30 requests wait for a permit, a second of waiting costs 29/30 s. A request
+ * that waits alone costs the whole second.
  */
 export class Costs {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** Requests in flight or waiting. */
   #requests = 0;
-  /** The share, in milliseconds, of a request that was present from the beginning. */
+  /** Milliseconds of a request that has been in flight or waiting since the beginning. */
   #shareMs = 0;
   #at: number;
   readonly #waiting: Partial<Record<Wait, number>> = {};

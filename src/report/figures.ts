@@ -24,7 +24,7 @@ export interface WireFigures {
     readonly requests: number;
     readonly succeeded: number;
   };
-  /** Requests with a result of their first attempt, and those whose first attempt failed, also if a retry succeeded. */
+  /** Requests with a result of their first attempt. `failed`: the first attempt failed, even if a retry succeeded. */
   readonly firstAttempts: { readonly requests: number; readonly failed: number };
   /** From the request to the first byte of the answer, in milliseconds. */
   readonly firstByteMs: Percentiles;

@@ -60,7 +60,7 @@ function startBar(options: ProgressOptions, text: () => string): Progress {
     },
     stop: () => {
       timer.cancel();
-      // The bar returns to its first line. Lines that were printed in between stay.
+      // cli-progress restores the saved cursor. If it is saved here, lines that were printed below the bar stay.
       options.stream.write(SAVE_CURSOR);
       bar.stop();
     },

@@ -1,4 +1,4 @@
-/** Paces of the user (`--request-interval`, `--requests-per-minute`) in addition to the meter of a bucket. */
+/** Limits that the user sets (`--request-interval`, `--requests-per-minute`) in addition to the meter of a bucket. */
 import type { Meter } from './meter.js';
 
 /** At most `requests` requests in any `spanMs` milliseconds. */
@@ -34,7 +34,7 @@ class Recent {
   }
 }
 
-/** A meter that also keeps each of these paces. */
+/** A meter that also obeys each of these paces. */
 export class PacedMeter implements Meter {
   readonly #meter: Meter;
   readonly #recent: readonly Recent[];

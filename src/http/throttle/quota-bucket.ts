@@ -1,4 +1,4 @@
-/** The permits of one server limit: weighted, ordered by priority, paused after refusals. */
+/** The permits of one limit of a server. Requests get them by priority. A refusal pauses the bucket. */
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
@@ -24,13 +24,13 @@ export interface Permit extends WeightedPermit {
 }
 
 interface Waiter extends Permit {
-  /** Reports the end of the wait so far, and the begin of a wait for the current reason. */
-  readonly retell: () => void;
+  /** Ends the reported wait, and reports a new one for the current reason. */
+  readonly reportAgain: () => void;
   readonly grant: () => void;
   readonly refuse: (error: unknown) => void;
 }
 
-/** First pause after a refusal without a deadline. It doubles with each further refusal. Milliseconds. */
+/** First pause after a refusal that gives no duration. It doubles with each further refusal. Milliseconds. */
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 /** A priority wants permits for so long after its last request. Milliseconds. */
@@ -43,9 +43,9 @@ const POLL_MS = 50;
 const SAVED = 0.05;
 
 /**
- * A bucket of permits. A timer wakes a request when its permit is available; only permits that are left to other runs are polled.
- * A waiting request holds nothing. While a higher priority wants permits, in this run or another one, a lower priority takes
- * only earned permits, or permits that an even pace leaves over.
+ * A bucket of permits. A timer wakes a request when its permit is available. While permits are left to other runs, the bucket tries
+ * again every `POLL_MS`. A waiting request holds nothing. While a higher priority wants permits, in this run or another one, a lower
+ * priority takes only earned permits, or permits that an even pace leaves over.
  */
 export class QuotaBucket implements LimiterTally {
   /** Waits and refusals of requests for which the caller passes no tally. */
@@ -55,7 +55,7 @@ export class QuotaBucket implements LimiterTally {
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
-  readonly #askedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
+  readonly #wantedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
   #seen: number;
   #pausedUntil = 0;
   #wasPaused = false;
@@ -92,7 +92,7 @@ export class QuotaBucket implements LimiterTally {
     }
     this.#refuseLongPause();
     const now = clock.monotonic();
-    this.#askedAt[permit.priority] = now;
+    this.#wantedAt[permit.priority] = now;
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
     waitSignal.throwIfAborted();
     tally.waits += 1;
@@ -112,7 +112,7 @@ export class QuotaBucket implements LimiterTally {
 
   /** Ends the demand of a priority, here and for other runs. A later or waiting request shows it again. */
   leave(priority: Priority): void {
-    this.#askedAt[priority] = -Infinity;
+    this.#wantedAt[priority] = -Infinity;
     this.#options.demand?.hide(priority);
     this.#wake();
   }
@@ -123,8 +123,8 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /**
-   * The server refused a request that was sent at `sentAt`, and requests for the next `retryAfterMs` if it reports them. Refusals
-   * of requests that were in flight together count as one. Throws like `pause`.
+   * The server refused a request that was sent at `sentAt`. `retryAfterMs`: the wait that it asks for, if it gives one. Refusals of
+   * requests that were in flight together count as one. Throws like `pause`.
    */
   onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
     const { clock, meter } = this.#options;
@@ -142,7 +142,7 @@ export class QuotaBucket implements LimiterTally {
 
   #wait(permit: Permit, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      let endWait = this.#tellWait(permit);
+      let endWait = this.#reportWait(permit);
       const end = (act: () => void) => (): void => {
         signal.removeEventListener('abort', onAbort);
         leave();
@@ -150,9 +150,9 @@ export class QuotaBucket implements LimiterTally {
       };
       const waiter: Waiter = {
         ...permit,
-        retell: () => {
+        reportAgain: () => {
           endWait?.();
-          endWait = this.#tellWait(permit);
+          endWait = this.#reportWait(permit);
         },
         grant: end(resolve),
         refuse: (error) => {
@@ -196,7 +196,7 @@ export class QuotaBucket implements LimiterTally {
   #refuseLongPause(): void {
     const { clock, maxWaitMs, longestWaitMs } = this.#options;
     const leftMs = this.#pausedUntil - clock.monotonic();
-    if (longestWaitMs !== undefined && leftMs > longestWaitMs()) throw askedToWait(leftMs);
+    if (longestWaitMs !== undefined && leftMs > longestWaitMs()) throw longPause(leftMs);
     if (leftMs <= maxWaitMs) return;
     throw waitTooLong(
       `the host asks for a wait of ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
@@ -207,21 +207,21 @@ export class QuotaBucket implements LimiterTally {
     return this.#options.clock.monotonic() < this.#pausedUntil;
   }
 
-  #tellWait({ onWait }: Permit): ReturnType<OnWait> | undefined {
+  #reportWait({ onWait }: Permit): ReturnType<OnWait> | undefined {
     return onWait?.(this.#isPaused ? 'pause' : 'permit');
   }
 
   /** Reports the new reason of all waits when a pause begins or ends. */
-  #retell(): void {
+  #reportWaitsAgain(): void {
     const isPaused = this.#isPaused;
     if (isPaused === this.#wasPaused) return;
     this.#wasPaused = isPaused;
-    for (const waiter of this.#waiters) waiter.retell();
+    for (const waiter of this.#waiters) waiter.reportAgain();
   }
 
   /** Gives all available permits and sets the timer for the next one. */
   #wake(): void {
-    this.#retell();
+    this.#reportWaitsAgain();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
     const { clock, demand } = this.#options;
@@ -243,7 +243,7 @@ export class QuotaBucket implements LimiterTally {
   #giveNext(now: number): number {
     let leftMs = Number.POSITIVE_INFINITY;
     for (const head of this.#waiters.heads(this.#shares)) {
-      this.#askedAt[head.priority] = now;
+      this.#wantedAt[head.priority] = now;
       const { isTaken, isLeftToOthers, delayMs } = this.#tryTake(head, now);
       if (isTaken) {
         head.grant();
@@ -286,13 +286,13 @@ export class QuotaBucket implements LimiterTally {
     const others = this.#options.demand?.others() ?? { high: 0, normal: 0, low: 0 };
     const waiting = this.#waiters.wanting();
     const wants = (priority: Priority): number =>
-      others[priority] + (now - this.#askedAt[priority] < WANTS_MS ? 1 : waiting[priority]);
+      others[priority] + (now - this.#wantedAt[priority] < WANTS_MS ? 1 : waiting[priority]);
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }
 
 /** The retry layer passes this error on at once. The caller uses the other source, or requests the object again later. */
-function askedToWait(leftMs: number): CryptodlError {
+function longPause(leftMs: number): CryptodlError {
   const error = new CryptodlError('rate-limited', `the host asks for a wait of ${durationText(leftMs)}`);
   error.isGivenUp = true;
   return error;

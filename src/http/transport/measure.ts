@@ -1,4 +1,4 @@
-/** A layer that reports the beginning and the end of each attempt, and the sign of load that the result of an attempt gives. */
+/** A layer that reports the beginning and the end of each attempt. `loadSignOf` turns the end into a sign of the load of the host. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
