@@ -204,7 +204,7 @@ describe('a run behind a proxy', () => {
     wanting.closeAllConnections();
     wanting.close();
     expect(result.code).toBe(1);
-    expect(result.stderr).toContain('the proxy answered 407 when asked for archive.invalid');
+    expect(result.stderr).toContain('the proxy answered 407 to a request for archive.invalid');
     expect(result.stderr).toContain('http://user:password@host:port');
     expect(result.stdout + result.stderr).not.toContain(SECRET);
   });

@@ -183,7 +183,7 @@ describe('a proxy', () => {
     expect(tunnel(status)).toMatchObject({
       code,
       fatal,
-      message: `the proxy answered ${status} when asked for archive.test`,
+      message: `the proxy answered ${status} to a request for archive.test`,
       cause: { message: `Proxy response (${status}) !== 200 when HTTP Tunneling` },
     });
   });
@@ -236,7 +236,7 @@ describe('a proxy', () => {
     expect(mapped).toMatchObject({ code: 'proxy-unreachable', cause: error });
     const detail = error.message === '' ? 'ECONNREFUSED' : error.message;
     expect(mapped.message).toBe(`the proxy ${host} cannot be reached: ${detail}`);
-    expect((mapped as CryptodlError).hint).toContain('--proxy none asks directly');
+    expect((mapped as CryptodlError).hint).toContain('--proxy none connects directly');
   });
 
   it.each<[string, Error, ErrorCode]>([
@@ -282,7 +282,7 @@ describe('a proxy', () => {
     const proxies = { http: '', https: url.replace('//', '//user:secret@'), except: '' };
     const error = await refusal(wire({ proxies })({ url: URL_, bucket: 'archive' }, context()));
     expect(error.code).toBe(code);
-    expect(error.message).toBe(`the proxy answered ${status} when asked for archive.test`);
+    expect(error.message).toBe(`the proxy answered ${status} to a request for archive.test`);
     expect(heads[0]).toMatch(/^CONNECT archive\.test:443 HTTP\/1\.1/);
     expect(heads[0]).toMatch(/proxy-authorization: Basic dXNlcjpzZWNyZXQ=/i);
     expect(JSON.stringify([error.message, error.hint])).not.toContain('secret');

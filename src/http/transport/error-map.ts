@@ -9,7 +9,7 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   ENETUNREACH: 'connect-failed',
   ENETDOWN: 'connect-failed',
   EADDRNOTAVAIL: 'connect-failed',
-  // A firewall refused.
+  // A firewall of this machine refused the connection.
   EPERM: 'connect-failed',
   EACCES: 'connect-failed',
   ENOTFOUND: 'host-unknown',
@@ -52,7 +52,7 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   if (proxy !== undefined && known !== undefined && CONNECTING.has(known) && isAt(proxy, error))
     return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
       cause: error,
-      hint: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none asks directly',
+      hint: 'check --proxy, HTTPS_PROXY and HTTP_PROXY; --proxy none connects directly',
     });
   return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
     cause: error,
@@ -81,7 +81,7 @@ function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
 }
 
 const TRUST_HINT =
-  'certificates are always checked; where a proxy of your own signs them, give its authority with --ca-file FILE';
+  'certificates are always checked; if your own proxy signs them, name its authority with --ca-file FILE';
 
 /** undici reports the refusal of a proxy only in the text of its error; for http, with the code of an invalid request. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
@@ -92,7 +92,7 @@ function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
 }
 
 function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
-  const message = `the proxy answered ${status} when asked for ${new URL(url).host}`;
+  const message = `the proxy answered ${status} to a request for ${new URL(url).host}`;
   if (status >= 500) return new CryptodlError('connect-failed', message, { cause });
   const hint =
     status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
@@ -122,7 +122,7 @@ export interface Refusal {
 
 export type ReadRefusal = (answer: Pick<Answer, 'status' | 'head'>) => Refusal;
 
-/** The error of a status; undefined for answers (200, 206, 404). */
+/** The error for a status; undefined for the statuses 200, 206 and 404, which are answers. */
 export function statusError(
   answer: Answer,
   url: string,

@@ -32,7 +32,7 @@ export interface Answered<T> {
   readonly etag: string | undefined;
 }
 
-/** Larger than every recorded page and `exchangeInfo`. */
+/** Every recorded page and `exchangeInfo` is smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export class RestClient {
