@@ -133,7 +133,7 @@ describe('D: checksums and zips', () => {
       const run = await scene.run();
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([3, 3]);
       const cause =
-        /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn takes it\)\n$/;
+        /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/;
       await expectRefused(scene, run, zip, { exit, code: 'sidecar-stale', cause });
       await expectRetryCompletes(scene, run.out);
     },

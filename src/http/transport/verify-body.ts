@@ -100,7 +100,7 @@ async function explain(
   return by === 'sidecar' && isListed
     ? refuse(
         'sidecar-stale',
-        `${text}, but size and ETag are right (--stale-checksum warn takes it)`,
+        `${text}, but size and ETag are right (--stale-checksum warn accepts it)`,
         response,
       )
     : refuse('checksum-mismatch', text, response);
