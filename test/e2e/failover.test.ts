@@ -389,7 +389,7 @@ describe('metrics --join archive', () => {
 
   it.each([
     ['answers 503', { disturb: () => serverError(503) }],
-    ['does not serve this place', { restricted: ['fapi'] as const }],
+    ['does not serve this location', { restricted: ['fapi'] as const }],
   ])('takes the days of the archive where REST %s', async (_, options) => {
     const opened = await scene(options);
     for (const day of days) publishMetrics(opened.folder, BTC, day);

@@ -144,7 +144,7 @@ it('without lists of symbols their names are not called wrong', async () => {
   // Neither the exchange, which does not serve our place, nor an archive that is not there.
   const { run } = await scene({ restricted: ['fapi'] });
   const result = await run(['metrics', '--symbols', 'BTCUSDT', '--days', '1', '--max-wait', '1s']);
-  expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('does not serve the place')]);
+  expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('does not serve the location')]);
   expect(result.stderr).not.toContain('REST has no BTCUSDT');
 });
 

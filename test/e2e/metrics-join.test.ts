@@ -221,7 +221,7 @@ describe('vision --fill rest', () => {
     for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);
     const result = await run(line('um', 'klines'));
     expect(result.code).toBe(0);
-    expect(result.stderr.match(/does not serve the place/g)).toHaveLength(1);
+    expect(result.stderr.match(/does not serve the location/g)).toHaveLength(1);
     expect(result.stderr).toContain('2 absent, not-published-yet');
     expect(venue.log.length).toBe(1);
   });
