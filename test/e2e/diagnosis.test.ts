@@ -238,7 +238,9 @@ describe('the closing block', () => {
     const result = await scene.vision(flags);
     const lines = [
       expect.stringMatching(/^ {2}retries {4}1 of 1 retried requests with success; /),
-      expect.stringMatching(new RegExp(`^ {2}bottleneck .*${name}.* (?:retries|tries a failed host again) sooner$`)),
+      expect.stringMatching(
+        new RegExp(`^ {2}bottleneck .*${name}.* (?:retries|tries a failed host again) sooner$`),
+      ),
     ];
     expect([result.code, told(result)]).toEqual([0, lines]);
     refuseFirst(1);

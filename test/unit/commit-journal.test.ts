@@ -145,7 +145,10 @@ it('a commit whose journal cannot be written removes only its staged files', asy
     },
   );
   await expect(commit).rejects.toThrow('ENOENT');
-  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([[], ['2024-01-01.parquet']]);
+  expect([filesBelow(paths.internal), filesBelow(join(paths.root, SERIES))]).toEqual([
+    [],
+    ['2024-01-01.parquet'],
+  ]);
 });
 
 it('in a lake with the same inode on another device and at another path, the journal is not applied', async () => {

@@ -379,7 +379,10 @@ describe('a commit', () => {
     const { paths, folder } = await lakeOf(scene);
     mkdirSync(join(folder, MONTH, 'inside'), { recursive: true });
     await expect(commitTo(paths, scene)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
-    expect([filesBelow(paths.internal), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([[], '']);
+    expect([filesBelow(paths.internal), readFileSync(join(folder, '_manifest.jsonl'), 'utf8')]).toEqual([
+      [],
+      '',
+    ]);
   });
 
   it('keeps a file of which the manifest says nothing', async () => {
