@@ -157,8 +157,8 @@ function isInterval(flag: string): boolean {
 }
 
 function limitFlag(knobs: Knobs, name: string): string | undefined {
-  const limit = knobs.limits?.findLast(({ bucket }) => bucket === name);
-  if (limit !== undefined) return `--limits ${limit.text}`;
+  const chosen = knobs.limits?.findLast(({ bucket }) => bucket === name);
+  if (chosen !== undefined) return `--limits ${chosen.text}`;
   const { requestIntervalMs = 0, requestsPerMinute } = knobs;
   if (requestsPerMinute !== undefined && requestsPerMinute * requestIntervalMs < 60_000)
     return `--requests-per-minute ${requestsPerMinute}`;

@@ -54,15 +54,15 @@ export class DnsCache {
   }
 
   /** The `lookup` option of `net.connect`, which tries all addresses of a name. */
-  readonly lookup: LookupFunction = (hostname, options, callback) => {
+  readonly lookup: LookupFunction = (hostname, options, reply) => {
     this.#addresses(hostname, options).then(
       (addresses) => {
         const [first] = addresses;
-        if (options.all === true) callback(null, [...addresses]);
-        else callback(null, first?.address ?? '', first?.family);
+        if (options.all === true) reply(null, [...addresses]);
+        else reply(null, first?.address ?? '', first?.family);
       },
       (error: unknown) => {
-        callback(error as NodeJS.ErrnoException, '');
+        reply(error as NodeJS.ErrnoException, '');
       },
     );
   };
