@@ -17,6 +17,7 @@
  * @property {string} group
  * @property {readonly string[]} verbs
  * @property {string} doc
+ * @property {Readonly<Record<string, string>>} [docOf] Where a verb has another one.
  * @property {string} environment
  * @property {string | undefined} value
  * @property {string | undefined} preset
@@ -116,6 +117,20 @@ function presets(preset, defaultOf = {}) {
 }
 
 /**
+ * The meaning of a flag, and then that for single verbs.
+ * @param {string} doc
+ * @param {Readonly<Record<string, string>>} [docOf]
+ */
+function meanings(doc, docOf = {}) {
+  const texts = [...new Set(Object.values(docOf))];
+  const own = texts.map((text) => {
+    const verbs = Object.keys(docOf).filter((verb) => docOf[verb] === text);
+    return `<br>${verbs.join(', ')}: ${plain(text)}`;
+  });
+  return [plain(doc), ...own].join('');
+}
+
+/**
  * docs/flags.md.
  * @param {readonly Flag[]} flags
  */
@@ -124,9 +139,9 @@ export function flagsDocument(flags) {
   const sections = groups.map((group) => {
     const rows = flags
       .filter((flag) => flag.group === group)
-      .map(({ name, value, preset, unset, defaultOf, doc, environment, verbs }) => [
+      .map(({ name, value, preset, unset, defaultOf, doc, docOf, environment, verbs }) => [
         `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
-        plain(doc),
+        meanings(doc, docOf),
         unset === undefined ? presets(preset, defaultOf) : plain(unset),
         `\`${environment}\``,
         verbs.join(', '),

@@ -4,12 +4,13 @@ import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { VERBS } from '../options/flag-spec.js';
-import { FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
+import { docOf, FLAG_NAMES, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeText } from './write-data.js';
 
+/** Throws a usage error for an unknown shell. */
 export async function completion(shell: string | undefined, io: Io): Promise<ExitCode> {
   const name = SHELLS.find((candidate) => candidate === shell);
   if (name === undefined) throw refuseShell(shell);
@@ -19,13 +20,13 @@ export async function completion(shell: string | undefined, io: Io): Promise<Exi
 
 function refuseShell(shell: string | undefined): Error {
   const message =
-    shell === undefined ? 'completion for which shell?' : `completion: no script for "${shell}"`;
+    shell === undefined ? 'completion needs the name of a shell' : `completion: no script for "${shell}"`;
   const hint = (shell === undefined ? undefined : didYouMean(shell, SHELLS)) ?? SHELLS.join(', ');
   const near = shell === undefined ? undefined : nearest(shell, SHELLS);
   return usage(message, hint, { command: ['completion', near ?? 'bash'] });
 }
 
-/** Completions after a verb or a flag: words, or names of files. */
+/** The completions after a verb or a flag: words, or names of files or folders. */
 interface Values {
   readonly words: readonly string[];
   readonly files?: 'file' | 'folder';
@@ -58,7 +59,7 @@ function bashValues({ words, files, list }: Values): string {
   return `${list === true ? '_cryptodl_list' : '_cryptodl_words'} "${words.join(' ')}"`;
 }
 
-/** Flags with the same values share an arm. */
+/** The arms of `case` for flags. Flags with the same values share an arm. */
 function bashFlagArms(): string[] {
   const flags = new Map<string, string[]>();
   for (const name of FLAG_NAMES.filter((candidate) => !isSwitch(candidate))) {
@@ -125,9 +126,9 @@ function zshValues({ words, files, list }: Values): string {
 
 function zshVerbArm(verb: Verb): string {
   const flags = flagsOf(verb).map((name) => {
-    const { doc, value, list } = flagSpec(name);
+    const { value, list } = flagSpec(name);
     const argument = value === undefined ? '' : `:${value}:${zshValues(valuesOf(name))}`;
-    return `'${list === undefined ? '' : '*'}--${name}[${zshText(doc)}]${argument}'`;
+    return `'${list === undefined ? '' : '*'}--${name}[${zshText(docOf(name, verb))}]${argument}'`;
   });
   const operand =
     VERB_TEXTS[verb].operand === undefined ? [] : [`'1:operand:${zshValues(operandsOf(verb))}'`];
@@ -182,7 +183,7 @@ function fishVerbLines(verb: Verb): string[] {
   const flags = flagsOf(verb).map((name) => {
     const values = valuesOf(name);
     const follows = isSwitch(name) ? '' : ` ${values.files === 'file' ? '-r' : '-x'}${fishValues(values)}`;
-    return `${on} -l ${name}${follows} -d ${fishText(flagSpec(name).doc)}`;
+    return `${on} -l ${name}${follows} -d ${fishText(docOf(name, verb))}`;
   });
   return [...(operands === '' ? [] : [`${on}${operands}`]), ...flags];
 }

@@ -1,4 +1,4 @@
-/** Errors for command lines that commander refuses: the mistake, and a corrected line. */
+/** Usage errors for command lines that cannot be parsed: the mistake, and a corrected line. */
 import type { CommanderError } from 'commander';
 import { nearest } from '../text/did-you-mean.js';
 import { CryptodlError, usage } from '../model/errors.js';
@@ -11,14 +11,14 @@ import { isVerb, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
 import { VERB_TEXTS } from './verbs.js';
 
-/** A useful first line for a new user. */
+/** A useful first command for a new user. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
-/** The error for a missing or unknown verb. */
-export function refuseWord(argv: readonly string[]): never {
+/** Throws the usage error for a missing or unknown verb, which is the first word. */
+export function refuseVerb(argv: readonly string[]): never {
   const [word, ...rest] = argv;
   if (word === undefined)
-    throw usage('no command given', 'cryptodl --help shows what there is', { command: FIRST_LINE });
+    throw usage('no command given', 'cryptodl --help lists the commands', { command: FIRST_LINE });
   const owner = VERBS.find((name) => VERB_TEXTS[name].choices?.includes(word) === true);
   if (owner !== undefined)
     throw usage(`"${word}" is no command`, `did you mean ${owner} ${word}?`, { argv: [owner, ...argv] });
@@ -35,7 +35,7 @@ export function refuseWord(argv: readonly string[]): never {
   throw usage(`"${word}" is no command`, `commands are ${VERBS.join(', ')}`, { command: FIRST_LINE });
 }
 
-/** Refuses a flag in the place of another flag's value. */
+/** Throws a usage error for a flag without its value, and for a flag that begins with a long dash. */
 export function refuseMissingValues(argv: readonly string[]): void {
   const verb = verbOf(argv);
   if (verb === undefined) return;
@@ -55,7 +55,7 @@ export function refuseMissingValues(argv: readonly string[]): void {
   }
 }
 
-/** The error of the flag itself, if it does not accept the negative number. */
+/** Throws the error of the flag itself, if the flag does not accept the negative number. */
 function refuseNumber(flag: FlagName, value: string, filled: readonly string[]): void {
   try {
     flagSpec(flag).parse(value, `--${flag}`);
@@ -67,7 +67,7 @@ function refuseNumber(flag: FlagName, value: string, filled: readonly string[]):
   }
 }
 
-/** Text programs replace the two hyphens of a flag by a dash. */
+/** Word processors replace the two hyphens of a flag by a dash. */
 function refuseLongDash(verb: Verb, words: readonly Word[]): void {
   const flagIn = (text: string): string | undefined => {
     const [, name = '', value = ''] =
@@ -81,6 +81,7 @@ function refuseLongDash(verb: Verb, words: readonly Word[]): void {
   });
 }
 
+/** The usage error for a command line that commander refuses. */
 export function refuseArguments(error: CommanderError, argv: readonly string[]): Error {
   const [first = ''] = error.message.replace(/^error: /, '').split('\n');
   const verb = verbOf(argv);
@@ -105,8 +106,8 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
     ({ kind, flag, text }) => kind === 'flag' && flag !== undefined && isSwitch(flag) && text.includes('='),
   );
   if (unknown !== undefined) {
-    const { says, hint, argv: line } = withoutUnknown(verb, words, unknown);
-    return usage(says, hint, { argv: allKnown(line) });
+    const { message, hint, argv: line } = explainUnknown(verb, words, unknown);
+    return usage(message, hint, { argv: withKnownFlags(line) });
   }
   if (valued?.flag !== undefined)
     return usage(`--${valued.flag} takes no value`, undefined, {
@@ -116,23 +117,24 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   return usage(first, VERB_TEXTS[verb].examples[0]);
 }
 
-interface KnownLine {
-  readonly says: string;
+/** The message about an unknown flag, and the line without that flag. */
+interface UnknownFlag {
+  readonly message: string;
   readonly hint?: string;
   readonly argv: readonly string[];
 }
 
 /** The line without the flags that its command lacks. */
-function allKnown(argv: readonly string[]): readonly string[] {
+function withKnownFlags(argv: readonly string[]): readonly string[] {
   const verb = verbOf(argv);
   const words = verb === undefined ? [] : wordsOf(argv, verb);
   const unknown = words.find(({ kind }) => kind === 'unknown-flag');
   if (verb === undefined || unknown === undefined) return argv;
-  return allKnown(withoutUnknown(verb, words, unknown).argv);
+  return withKnownFlags(explainUnknown(verb, words, unknown).argv);
 }
 
-/** The mistake in one flag, and the line without it. */
-function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): KnownLine {
+/** Explains an unknown flag: as another name of a known flag, as a flag of another command, or as an operand. */
+function explainUnknown(verb: Verb, words: readonly Word[], unknown: Word): UnknownFlag {
   const [typed = '', carried] = unknown.text.split(/=(.*)/s);
   const at = words.indexOf(unknown);
   const next = words[at + 1];
@@ -151,10 +153,10 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   if (known !== undefined) {
     const given = isSwitch(known)
       ? [`--${known}`, ...(value === undefined || carried !== undefined ? [] : [value])]
-      : [`--${known}`, rightValue(known, plain, value)];
+      : [`--${known}`, validValue(known, plain, value)];
     const shown = carried === undefined ? given : [given.join('=')];
     return {
-      says: `${verb} has no flag ${typed}`,
+      message: `${verb} has no flag ${typed}`,
       hint: `did you mean --${known}?`,
       argv: folded([...before, ...shown, ...after], verb),
     };
@@ -164,25 +166,25 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
     const file = wordsOf(argv, verb).find(({ kind }) => kind === 'operand')?.text;
     if (file !== undefined && foreign === 'config') {
       const { message, hint } = noConfigFile('', file);
-      return { says: message, ...(hint === undefined ? {} : { hint }), argv };
+      return { message, ...(hint === undefined ? {} : { hint }), argv };
     }
     if (file !== undefined) {
       const entry = `${plain}: ${valueInFile(foreign, value)}`;
       return {
-        says: `run has no flag ${typed}: write it as "${entry}" in the job or under defaults of ${file}`,
+        message: `run has no flag ${typed}: write it as "${entry}" in the job or under defaults of ${file}`,
         argv,
       };
     }
     const flags = textsOf(words.filter(({ kind }) => kind !== 'verb' && kind !== 'operand'));
     return {
-      says: `run has no flag ${typed}: what a job downloads stands in its file`,
+      message: `run has no flag ${typed}: write the options of a job into the file of jobs`,
       argv: [other, ...flags],
     };
   }
   const operand = VERB_TEXTS[verb].operand?.slice(1, -1);
   if (operand === plain && value !== undefined && !words.some(({ kind }) => kind === 'operand'))
     return {
-      says: `${verb} has no flag ${typed}`,
+      message: `${verb} has no flag ${typed}`,
       hint: `the ${operand} is written without a flag`,
       argv: [...before, value, ...after],
     };
@@ -190,24 +192,26 @@ function withoutUnknown(verb: Verb, words: readonly Word[], unknown: Word): Know
   if (VERB_TEXTS[verb].behind !== undefined && foreign !== undefined && isVerb(inner ?? ''))
     if (flagsOf(VERBS.find((one) => one === inner) ?? verb).includes(foreign))
       return {
-        says: `${verb} has no flag ${typed}`,
+        message: `${verb} has no flag ${typed}`,
         hint: `${typed} is a flag of ${inner ?? ''}: write it after --`,
         argv: [...before, ...after, unknown.text, ...(hasValue ? [next.text] : [])],
       };
   const hint =
     other === undefined ? `cryptodl ${verb} --help shows its flags` : `${typed} is a flag of ${other}`;
-  return { says: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
+  return { message: `${verb} has no flag ${typed}`, hint, argv: [...before, ...after] };
 }
 
-/** The value in YAML; also valid between braces. */
+/** The value as YAML that is also valid between braces. */
 function valueInFile(flag: FlagName, typed: string | undefined): string {
   const { default: usual, example } = flagSpec(flag);
   const value = isSwitch(flag) ? 'true' : (typed ?? usual ?? example ?? '');
   return /^[\w./][\w./=+-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
 }
 
-/** The typed value if the flag accepts it, else the value in its name (`--csv`), else an accepted value. */
-function rightValue(name: FlagName, typed: string, value: string | undefined): string {
+/**
+ * The given value if the flag accepts it, else the typed name of the flag (`--csv` means `--format csv`), else an accepted value.
+ */
+function validValue(name: FlagName, typed: string, value: string | undefined): string {
   const spec = flagSpec(name);
   for (const candidate of [value, typed]) {
     if (candidate === undefined || (candidate === typed && spec.choices === undefined)) continue;
@@ -222,6 +226,7 @@ function rightValue(name: FlagName, typed: string, value: string | undefined): s
   return value !== undefined && spec.choices === undefined ? value : (spec.default ?? spec.example ?? '');
 }
 
+/** The usage error for positional arguments that the command does not take. */
 function excessWords(verb: Verb, words: readonly Word[]): Error {
   const operands = words.filter(({ kind }) => kind === 'operand');
   if (FOLDING.includes(verb))
@@ -247,10 +252,10 @@ function excessWords(verb: Verb, words: readonly Word[]): Error {
   );
 }
 
-/** Positional arguments of these verbs that look like the value of a known flag become that flag. */
+/** In corrected lines of these verbs, positional arguments become values of flags. */
 const FOLDING: readonly Verb[] = ['vision', 'coverage'];
 
-/** Assigns positional arguments to flags: markets, datasets, intervals, the folder of a lake; the rest are symbols. */
+/** Turns positional arguments into values of flags: markets, datasets, intervals, the folder of a lake, and otherwise symbols. */
 function folded(argv: readonly string[], verb: Verb): string[] {
   const words = wordsOf(argv, verb);
   const loose = FOLDING.includes(verb) ? words.filter(({ kind }) => kind === 'operand') : [];
@@ -265,7 +270,7 @@ function folded(argv: readonly string[], verb: Verb): string[] {
   return line;
 }
 
-/** Appends to the present values of the flag. */
+/** The line with another value of the flag: added to those of a list, instead of the only one. */
 function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: string): string[] {
   const words = wordsOf(argv, verb);
   const at = words.findIndex(({ kind, flag: of }) => kind === 'value' && of === flag);

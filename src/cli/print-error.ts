@@ -10,25 +10,26 @@ import type { Resolved } from '../options/resolve.js';
 import { printLines, shellWord, withoutPassword } from '../text/printable.js';
 import { isSchedulable, textsOf, verbOf, wordsOf } from './command-words.js';
 import type { Word } from './command-words.js';
-import { isUnderstood } from './program.js';
+import { isValidLine } from './program.js';
 
+/** The command line of an error, and what its correction needs. */
 export interface Typed {
   readonly argv: readonly string[];
   readonly io: Io;
-  /** Words before these ones, for example `schedule --`. */
+  /** The words before `argv`, for example `schedule --`. */
   readonly before?: readonly string[];
-  /** Where the options were given; without it messages name flags. */
+  /** The sources of the options. Without it, messages name flags. */
   readonly resolved?: Pick<Resolved, 'nameOf' | 'origins' | 'texts'>;
 }
 
-/** Prints the error with its place, the advice, and a corrected line. Bugs also print their stack. */
+/** Prints the error with its hint and a corrected command line. Bugs also print their stack. Returns the exit code. */
 export function printError(error: CryptodlError, typed: Typed): ExitCode {
   const { argv, io, before, resolved } = typed;
   const { hint, correction, cause } = error;
   const line =
-    correction === undefined || !mayBeTyped(argv, correction)
+    correction === undefined || !isUsable(argv, correction)
       ? undefined
-      : (withoutKeys(correction, resolved) ?? correctedLine(argv, correction, io.environment, before));
+      : (linesToDelete(correction, resolved) ?? correctedLine(argv, correction, io.environment, before));
   const stack = error.code === 'bug' && cause instanceof Error ? cause.stack?.split('\n') : undefined;
   const message = resolved === undefined ? error.message : nameOptions(error.message, resolved.nameOf);
   printLines(io.stderr, [
@@ -43,7 +44,7 @@ export function printError(error: CryptodlError, typed: Typed): ExitCode {
  * The lines of the config file to delete, if the correction removes options that stand there: a command line cannot remove them.
  * A range from flags replaces the range of the file.
  */
-function withoutKeys({ flags = {} }: Correction, resolved: Typed['resolved']): string | undefined {
+function linesToDelete({ flags = {} }: Correction, resolved: Typed['resolved']): string | undefined {
   const names = FLAG_NAMES.filter(
     (name) => flags[name] === null && resolved?.origins[name] === 'config file' && !isReplaced(name, flags),
   );
@@ -62,13 +63,16 @@ function isReplaced(name: FlagName, flags: NonNullable<Correction['flags']>): bo
   return RANGE.has(name) && FLAG_NAMES.some((other) => RANGE.has(other) && typeof flags[other] === 'string');
 }
 
-/** Whether the corrected line can be typed: its verb may lack the flag, or the line may have a second mistake. */
-function mayBeTyped(argv: readonly string[], correction: Correction): boolean {
-  return isUnderstood(correctedWords(argv, correction)) || !isUnderstood(argv);
+/**
+ * Whether to print the corrected line: it is valid, or the given line has a second mistake of its own. A verb like `retry` lacks some
+ * of the flags that corrections name.
+ */
+function isUsable(argv: readonly string[], correction: Correction): boolean {
+  return isValidLine(correctedWords(argv, correction)) || !isValidLine(argv);
 }
 
-/** Flags with places. A suggested other command keeps them. */
-const PLACES: readonly FlagName[] = [
+/** Flags that a suggested other command keeps: the lake, addresses, the time and the config file. */
+const KEPT: readonly FlagName[] = [
   'out',
   'archive-url',
   'listing-url',
@@ -83,12 +87,13 @@ const PLACES: readonly FlagName[] = [
 function correctedWords(argv: readonly string[], correction: Correction): string[] {
   const { flags = {}, operand, command } = correction;
   let words =
-    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...placesOf(argv, command)];
+    command === undefined ? [...(correction.argv ?? argv)] : [...command, ...keptFlags(argv, command)];
   if (operand !== undefined) words = withOperand(words, operand);
   for (const [name, value] of Object.entries(flags)) words = withFlag(words, name, value);
   return words;
 }
 
+/** The corrected command line as text for a shell. */
 export function correctedLine(
   argv: readonly string[],
   correction: Correction,
@@ -100,12 +105,12 @@ export function correctedLine(
   const wrapped = verb === undefined || !isSchedulable(verb) ? line : [...before, ...line];
   const typed = ['cryptodl', ...wrapped].map((word) => shellWord(withoutPassword(word))).join(' ');
   // Without the flag, its environment variable or config key would still count.
-  const twins = Object.entries(correction.flags ?? {})
+  const variables = Object.entries(correction.flags ?? {})
     .filter(([, value]) => value === null)
     .flatMap(([name]) => FLAG_NAMES.find((flag) => flag === name) ?? [])
     .map(environmentName)
     .filter((name) => environment[name] !== undefined);
-  return twins.length === 0 ? typed : `env ${twins.map((name) => `-u ${name}`).join(' ')} ${typed}`;
+  return variables.length === 0 ? typed : `env ${variables.map((name) => `-u ${name}`).join(' ')} ${typed}`;
 }
 
 function withOperand(line: readonly string[], operand: string): string[] {
@@ -116,7 +121,7 @@ function withOperand(line: readonly string[], operand: string): string[] {
   return at < 0 ? [...line, operand] : textsOf(words).map((text, index) => (index === at ? operand : text));
 }
 
-/** Replaces the first occurrence, or appends at the end. */
+/** The line with another value of the flag, or without the flag: at its first occurrence, else at the end. */
 function withFlag(line: readonly string[], name: string, value: string | null): string[] {
   const flag = FLAG_NAMES.find((known) => known === name);
   const verb = verbOf(line);
@@ -128,10 +133,10 @@ function withFlag(line: readonly string[], name: string, value: string | null): 
   return at < 0 ? [...line, ...given] : [...others(words.slice(0, at)), ...given, ...others(words.slice(at))];
 }
 
-function placesOf(argv: readonly string[], command: readonly string[]): string[] {
+function keptFlags(argv: readonly string[], command: readonly string[]): string[] {
   const typed = verbOf(argv);
   const next = verbOf(command);
   if (typed === undefined || next === undefined) return [];
-  const taken = flagsOf(next).filter((name) => PLACES.includes(name));
+  const taken = flagsOf(next).filter((name) => KEPT.includes(name));
   return textsOf(wordsOf(argv, typed).filter(({ flag }) => flag !== undefined && taken.includes(flag)));
 }

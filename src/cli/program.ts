@@ -2,12 +2,12 @@
 import { Command, CommanderError, Option } from 'commander';
 import { isVerb, verbOf } from './command-words.js';
 import { GROUPS, VERBS } from '../options/flag-spec.js';
-import { camelCase, defaultOf, environmentName, flagSpec, flagsOf } from '../options/flags.js';
+import { camelCase, defaultOf, docOf, environmentName, flagSpec, flagsOf } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { refuseArguments, refuseMissingValues, refuseWord } from './explain-arguments.js';
+import { refuseArguments, refuseMissingValues, refuseVerb } from './explain-arguments.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** A parsed command line. */
@@ -15,12 +15,12 @@ export interface Invocation {
   readonly verb: Verb;
   readonly operand: string | undefined;
   readonly values: RawValues;
-  /** The words after `--`: another command line. */
+  /** The words after `--`: the command line that `schedule` repeats. */
   readonly behind: readonly string[];
 }
 
-/** Whether a line is valid: its verb has all of its flags. */
-export function isUnderstood(argv: readonly string[]): boolean {
+/** Whether a command line can be parsed: its verb exists and has all of its flags. */
+export function isValidLine(argv: readonly string[]): boolean {
   try {
     return parseCommandLine(argv, { stdout: { write: () => true } }) !== undefined;
   } catch {
@@ -41,13 +41,13 @@ export function parseCommandLine(
     .version(TOOL_VERSION)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: () => undefined })
-    .helpOption('-h, --help', 'show this help; cryptodl VERB --help shows the flags')
+    .helpOption('-h, --help', 'show this help; cryptodl COMMAND --help shows the flags')
     .helpCommand(false)
     .configureHelp({ subcommandTerm: (command) => termOf(command.name()) })
     .argument('[command]')
     .addHelpText('after', `\n${examplesText(VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, 1)))}`)
     .action(() => {
-      refuseWord([]);
+      refuseVerb([]);
     })
     .hook('preSubcommand', (_, command) => {
       const name = command.name();
@@ -62,7 +62,7 @@ export function parseCommandLine(
   const line = helpAsFlag(own);
   const [first = '-'] = line;
   // Commander would print the help of the program for an unknown word with --help.
-  if (!first.startsWith('-') && !isVerb(first)) refuseWord(line);
+  if (!first.startsWith('-') && !isVerb(first)) refuseVerb(line);
   try {
     program.parse(line, { from: 'user' });
   } catch (error) {
@@ -73,14 +73,14 @@ export function parseCommandLine(
   return invocation;
 }
 
-/** Only a verb that takes another command splits its words at `--`. */
+/** The words before and after `--`, for a verb that takes another command; for other verbs, all words come before. */
 function partsOf(argv: readonly string[]): { own: readonly string[]; behind: readonly string[] } {
   const verb = verbOf(argv);
   const at = verb === undefined || VERB_TEXTS[verb].behind === undefined ? -1 : argv.indexOf('--');
   return at < 0 ? { own: argv, behind: [] } : { own: argv.slice(0, at), behind: argv.slice(at + 1) };
 }
 
-/** Also accepts `help`, `help vision` and `vision help`. */
+/** Turns `help`, `help vision` and `vision help` into the flag. */
 function helpAsFlag(argv: readonly string[]): string[] {
   const [first = '', second] = argv;
   if (first === 'help') return second === undefined ? ['--help'] : [second, '--help'];
@@ -128,15 +128,16 @@ function addFlags(command: Command, verb: Verb): void {
       command.addOption(optionOf(name, verb));
   }
   if (flagsOf(verb).includes('progress')) command.addOption(new Option('--no-progress').hideHelp());
-  command.addHelpText('after', `\n${examplesText(VERB_TEXTS[verb].examples)}${twinsText(verb)}`);
+  command.addHelpText('after', `\n${examplesText(VERB_TEXTS[verb].examples)}${sourcesText(verb)}`);
 }
 
-function twinsText(verb: Verb): string {
+/** The last line of the help: other ways to give a flag. */
+function sourcesText(verb: Verb): string {
   const [first] = flagsOf(verb);
   if (first === undefined) return '';
   const shown = flagsOf(verb).find((name) => name === 'archive-url') ?? first;
   const key = flagsOf(verb).includes('config') ? ' and a key in --config FILE' : '';
-  return `\n\nEvery flag has an environment twin (--${shown} is ${environmentName(shown)})${key}.`;
+  return `\n\nEvery flag is also an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
 }
 
 function optionOf(name: FlagName, verb: Verb): Option {
@@ -145,7 +146,7 @@ function optionOf(name: FlagName, verb: Verb): Option {
   const shown = preset === undefined ? '' : ` (default: ${preset})`;
   const option = new Option(
     `--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`,
-    `${spec.doc}${shown}`,
+    `${docOf(name, verb)}${shown}`,
   );
   option.helpGroup(`${spec.group}:`);
   if (spec.value !== undefined)

@@ -1,10 +1,11 @@
 /** The table of verbs: operand, description, examples. Help, completion and documents are made from it. */
 import type { Verb } from '../options/flag-spec.js';
 
+/** A row of the table. */
 export interface VerbText {
   /** The operand as help shows it; in brackets if optional. */
   readonly operand?: string;
-  /** The words after `--`. */
+  /** The words after `--`, as help shows them. */
   readonly behind?: string;
   /** The accepted values of the operand, if they are a list. */
   readonly choices?: readonly string[];
@@ -48,13 +49,13 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   retry: {
     operand: '<report>',
-    doc: 'download the failed objects of a report again; objects that succeed are removed from the report',
+    doc: 'download the objects of a failure report again; those that succeed are removed from the report',
     examples: ['cryptodl retry data/failures/vision-20261121T070000Z.jsonl'],
     aka: ['resume', 'repeat'],
   },
   schedule: {
     behind: 'COMMAND [flags]',
-    doc: 'print a crontab line and a systemd timer that run a command every day',
+    doc: 'print a crontab line and a systemd timer that run a command every day or every few hours',
     examples: [
       'cryptodl schedule -- vision --symbols BTCUSDT,ETHUSDT --days 7',
       'cryptodl schedule --at 09:30 --kind cron -- run jobs.yaml',
@@ -63,7 +64,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['cron', 'crontab', 'timer', 'systemd', 'daemon'],
   },
   verify: {
-    doc: 'compare the files of the lake with its manifests, and find foreign files and leftovers of killed runs; --fix moves them to the quarantine',
+    doc: 'compare the files of the lake with its manifests, and find foreign files and leftovers of killed runs; exit code 4 with a finding',
     examples: [
       'cryptodl verify',
       'cryptodl verify --deep --market um --dataset klines --json',
@@ -72,7 +73,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['check', 'fsck', 'validate', 'test', 'integrity'],
   },
   repair: {
-    doc: 'fetch damaged and missing data between the first and the last held day, from the archive or REST',
+    doc: 'fetch damaged and missing data again, from the first to the last day of each series in the lake',
     examples: [
       'cryptodl repair',
       'cryptodl repair --dry-run',
@@ -108,7 +109,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   sql: {
     operand: '[query]',
-    doc: 'query the lake in SQL: one SELECT over a view per market and dataset; - reads it from stdin, @FILE from a file',
+    doc: 'query the lake in SQL: one SELECT over views like um_klines; - reads the query from stdin, @FILE from a file',
     examples: [
       "cryptodl sql 'SHOW TABLES'",
       "cryptodl sql 'SELECT symbol, max(high) AS high FROM um_klines GROUP BY symbol'",
@@ -117,7 +118,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['query', 'select', 'duckdb', 'ask'],
   },
   coverage: {
-    doc: 'show expected and held rows of the lake from its manifests: a heat-map, a table, and each gap with its reason',
+    doc: 'compare the rows of the lake with those it should have, from its manifests: a heat-map, a table, and each gap with its reason',
     examples: [
       'cryptodl coverage',
       "cryptodl coverage --market um --dataset klines --symbols '*USDT' --months 6",
@@ -127,7 +128,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   serve: {
     operand: '<directory>',
-    doc: "serve a folder of archive keys in the archive's own protocol",
+    doc: 'serve a folder of downloaded zips (--format zip) over HTTP, as the archive does',
     examples: [
       'cryptodl serve ./raw --port 8090',
       'cryptodl vision --archive-url http://127.0.0.1:8090 --symbols BTCUSDT --days 7',
@@ -135,7 +136,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['server', 'mirror'],
   },
   doctor: {
-    doc: 'check versions, memory, open files, request settings, names, proxy, TLS, hosts, clock, disks, bans and lock: one line each; exit code 1 if a check fails',
+    doc: 'check versions, memory, open files, request settings, host names, proxy, TLS, hosts, clock, disks, bans and lock, one line each; exit code 1 if a check fails',
     examples: [
       'cryptodl doctor',
       'cryptodl doctor --out /srv/lake --quiet',

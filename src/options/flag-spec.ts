@@ -38,6 +38,8 @@ export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   readonly verbs: readonly Verb[];
   readonly doc: string;
+  /** Other texts for the help of single verbs, instead of `doc`. */
+  readonly docOf?: Readonly<Partial<Record<Verb, string>>>;
   /** The name of the value in help, for example `N`; switches have none. */
   readonly value?: string;
   /**
@@ -56,7 +58,7 @@ export interface FlagSpec {
   readonly example?: string;
   /** Names of this flag in other tools, only for hints. */
   readonly aka?: readonly string[];
-  /** As text for `parse`, so that help and value cannot differ. */
+  /** The default as text for `parse`, so that help and value cannot differ. */
   readonly default?: string;
   /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
@@ -70,20 +72,23 @@ export interface FlagSpec {
 
 export type FlagRows = Readonly<Record<string, FlagSpec>>;
 
-/** A parser for a fixed list of values, and the list. */
+/** Two fields of a row for a flag with a fixed list of values: the parser and the list. */
 export const oneOf = <const T extends string>(choices: readonly T[]) => ({
   parse: parse.choice(choices),
   choices,
 });
 
 export const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
+/** Verbs that send requests. `doctor` does too, with its own set below. */
 export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
 /** Verbs with flags that hold for a single download and for all jobs of `run`. */
 export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 /** `doctor` checks the settings that the other verbs use. */
 export const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
+/** Verbs with flags for markets, datasets and days. */
 export const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];
+/** Verbs with flags for the format of files. The other downloads keep the format of the lake or of the report. */
 export const WRITING: readonly Verb[] = ['vision', 'metrics'];
 /** Verbs that select among the series of a lake. */
 export const HELD: readonly Verb[] = ['verify', 'repair'];

@@ -58,15 +58,24 @@ export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];
 }
 
+/** The default of a flag for a verb, as text; undefined without a fixed default. */
 export function defaultOf(name: FlagName, verb: Verb): string | undefined {
   const spec = flagSpec(name);
   return spec.defaultOf?.[verb] ?? spec.default;
 }
 
+/** The help text of a flag for a verb, without its default. */
+export function docOf(name: FlagName, verb: Verb): string {
+  const spec = flagSpec(name);
+  return spec.docOf?.[verb] ?? spec.doc;
+}
+
+/** The flags of a verb, in the order of the table. */
 export function flagsOf(verb: Verb): FlagName[] {
   return FLAG_NAMES.filter((name) => flagSpec(name).verbs.includes(verb));
 }
 
+/** `dry-run` → `CRYPTODL_DRY_RUN`. */
 export function environmentName(name: FlagName): string {
   return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
 }
@@ -81,7 +90,7 @@ export function camelCase(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** `maxWaitMs`: the name of the flag and the unit of its number. */
+/** `max-wait` → `maxWaitMs`: the name of the flag and the unit of its number. */
 export function optionName(name: FlagName): keyof Options {
   const plain = camelCase(name);
   const { unit = '' } = flagSpec(name);
@@ -101,7 +110,7 @@ export function nameOptions(text: string, nameOf: (name: FlagName) => string): s
   });
 }
 
-/** The same error with other names of options in message and hint. */
+/** A copy of the error with other names of options in message and hint. */
 export function withOptionNames(error: CryptodlError, nameOf: (name: FlagName) => string): CryptodlError {
   const { code, message, hint, cause, correction, retryAfterMs, attempts } = error;
   const renamed = new CryptodlError(code, nameOptions(message, nameOf), {

@@ -7,7 +7,16 @@ export const MESSAGE_FLAGS = {
   json: {
     group: 'Messages',
     verbs: [...ONLINE_AND_JOBS, 'schema', 'sql', 'coverage', 'doctor'],
-    doc: 'print NDJSON; runs: events, then the summary; audit: findings; sql: rows, with decimals, times and integers above 2^53 as text; doctor: one object per check',
+    doc: 'print NDJSON: events, then a summary',
+    docOf: {
+      verify: 'print NDJSON: an object per finding, then a summary',
+      audit: 'print NDJSON: an object per finding, then a summary',
+      list: 'print NDJSON: an object per item',
+      schema: 'print JSON',
+      sql: 'print NDJSON: an object per row; decimals, times and integers above 2^53 are text',
+      coverage: 'print NDJSON: an object per series, then a summary',
+      doctor: 'print NDJSON: an object per check',
+    },
     parse: parse.flag,
   },
   progress: {
@@ -21,7 +30,7 @@ export const MESSAGE_FLAGS = {
   quiet: {
     group: 'Messages',
     verbs: [...EXAMINED, 'sql'],
-    doc: 'print nothing if there is no problem',
+    doc: 'print no messages except problems',
     parse: parse.flag,
     aka: ['q', 'silent'],
   },
@@ -29,7 +38,7 @@ export const MESSAGE_FLAGS = {
     group: 'Messages',
     verbs: DOWNLOADS,
     value: 'URL',
-    doc: 'address to request at success, with /start at the start and /fail at failure',
+    doc: 'address to request after a success; with /start added when the run starts, and with /fail added after a failure',
     parse: parse.pingUrl,
     example: 'https://hc-ping.com/your-uuid',
     aka: ['healthcheck', 'heartbeat'],

@@ -28,7 +28,7 @@ export const RETRY_FLAGS = {
     group: 'Network',
     verbs: [...ONLINE, 'doctor'],
     value: 'NAME',
-    doc: `preset for retries and back-off: ${PRESETS.map(presetText).join('; ')}`,
+    doc: `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
     ...oneOf(PRESETS),
     default: 'vision',
     defaultOf: { metrics: 'metrics' },

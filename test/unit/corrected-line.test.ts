@@ -76,7 +76,7 @@ describe('a corrected command line', () => {
     expect(correctedLine(argv, correction)).toBe(line);
   });
 
-  it('undoes the environment twin of a flag that must not be given', () => {
+  it('unsets the environment variable of a flag that must not be given', () => {
     const line = correctedLine(TYPED, { flags: { quote: null } }, { CRYPTODL_QUOTE: 'XYZ' });
     expect(line).toBe('env -u CRYPTODL_QUOTE cryptodl vision --symbols BTCUSTD --days 7');
   });
