@@ -115,7 +115,7 @@ async function withResolved(
 ): Promise<ExitCode> {
   const { resolveOptions } = await import('./options/resolve.js');
   const resolved = resolveOptions(verb, layers, source);
-  return resolved.options.printOptions ? printOptionsOf(verb, resolved, io) : act(resolved);
+  return resolved.options.printOptions ? printOptions(verb, resolved, io) : act(resolved);
 }
 
 async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
@@ -129,14 +129,14 @@ function startDownload(verb: RunVerb): Start {
   });
 }
 
-async function printOptionsOf(verb: Verb, resolved: Resolved, io: Io): Promise<ExitCode> {
-  printLines(io.stdout, await optionsLines(verb, resolved));
+async function printOptions(verb: Verb, resolved: Resolved, io: Io): Promise<ExitCode> {
+  printLines(io.stdout, await optionLines(verb, resolved));
   return 0;
 }
 
-async function optionsLines(verb: Verb, resolved: Resolved): Promise<string[]> {
-  const { printOptions } = await import('./cli/option-layers.js');
-  return printOptions(verb, resolved);
+async function optionLines(verb: Verb, resolved: Resolved): Promise<string[]> {
+  const layers = await import('./cli/option-layers.js');
+  return layers.optionLines(verb, resolved);
 }
 
 async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSource): Promise<ExitCode> {
@@ -146,7 +146,7 @@ async function runFile(invocation: Invocation, given: Typed, loadSource: LoadSou
   const { resolved, jobs } = await readJobs(invocation, io, source);
   if (resolved.options.printOptions) {
     for (const job of jobs)
-      printLines(io.stdout, [`[${job.name}]`, ...(await optionsLines(job.verb, job.resolved))]);
+      printLines(io.stdout, [`[${job.name}]`, ...(await optionLines(job.verb, job.resolved))]);
     return 0;
   }
   const { runJobs } = await import('./download/run-jobs.js');
@@ -162,7 +162,7 @@ async function retry(invocation: Invocation, given: Typed, loadSource: LoadSourc
   const path = invocation.operand ?? '';
   const report = await readReport(path, source);
   const { resolved, verb, failures, explain } = pastRun(path, report, layers, source);
-  if (resolved.options.printOptions) return printOptionsOf('retry', resolved, io);
+  if (resolved.options.printOptions) return printOptions('retry', resolved, io);
   const typed = { ...given, resolved };
   if (report.jobs.length === 0) {
     const { download } = await import('./download/download.js');

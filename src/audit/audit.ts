@@ -1,5 +1,5 @@
 /** `cryptodl audit`: prints findings about the archive; with --prefer daily, rebuilds worse months of the lake from daily objects. */
-import { endLookUp, openLookUp, tellSoFar, withoutListing } from '../cli/look-up.js';
+import { endLookUp, openLookUp, progressPrinter, asUnreachable } from '../cli/look-up.js';
 import type { LookUp, Signals } from '../cli/look-up.js';
 import { correctedLine } from '../cli/print-error.js';
 import { watchSignals } from '../model/io.js';
@@ -32,7 +32,7 @@ export async function audit(run: LookUp): Promise<ExitCode> {
     const rebuilt = isWanted ? await rebuild(run, signals, tally.rebuilds) : 0;
     return await conclude(run, tally, rebuilt);
   } catch (error) {
-    return endLookUp(withoutListing(error), run, signals);
+    return endLookUp(asUnreachable(error), run, signals);
   } finally {
     signals.release();
   }
@@ -115,7 +115,7 @@ async function auditAll(run: LookUp, signals: Signals, tally: AuditTally): Promi
   const session = openLookUp(run, signals);
   try {
     await session.refuseBanned('audit');
-    const soFar = tellSoFar(resolved.options, io);
+    const soFar = progressPrinter(resolved.options, io);
     const audited = await selectAudit(session, resolved, readLists(io));
     tally.comparable = comparableMonths(audited, session.venue);
     for await (const month of auditArchive(session, audited)) {

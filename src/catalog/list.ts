@@ -1,5 +1,5 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
-import { endLookUp, openLookUp, withoutListing } from '../cli/look-up.js';
+import { endLookUp, openLookUp, asUnreachable } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { LISTS } from '../cli/verbs.js';
 import { writeData } from '../cli/write-data.js';
@@ -214,7 +214,7 @@ async function withSession(run: LookUp, act: (session: Session) => Promise<ExitC
     await session.refuseBanned('list');
     return await act(session);
   } catch (error) {
-    return endLookUp(withoutListing(error), run, signals);
+    return endLookUp(asUnreachable(error), run, signals);
   } finally {
     signals.release();
     await session.close();

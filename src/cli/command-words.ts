@@ -4,6 +4,7 @@ import { flagsOf, isSwitch } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
 
+/** A word of a command line, with its meaning. */
 export interface Word {
   readonly text: string;
   /** `value`: the value of the flag before it. */
@@ -12,7 +13,7 @@ export interface Word {
   readonly flag?: FlagName;
 }
 
-/** The verb: the first word. If that is a flag: the first word that is a verb. */
+/** The verb of a command line: its first word, or after a leading flag the first word that is a verb. Undefined without a verb. */
 export function verbOf(argv: readonly string[]): Verb | undefined {
   const first = argv[0]?.startsWith('-') === true ? argv.find((word) => isVerb(word)) : argv[0];
   return VERBS.find((verb) => verb === first);
@@ -22,15 +23,15 @@ export function isVerb(word: string): word is Verb {
   return VERBS.some((verb) => verb === word);
 }
 
-/** Whether `cryptodl schedule` accepts the verb. */
+/** Whether `cryptodl schedule` can repeat the verb. */
 export function isSchedulable(verb: Verb): boolean {
   return !NOT_SCHEDULABLE.includes(verb);
 }
 
 const NOT_SCHEDULABLE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'completion'];
 
-/** Flags that commander defines, so the flag table lacks them. */
-const BARE: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
+/** Flags without a row in the flag table, because commander defines them. */
+const COMMANDER_FLAGS: ReadonlySet<string> = new Set(['--no-progress', '--help', '-h']);
 
 /** The words in order. An unknown flag without `=` takes the next word as its value, if that word is not a flag. */
 export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
@@ -48,7 +49,7 @@ export function wordsOf(argv: readonly string[], verb: Verb): Word[] {
       words.push({ text, kind: 'verb' });
     } else if (!text.startsWith('-') || text === '-') {
       words.push({ text, kind: 'operand' });
-    } else if (BARE.has(text)) {
+    } else if (COMMANDER_FLAGS.has(text)) {
       words.push({ text, kind: 'flag' });
     } else {
       const flag = known.find((name) => text === `--${name}` || text.startsWith(`--${name}=`));

@@ -15,6 +15,7 @@ import { printLines } from '../text/printable.js';
 import { printError } from './print-error.js';
 import type { Typed } from './print-error.js';
 
+/** A verb that opens a session without running a plan. */
 export interface LookUp {
   readonly source: Source;
   readonly resolved: Resolved;
@@ -47,7 +48,7 @@ export function openLookUp({ source, resolved, io }: LookUp, signals: Signals): 
   }
 }
 
-/** The exit code. Prints the error, unless a signal ended the verb. */
+/** The exit code of a verb that failed. Prints the error, unless a signal ended the verb. */
 export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): ExitCode {
   const signal = signals.signalled();
   if (signal !== undefined) return exitCodeOfSignal(signal);
@@ -55,7 +56,7 @@ export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): 
 }
 
 /** Turns a failure of the listing into `unreachable`, for verbs that cannot work without it. Returns other errors unchanged. */
-export function withoutListing(error: unknown): unknown {
+export function asUnreachable(error: unknown): unknown {
   if (!isListingFault(error) || error.code === 'wait-too-long') return error;
   return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
     cause: error,
@@ -66,7 +67,7 @@ export function withoutListing(error: unknown): unknown {
 const PROGRESS_MS = 10_000;
 
 /** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
-export function tellSoFar({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
+export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
   let saidAt = io.clock.monotonic();
   return (text) => {
     const now = io.clock.monotonic();

@@ -1,4 +1,4 @@
-/** The sources of options (flags, environment, config file), and the output of `--print-options`. */
+/** The sources of options (flags, environment, config file), and the lines of `--print-options`. */
 import { dayText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
@@ -13,7 +13,7 @@ import type { Invocation } from './program.js';
 /** Flags, environment and config file of an invocation, in order of precedence. */
 export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
   const { verb } = invocation;
-  const flags = typedLayer(invocation);
+  const flags = flagLayer(invocation);
   const environment = environmentLayer(io.environment, verb);
   const file = flags.values.config?.at(-1) ?? environment.values.config?.at(-1);
   if (file === undefined) return [flags, environment];
@@ -21,7 +21,7 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
   return [flags, environment, configLayer(file, await readConfigFile(file), verb)];
 }
 
-/** Warns of variables whose name is almost the name of an option. Other variables may belong to scripts of the user. */
+/** Warns of variables whose name is similar to that of an option. Other unknown variables may belong to scripts of the user. */
 export function warnOfVariables({ environment, stderr }: Io): void {
   const known = FLAG_NAMES.map(environmentName);
   for (const name of Object.keys(environment)) {
@@ -31,23 +31,24 @@ export function warnOfVariables({ environment, stderr }: Io): void {
       known.map((each) => each.slice(PREFIX.length)),
     );
     if (near !== undefined)
-      printLines(stderr, [`warning: ${name} is no option; did you mean ${PREFIX}${near}?`]);
+      printLines(stderr, [`warning: ${name} is not an option; did you mean ${PREFIX}${near}?`]);
   }
 }
 
 const PREFIX = 'CRYPTODL_';
 
-export function typedLayer({ values }: Invocation): RawLayer {
+/** The flags of a command line. */
+export function flagLayer({ values }: Invocation): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
 }
 
-/** `market  um  (default)`, one line per option. */
-export function printOptions(verb: Verb, resolved: Resolved): string[] {
+/** The lines of `--print-options`, one per option: `market  um  (default)`. */
+export function optionLines(verb: Verb, resolved: Resolved): string[] {
   const names = flagsOf(verb).filter((name) => name !== 'print-options');
   const width = Math.max(...names.map((name) => name.length));
   return names.map((name) => {
-    const isUnset = isSwitch(name) && resolved.origins[name] === 'default';
-    const value = isUnset ? undefined : resolved.options[optionName(name)];
+    const isLeftOut = isSwitch(name) && resolved.origins[name] === 'default';
+    const value = isLeftOut ? undefined : resolved.options[optionName(name)];
     const shown =
       (name === 'from' || name === 'to') && typeof value === 'number'
         ? dayText(value)

@@ -5,7 +5,7 @@ import type { Io } from '../model/io.js';
 import { linesText } from '../text/printable.js';
 import type { Line } from '../text/printable.js';
 
-/** Writes lines to stdout as fast as the reader takes them. False if the reader has stopped (`| head`). */
+/** Writes lines to stdout as fast as the reader takes them. Resolves with false if the reader has stopped (`| head`). */
 export function writeData(io: Io, lines: readonly Line[]): Promise<boolean> {
   return writeText(io, linesText(lines));
 }

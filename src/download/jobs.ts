@@ -1,5 +1,5 @@
 /** `cryptodl run FILE`: reads the jobs of a file and checks the options of all of them before the first begins. */
-import { typedLayer } from '../cli/option-layers.js';
+import { flagLayer } from '../cli/option-layers.js';
 import type { Invocation } from '../cli/program.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
@@ -32,7 +32,7 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source): 
     path,
     await readConfigFile(path, 'run', 'config/jobs.example.yaml shows what a file of jobs looks like'),
   );
-  const flags = typedLayer(invocation);
+  const flags = flagLayer(invocation);
   const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved, path)) {

@@ -12,10 +12,11 @@ export interface Proxies {
   readonly except: string;
 }
 
+/** The parts of the environment that a run needs besides its options. */
 export interface Surroundings {
-  /** The home folder, `~` in paths. */
+  /** The folder that `~` stands for in paths. */
   readonly home: string | undefined;
-  /** `$XDG_STATE_HOME`. */
+  /** The folder of `$XDG_STATE_HOME`. */
   readonly stateHome: string | undefined;
   readonly proxies: Proxies;
 }
@@ -24,17 +25,17 @@ export const NO_PROXIES: Proxies = { http: '', https: '', except: '' };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The home folder, `~` in paths. */
+/** The folder that `~` stands for in paths. */
 export function homeOf(environment: Environment): string | undefined {
   return folderOf(environment['HOME']);
 }
 
-/** The XDG Base Directory Specification: an empty variable is not set, and a relative path is ignored. */
+/** The folder that a variable names. An empty or relative path is ignored, as the XDG Base Directory Specification says. */
 export function folderOf(value: string | undefined): string | undefined {
   return value !== undefined && isAbsolute(value) ? value : undefined;
 }
 
-/** Throws a usage error for a proxy variable without an address. */
+/** Throws a usage error for a proxy variable that is not an http(s) address. */
 export function surroundingsOf(environment: Environment): Surroundings {
   // An empty variable counts as not set.
   const variableOf = (name: string): string =>
@@ -57,12 +58,13 @@ export function surroundingsOf(environment: Environment): Surroundings {
   };
 }
 
-/** `--proxy` replaces both proxies, and `NO_PROXY` still applies; `none` means no proxy. */
+/** The proxies of a run: `--proxy` replaces both proxies of the environment, `none` removes them, and `NO_PROXY` still applies. */
 export function proxiesOf(given: string | undefined, { proxies }: Surroundings): Proxies {
   if (given === undefined) return proxies;
   return given === 'none' ? NO_PROXIES : { ...proxies, http: given, https: given };
 }
 
+/** Whether the text is an http(s) address. */
 export function isProxy(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }

@@ -10,7 +10,7 @@ export interface JobEntry {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
-  /** Adds file and job to an error, and names options by their keys. */
+  /** A copy of an error that has file and job, and names options by their keys. */
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
@@ -22,7 +22,7 @@ export interface JobsFile {
 
 const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
 /** Flags for the whole run, because all jobs share the terminal, the report and the log. */
-const OF_ALL_JOBS: readonly FlagName[] = [
+const SHARED: readonly FlagName[] = [
   'failures',
   'jobs',
   'json',
@@ -32,9 +32,9 @@ const OF_ALL_JOBS: readonly FlagName[] = [
   'log-level',
 ];
 /** Flags for the command line only. */
-const TYPED: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
+const COMMAND_LINE_ONLY: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
-/** The file of jobs is itself a file of options. */
+/** The error for a config file of `run`: the file of jobs holds the options itself. `where` begins the message. */
 export function noConfigFile(where: string, file: string): CryptodlError {
   return usage(`${where}run takes no config file`, `write its keys under defaults of ${file}`);
 }
@@ -42,6 +42,7 @@ export function noConfigFile(where: string, file: string): CryptodlError {
 const SHAPE =
   'see config/jobs.example.yaml: defaults, and jobs with a name, a verb and the flags of that verb';
 
+/** Checks the keys of the file; values are parsed later. */
 export function jobsFile(file: string, content: unknown): JobsFile {
   if (!isMap(content)) throw usage(`${file} does not hold a map of jobs`, SHAPE);
   for (const key of Object.keys(content)) {
@@ -64,7 +65,7 @@ function defaultsLayer(file: string, map: object): RawLayer {
   const known = new Set([...flagsOf('vision'), ...flagsOf('metrics'), ...flagsOf('run')]);
   const values = mapValues(map, {
     nameOf: (key) => `${where}: ${key}`,
-    isKnown: (name) => known.has(name) && !TYPED.includes(name),
+    isKnown: (name) => known.has(name) && !COMMAND_LINE_ONLY.includes(name),
     refuse: (key) =>
       key === 'config'
         ? noConfigFile(`${where}: config: `, file)
@@ -78,8 +79,8 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
   // JavaScript moves keys that are numbers to the front, which would change the order of jobs.
   if (!/^\p{L}[\p{L}\p{N}_.-]*$/u.test(name))
     throw usage(
-      `${file}: jobs: "${name}" is no name of a job`,
-      'a letter, then letters, digits, dots, dashes and underscores',
+      `${file}: jobs: "${name}" is not a valid name of a job`,
+      'write a letter, then letters, digits, dots, dashes and underscores',
     );
   if (!isMap(job)) throw usage(`${where} is not a map of option names to values`, SHAPE);
   const { verb: given, ...map } = job;
@@ -87,12 +88,13 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
   if (verb === undefined) throw refuseVerb(where, given);
   const values = mapValues(map, {
     nameOf: (key) => `${where}: ${key}`,
-    isKnown: (flag) => flagsOf(verb).includes(flag) && !TYPED.includes(flag) && !OF_ALL_JOBS.includes(flag),
+    isKnown: (flag) =>
+      flagsOf(verb).includes(flag) && !COMMAND_LINE_ONLY.includes(flag) && !SHARED.includes(flag),
     refuse: (key) =>
       key === 'config' ? noConfigFile(`${where}: config: `, file) : refuseKey(where, verb, key),
   });
   const layer: RawLayer = { origin: 'job', values, nameOf: (flag) => `${where}: ${flag}` };
-  return { name, verb, layer, explain: (error) => inWordsOfTheFile(file, where, error) };
+  return { name, verb, layer, explain: (error) => withPlace(file, where, error) };
 }
 
 function refuseVerb(where: string, given: unknown): Error {
@@ -103,11 +105,11 @@ function refuseVerb(where: string, given: unknown): Error {
 }
 
 function refuseKey(where: string, verb: JobEntry['verb'], key: string): Error {
-  if (OF_ALL_JOBS.some((name) => name === key))
+  if (SHARED.some((name) => name === key))
     return usage(`${where}: ${key} is the same for all jobs`, 'write it under defaults');
-  if (TYPED.some((name) => name === key))
+  if (COMMAND_LINE_ONLY.some((name) => name === key))
     return usage(`${where}: ${key} is for the command line`, `cryptodl run FILE --${key}`);
-  const names = flagsOf(verb).filter((name) => !TYPED.includes(name) && !OF_ALL_JOBS.includes(name));
+  const names = flagsOf(verb).filter((name) => !COMMAND_LINE_ONLY.includes(name) && !SHARED.includes(name));
   const other = VERBS_OF_JOBS.find((candidate) => flagsOf(candidate).some((name) => name === key));
   const hint =
     other === undefined ? `see cryptodl ${verb} --help for the names` : `${key} is a flag of ${other}`;
@@ -118,10 +120,10 @@ function unknownKey(where: string, key: string, names: readonly string[], hint: 
   return usage(`${where}: unknown key "${key}"`, didYouMean(key, names) ?? hint);
 }
 
-/** Corrections are lines of the file instead of a command line. */
-function inWordsOfTheFile(file: string, where: string, error: CryptodlError): CryptodlError {
+/** The error with file and job. Corrections become lines of the file instead of a command line. */
+function withPlace(file: string, where: string, error: CryptodlError): CryptodlError {
   const { message, hint, correction, cause, code } = error;
-  const isTold = message.startsWith(`${file}: `);
+  const hasPlace = message.startsWith(`${file}: `);
   const lines = Object.entries(correction?.flags ?? {}).map(([name, value]) =>
     value === null ? `delete "${name}"` : `${name}: ${value}`,
   );
@@ -130,7 +132,7 @@ function inWordsOfTheFile(file: string, where: string, error: CryptodlError): Cr
     ...lines.filter((line) => hint?.includes(line) !== true),
   ];
   const text = help.filter((line) => line !== undefined).join('\n  ');
-  return new CryptodlError(code, isTold ? message : `${where}: ${nameOptions(message, (name) => name)}`, {
+  return new CryptodlError(code, hasPlace ? message : `${where}: ${nameOptions(message, (name) => name)}`, {
     cause,
     ...(text === '' ? {} : { hint: text }),
   });

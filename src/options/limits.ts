@@ -16,7 +16,7 @@ export interface Limit {
 
 const MINUTE_MS = 60_000;
 
-/** `archive=100/s`, `futuresData=800/5m`. */
+/** `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. */
 export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
   return (text, where) => {
     const [, bucket = '', amount = '', count = '', unit = ''] =
@@ -37,12 +37,12 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
         correctionOf(nearest(bucket, names), text),
       );
     }
-    const said = `${bucket}=${limitText(most)}`;
+    const highest = `${bucket}=${limitText(most)}`;
     if (most.isWindow && windowMs !== most.windowMs) {
       const rate = Math.floor((permits / windowMs) * most.windowMs);
       const value = `${bucket}=${Math.max(1, Math.min(rate, most.permits))}/${windowText(most.windowMs)}`;
       throw usage(
-        `${where}: ${text}: the venue counts ${bucket} in windows of ${windowText(most.windowMs, '1')}`,
+        `${where}: ${text}: the exchange counts ${bucket} in windows of ${windowText(most.windowMs, '1')}`,
         given(where, value),
         { value },
       );
@@ -50,9 +50,9 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
     if (permits / windowMs > most.permits / most.windowMs) {
       throw usage(
         `${where}: ${text} is above the limit of ${bucket}, ${limitText(most)}`,
-        given(where, said),
+        given(where, highest),
         {
-          value: said,
+          value: highest,
         },
       );
     }
@@ -60,15 +60,16 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
   };
 }
 
+/** The text with the nearest name of a bucket. */
 function correctionOf(bucket: string | undefined, text: string): { value: string } | undefined {
   return bucket === undefined ? undefined : { value: text.replace(/^\w+/, bucket) };
 }
 
-/** Requests per minute of each bucket, at most the highest limit of all buckets. */
+/** The maximum requests per minute of each bucket: at most the highest limit of all buckets. */
 export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>): Parse<number> {
   const ranked = Object.entries(known).toSorted(([, one], [, other]) => perMinute(other) - perMinute(one));
-  const [[name, highest] = ['', { permits: 0, windowMs: MINUTE_MS, isWindow: false }]] = ranked;
-  const most = perMinute(highest);
+  const [[name, largest] = ['', { permits: 0, windowMs: MINUTE_MS, isWindow: false }]] = ranked;
+  const most = perMinute(largest);
   return (text, where) => {
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
@@ -76,7 +77,7 @@ export function requestsPerMinute(known: Readonly<Record<string, BucketLimit>>):
     const value = isTooMuch ? String(most) : '600';
     throw usage(
       isTooMuch
-        ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(highest)})`
+        ? `${where}: ${text} is above the highest limit, ${numberText(most)} in a minute (${name}: ${limitText(largest)})`
         : `${where}: "${text}" is not a whole number of at least 1`,
       given(where, value),
       { value },
@@ -92,7 +93,7 @@ function limitText({ permits, windowMs }: BucketLimit): string {
   return `${permits}/${windowText(windowMs)}`;
 }
 
-/** `s`, `m`, `5m`. */
+/** `s`, `m` or `5m`. `one`: the number that is written for a single unit. */
 function windowText(windowMs: number, one = ''): string {
   const [ms, unit] = windowMs % MINUTE_MS === 0 ? [MINUTE_MS, 'm'] : [1000, 's'];
   const count = windowMs / ms;

@@ -1,4 +1,4 @@
-/** One parser per kind of value: text in, typed value out, or a usage error that says what was expected. */
+/** One parser per kind of value: text in, typed value out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
 import { DAY_MS, parseDay } from '../model/calendar.js';
 import { parseBytes, parseDurationMs } from '../model/units.js';
@@ -19,6 +19,7 @@ export function given(where: string, value: string): string {
   return key === where ? `${where}=${value}` : `${key}: ${value}`;
 }
 
+/** The number of objects in flight: fixed, or adapted up to a maximum. */
 export type Concurrency =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
@@ -46,12 +47,14 @@ export function market(known: readonly string[]): Parse<string> {
   };
 }
 
+/** Any text that is not empty. */
 export const text: Parse<string> = (value, where) => {
   if (value === '') throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
   if (value.includes('\0')) throw usage(`${where} holds a NUL character`);
   return value;
 };
 
+/** The value of a switch in the environment or in a file. */
 export const flag: Parse<boolean> = (value, where) => {
   if (['1', 'true', 'yes', 'on'].includes(value)) return true;
   if (['0', 'false', 'no', 'off'].includes(value)) return false;
@@ -70,7 +73,7 @@ export function integer(least: number): Parse<number> {
   };
 }
 
-/** `1`, `1.5` or `3`. */
+/** A number from 1 to 100, for example `1.5`. */
 export const factor: Parse<number> = (value, where) => {
   const number = Number(value);
   if (/^\d+(\.\d+)?$/.test(value) && number >= 1 && number <= 100) return number;
@@ -87,6 +90,7 @@ export const percent: Parse<number> = (value, where) => {
   });
 };
 
+/** `500ms`, `30s` or `5m` → milliseconds. */
 export const duration: Parse<number> = (value, where) => {
   const ms = parseDurationMs(value);
   if (ms !== undefined) return ms;
@@ -106,6 +110,7 @@ export const timeout: Parse<number> = (value, where) => {
   throw usage(`${where}: "${value}" is below the minimum of 1ms`, given(where, '30s'), { value: '30s' });
 };
 
+/** `500MB` or `2GiB` → bytes. */
 export const bytes: Parse<number> = (value, where) => {
   const size = parseBytes(value);
   if (size !== undefined) return size;
@@ -135,7 +140,7 @@ export const day: Parse<number> = (value, where) => {
   });
 };
 
-/** `2024-1-5`, `2024/01/05`, `20240105`, `2024-01-05T00:00:00Z`, `2024-01`: an ambiguous order of day and month is not corrected. */
+/** The date that a text like `2024-1-5`, `2024/01/05`, `20240105`, `2024-01-05T00:00:00Z` or `2024-01` means. An ambiguous order of day and month is not corrected. */
 function dateLike(value: string): string | undefined {
   const match = /^(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?(?:[T ].*)?$/.exec(value);
   if (match === null) return undefined;
@@ -172,7 +177,7 @@ export const instant: Parse<number> = (value, where) => {
   });
 };
 
-/** The end of a wait: a time of day in UTC, an instant, or a duration. */
+/** The end of a wait. A time of day is in UTC. */
 export type Until = { readonly text: string } & (
   | { readonly kind: 'time'; readonly sinceMidnightMs: number }
   | { readonly kind: 'instant'; readonly epochMs: number }
@@ -193,7 +198,7 @@ export const until: Parse<Until> = (value, where) => {
   );
 };
 
-/** `8:30`, `0830`, `08.30`, `08:30Z`, `08:30:00`; a bare number is taken for minutes. */
+/** The time that a text like `8:30`, `0830`, `08.30`, `08:30Z` or `08:30:00` means. A bare number means minutes. */
 function timeLike(value: string): string {
   const [, hours = '', minutes = ''] =
     /^(\d{1,2})[:.h]?(\d{2})(?::\d{2})?(?: ?(?:Z|UTC))?$/i.exec(value) ?? [];
@@ -202,7 +207,7 @@ function timeLike(value: string): string {
   return /^\d+$/.test(value) ? `${value}m` : '08:30';
 }
 
-/** An address that may have a query. */
+/** An http(s) address that may have a query. */
 export const pingUrl: Parse<string> = (value, where) => {
   refuseUserInfo(value, where);
   const isAddress = URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
@@ -215,6 +220,7 @@ export const pingUrl: Parse<string> = (value, where) => {
   );
 };
 
+/** An http(s) address without query → the address without a slash at its end. */
 export const url: Parse<string> = (value, where) => {
   refuseUserInfo(value, where);
   if (URL.canParse(value)) {
@@ -251,6 +257,7 @@ export const proxy: Parse<string> = (value, where) => {
   });
 };
 
+/** `50`, `auto` or `auto:64`. */
 export const concurrency: Parse<Concurrency> = (value, where) => {
   const match = /^(?:auto(?::(\d+))?|(\d+))$/.exec(value);
   const fixed = Number(match?.[2] ?? Number.NaN);

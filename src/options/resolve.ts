@@ -26,13 +26,13 @@ export interface RawLayer {
 export interface Resolved {
   readonly options: Options;
   readonly origins: Readonly<Record<FlagName, Origin>>;
-  /** The given texts, which a failure report records. */
+  /** The given texts, without defaults. A failure report records them. */
   readonly texts: RawValues;
   /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
   readonly nameOf: (name: FlagName) => string;
 }
 
-/** What an exchange has for flags. */
+/** The parts of an exchange that options depend on. */
 export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
 
 function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer {
@@ -48,6 +48,7 @@ function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer
   return { origin: 'default', values, nameOf: (name) => `--${name}` };
 }
 
+/** The environment variables of the flags of a verb. */
 export function environmentLayer(
   environment: Readonly<Record<string, string | undefined>>,
   verb: Verb,
@@ -60,7 +61,7 @@ export function environmentLayer(
   return { origin: 'environment', values, nameOf: environmentName };
 }
 
-/** The range comes from one source as a whole: a source with any of these flags hides those of later sources. */
+/** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides those of later sources. */
 export const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
@@ -126,14 +127,14 @@ function parseValue(name: FlagName, layer: RawLayer, markets: readonly string[] 
       { flags: { [name]: items.filter((item) => item !== '').join(',') || (spec.default ?? null) } },
     );
   }
-  if (spec.isMap === true) refuseSecond(name, where, new Set(items));
+  if (spec.isMap === true) refuseRepeatedKey(name, where, new Set(items));
   return [
     ...new Set(items.map((item) => corrected(name, item, items, () => spec.parse(item, where, markets)))),
   ];
 }
 
 /** Throws a usage error for two entries with the same key, like `archive=100/s` and `archive=50/s`. */
-function refuseSecond(name: FlagName, where: string, items: ReadonlySet<string>): void {
+function refuseRepeatedKey(name: FlagName, where: string, items: ReadonlySet<string>): void {
   const firsts = new Map<string, string>();
   for (const item of items) {
     const [key = ''] = item.split('=');

@@ -23,7 +23,10 @@ import { settingsOf } from './selection.js';
 import { fillOf, offerOf } from './rest-offer.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
-/** Given flags select series of the lake, which keep their settings. Throws a usage error if the lake is empty. */
+/**
+ * A request for each series of the lake that the given flags select. The series keep their settings. Throws a usage error without
+ * such a series.
+ */
 export async function continueLake(
   context: LakeContext,
   range: Range,
@@ -33,7 +36,7 @@ export async function continueLake(
   const { options, paths, venue, observer } = context;
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
-  const over = new Set<string>();
+  const ended = new Set<string>();
   let held = 0;
   for await (const series of heldSeries(paths.root, venue, warn)) {
     if (!isOf(verb, context, series)) continue;
@@ -42,17 +45,17 @@ export async function continueLake(
     for (const request of await continuations(context, series, range, { given, verb })) {
       const [days] = request.ranges;
       if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
-      else over.add(endedText(venue, series.market, series.dataset) ?? '');
+      else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
   if (held === 0) {
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue`,
-      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols shows what there is",
+      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
       { flags: { symbols: 'BTCUSDT,ETHUSDT', ...(isRangeGiven(options) ? {} : { days: '7' }) } },
     );
   }
-  if (requests.length === 0 && over.size === 0)
+  if (requests.length === 0 && ended.size === 0)
     throw usage(
       `${options.out} holds ${held} series, none of which fits the given flags`,
       'leave --market, --dataset, --interval, --quote or --format out',
@@ -66,7 +69,7 @@ export async function continueLake(
     range: isRangeGiven(options)
       ? range.text
       : `the first missing day of each series … ${dayText(range.to - 1)}`,
-    notes: [...over].map((text) => `ended      ${text}: complete`),
+    notes: [...ended].map((text) => `ended      ${text}: complete`),
     ended: [],
     dataPath: join(
       paths.root,
@@ -83,6 +86,7 @@ function isOf(verb: 'vision' | 'metrics', { venue }: LakeContext, { market, data
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
 }
 
+/** Whether the given flags select the series. */
 export function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options, venue } = context;
   if (findDataset(venue, series.market, series.dataset) === undefined) return false;
@@ -117,11 +121,11 @@ async function continuations(
     formats.map(async (format) => {
       const last = manifest[format].lines().at(-1);
       const asked = settingsOf(context, spec, series.interval);
-      const settings = keepHeld(asked, last?.settings ?? asked, given);
+      const settings = heldSettings(asked, last?.settings ?? asked, given);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
-      const isGap = (line: ObjectLine): boolean =>
+      const isOutdated = (line: ObjectLine): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
-      const isAsked = (day: number): boolean => {
+      const isRequested = (day: number): boolean => {
         const absence =
           manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
         return absence === undefined || options.force || isDue(absence, context.nowMs);
@@ -130,7 +134,7 @@ async function continuations(
       const gap =
         options.revisions === 'only'
           ? held.first()
-          : await firstGap(held, format === 'zip' ? paths.root : folder, { isGap, isAsked });
+          : await firstGap(held, format === 'zip' ? paths.root : folder, { isOutdated, isRequested });
       const from =
         isRangeGiven(options) || gap === undefined
           ? range.from
@@ -145,10 +149,10 @@ async function continuations(
 }
 
 interface GapRules {
-  /** Whether an object in the lake may be outdated. */
-  readonly isGap: (line: ObjectLine) => boolean;
+  /** Whether an object of the lake has to be fetched again. */
+  readonly isOutdated: (line: ObjectLine) => boolean;
   /** Whether a missing day is requested. */
-  readonly isAsked: (day: number) => boolean;
+  readonly isRequested: (day: number) => boolean;
 }
 
 /**
@@ -158,26 +162,26 @@ interface GapRules {
 async function firstGap(
   held: HeldObjects,
   folder: string,
-  { isGap, isAsked }: GapRules,
+  { isOutdated, isRequested }: GapRules,
 ): Promise<number | undefined> {
   const sound = new Map<string, boolean>();
   let next: number | undefined;
   for (const line of held.lines()) {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) continue;
-    for (let day = next ?? period.from; day < period.from; day += 1) if (isAsked(day)) return day;
+    for (let day = next ?? period.from; day < period.from; day += 1) if (isRequested(day)) return day;
     const isSound =
       sound.get(line.file) ??
       (await fileSize(join(folder, line.file))) === held.lastOfFile(line.file)?.fileBytes;
     sound.set(line.file, isSound);
-    if (!isSound || isGap(line)) return period.from;
+    if (!isSound || isOutdated(line)) return period.from;
     next = Math.max(next ?? 0, period.to);
   }
   return next;
 }
 
 /** The settings of the series in the lake, replaced by given flags. A later check refuses a difference without --force. */
-function keepHeld(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
+function heldSettings(asked: Settings, held: Settings, given: ReadonlySet<string>): Settings {
   return {
     format: held.format,
     partition: given.has('partition') ? asked.partition : held.partition,

@@ -13,11 +13,15 @@ export interface Range {
 
 export type RangeOptions = Pick<Options, 'days' | 'months' | 'fromDay' | 'toDay'>;
 
+/** Whether any flag of a range was given. */
 export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.fromDay, options.toDay].some((value) => value !== undefined);
 }
 
-/** Throws usage errors for two kinds of range, days that are not over, and an empty range. Earlier days than the first of the exchange are cut off. */
+/**
+ * The range of the options; yesterday without any. It begins at the earliest with the first day of the exchange. Throws usage errors
+ * for two kinds of range, for days that are not over, and for an empty range.
+ */
 export function resolveRange(
   options: RangeOptions,
   nowMs: number,

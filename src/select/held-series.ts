@@ -20,14 +20,16 @@ import { isAll } from './select-datasets.js';
 import { selectSymbols } from './symbol-patterns.js';
 import type { LakeContext } from './selection.js';
 
+/** The selected part of a lake. */
 export interface HeldSelection {
-  /** The whole lake is selected, including files outside of series. */
+  /** Whether the whole lake is selected, including files outside of series. */
   readonly isWhole: boolean;
   readonly has: (series: Series) => boolean;
+  /** The given --format. */
   readonly format: Format | undefined;
 }
 
-const NARROWING = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
+const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
@@ -37,7 +39,7 @@ export async function selectHeldSeries(
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
-  const isNarrowed = NARROWING.some((name) => given.has(name));
+  const isNarrowed = FILTERS.some((name) => given.has(name));
   if (!isNarrowed && format === undefined) return { isWhole: true, has: () => true, format };
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
@@ -74,8 +76,8 @@ export function filterHeldSeries(
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
   const every = { names: [], globs: ['*'], exclusions: [] };
   const { symbols } = selectSymbols(patterns ?? every, quotes, available, whatOf(chosen), options.out);
-  const wanted = new Set(symbols);
-  return chosen.filter(({ symbol }) => wanted.has(symbol));
+  const selected = new Set(symbols);
+  return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
 /** Throws a usage error if all series hold other formats. */
@@ -87,7 +89,7 @@ export async function refuseFormat(
   const others = new Set<Format>();
   for (const one of series) {
     const formats = await formatsOf(lake.root, lake.venue, one);
-    // Without any format, the manifest is damaged or missing, and the verb tells that.
+    // A series without any format has a damaged or missing manifest, which the verb reports.
     if (formats.length === 0 || formats.includes(format)) return;
     for (const other of formats) others.add(other);
   }
@@ -116,6 +118,7 @@ async function formatsOf(root: string, venue: Source, series: Series): Promise<F
   }
 }
 
+/** The usage error for a lake without series. */
 export function nothingHeld(out: string): Error {
   return usage(`${out} holds no series`, 'name the lake with --out, or download something into it', {
     command: ['vision', '--symbols', 'BTCUSDT', '--days', '7'],
@@ -140,6 +143,7 @@ function refuseUnknown(
   );
 }
 
+/** `um klines 1m, um trades`, at most three. */
 function whatOf(series: readonly Series[]): string {
   const names = new Set(
     series.map(({ market, dataset, interval }) => [market, dataset, interval].filter(Boolean).join(' ')),
@@ -161,7 +165,7 @@ export async function* heldSeries(
     else if (found.files.includes(MANIFEST)) yield found.series;
     else if (await hasFiles(root, venue, found))
       warn(
-        `${shownPath(found.path)} has files and no ${MANIFEST}: it is left out; cryptodl verify --fix moves the files into the quarantine and records their objects, cryptodl repair then fetches these`,
+        `${shownPath(found.path)} has files but no ${MANIFEST}, so it is left out; cryptodl verify --fix moves its files into the quarantine, and cryptodl repair then fetches their objects again`,
       );
   }
 }
@@ -174,9 +178,9 @@ async function hasFiles(
 ): Promise<boolean> {
   if (files.length > 0) return true;
   for (const cadence of ['daily', 'monthly'] as const) {
-    const place = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
-    if ((await firstSymlink(root, place)) !== undefined) continue;
-    if ((await listEntries(join(root, place))).files.length > 0) return true;
+    const folder = keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1));
+    if ((await firstSymlink(root, folder)) !== undefined) continue;
+    if ((await listEntries(join(root, folder))).files.length > 0) return true;
   }
   return false;
 }

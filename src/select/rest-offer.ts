@@ -19,7 +19,7 @@ export interface OfferOptions {
   readonly substitutes?: true;
 }
 
-/** Undefined if REST does not serve the series. */
+/** The days of a series that REST serves; undefined if REST does not have the series. */
 export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
   const { venue, nowMs, mode, includeToday } = options;
   const spec = findDataset(venue, series.market, series.dataset);
@@ -31,7 +31,8 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
   const first = firsts[0] ?? parseDay(venue.firstDay) ?? 0;
   // The oldest time that REST serves advances during the run, so the first day needs a margin.
-  const from = reach === undefined ? first : Math.ceil((nowMs - reach + WALL_MS - venue.dayStartMs) / DAY_MS);
+  const from =
+    reach === undefined ? first : Math.ceil((nowMs - reach + MARGIN_MS - venue.dayStartMs) / DAY_MS);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS, venue);
   const seconds = rowSeconds(spec, series.interval);
@@ -58,10 +59,10 @@ const MOST_ROWS = 50_000;
 /** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
 const SETTLE_MS = 3_600_000;
 
-/** The maximum time from the start of a run to the request of the oldest day. */
-const WALL_MS = 3_600_000;
+/** The longest expected time from the start of a run to the request of the oldest day. */
+const MARGIN_MS = 3_600_000;
 
-/** With --fill rest, REST serves the days that the archive does not have. */
+/** The REST of a series for `vision`: with --fill rest, REST serves the days that the archive does not have. */
 export function fillOf(
   { options, venue, nowMs }: SelectionContext,
   series: Series,
@@ -71,7 +72,7 @@ export function fillOf(
   return rest === undefined ? {} : { rest };
 }
 
-/** With --join archive, REST serves only periods that the archive lacks, if the archive has the dataset. */
+/** The REST of a series for `metrics`. With --join archive, REST serves only periods that the archive lacks, if the archive has the dataset. */
 export function offerOf(context: SelectionContext, series: Series): RestOffer | undefined {
   const { venue, nowMs, options } = context;
   const spec = findDataset(venue, series.market, series.dataset);
@@ -82,17 +83,17 @@ export function offerOf(context: SelectionContext, series: Series): RestOffer | 
     : restOffer(series, { venue, nowMs, mode: 'only', includeToday });
 }
 
-/** One note for all days that REST no longer serves, with the dataset that has them. */
-export function wallNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
-  const walled = requests.find(
+/** The line for days that REST no longer serves, with the command that downloads them from the archive. */
+export function retentionNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
+  const shortened = requests.find(
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&
       reachMs(venue, series) !== undefined &&
       ranges.some(({ from }) => from === undefined || from < rest.from),
   );
-  if (walled?.rest === undefined) return [];
-  const { market } = walled.series;
+  if (shortened?.rest === undefined) return [];
+  const { market } = shortened.series;
   return [
-    `kept       REST keeps statistics of 30 days, here from ${dayText(walled.rest.from)} on; the archive has older days: cryptodl vision --market ${market} --dataset metrics`,
+    `kept       REST keeps statistics for 30 days, now from ${dayText(shortened.rest.from)} on; the archive has older days: cryptodl vision --market ${market} --dataset metrics`,
   ];
 }

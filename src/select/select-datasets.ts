@@ -11,6 +11,7 @@ import { datasetsOf, findDataset, intervalsOf, isArchived, isMetric, marketNames
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { didYouMean, nearest } from '../text/did-you-mean.js';
 
+/** A selected dataset of one market, with one of its intervals. */
 export interface ChosenDataset {
   readonly market: Market;
   readonly spec: DatasetSpec;
@@ -21,12 +22,17 @@ export interface ChosenDataset {
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
-/** The flags for a single market. */
+/** The flags for a single market. `allowsMissing`: combinations that do not exist are left out. */
 type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly allowsMissing: boolean };
 
-type Source = 'archive' | 'rest';
-const HAS: Readonly<Record<Source, (spec: DatasetSpec) => boolean>> = { archive: isArchived, rest: isMetric };
+/** Where the data of a verb comes from. */
+type Provider = 'archive' | 'rest';
+const HAS: Readonly<Record<Provider, (spec: DatasetSpec) => boolean>> = {
+  archive: isArchived,
+  rest: isMetric,
+};
 
+/** Whether the value of a list is `all`. */
 export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);
 }
@@ -39,7 +45,7 @@ export function marketsOf(
   return marketNames(venue).filter((name) => isAll(market) || market.includes(name));
 }
 
-/** For verbs that take one market. Throws a usage error for several. */
+/** The market of `--market`, for verbs that take one. Throws a usage error for several. */
 export function oneMarket(
   venue: Pick<Venue, 'markets' | 'defaultMarket'>,
   options: Pick<Options, 'market'>,
@@ -54,26 +60,25 @@ export function oneMarket(
 }
 
 /**
- * Every market × dataset × interval. `all` leaves out combinations that do not exist; a usage error is thrown for one
- * that is named, and for a name that no market has.
+ * All selected combinations of market, dataset and interval. `all` leaves out combinations that do not exist. Throws a usage error
+ * for a named combination that does not exist, and for a name that no market has.
  */
-export function chooseDatasets(venue: Venue, flags: Flags, source: Source = 'archive'): ChosenDataset[] {
+export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 'archive'): ChosenDataset[] {
   const allowsMissing = isAll(flags.market);
   const markets = marketsOf(venue, flags);
-  if (allowsMissing) refuseUnknownDatasets(venue, flags, source);
+  if (allowsMissing) refuseUnknownDatasets(venue, flags, provider);
   const chosen = markets.flatMap((market) =>
-    chooseInMarket(venue, { ...flags, market, allowsMissing }, source),
+    chooseInMarket(venue, { ...flags, market, allowsMissing }, provider),
   );
-  const isThere = (interval: string): boolean =>
+  const exists = (interval: string): boolean =>
     interval === ALL || chosen.some((dataset) => dataset.interval === interval);
   const hasIntervals = chosen.some(({ interval }) => interval !== undefined);
-  if (!allowsMissing || (chosen.length > 0 && (!hasIntervals || flags.interval.every(isThere))))
-    return chosen;
-  return refuseEverywhere(venue, flags, source);
+  if (!allowsMissing || (chosen.length > 0 && (!hasIntervals || flags.interval.every(exists)))) return chosen;
+  return refuseInAllMarkets(venue, flags, provider);
 }
 
-/** The error names the first market that has one of the datasets. */
-function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
+/** Throws the error for the first market that has one of the datasets, because no market has a selected combination. */
+function refuseInAllMarkets(venue: Venue, flags: Flags, provider: Provider): never {
   const market =
     marketNames(venue).find((one) =>
       flags.dataset.some((name) => findDataset(venue, one, name) !== undefined),
@@ -81,7 +86,7 @@ function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   const dataset = flags.dataset.filter(
     (name) => name === ALL || findDataset(venue, market, name) !== undefined,
   );
-  chooseInMarket(venue, { ...flags, dataset, market, allowsMissing: false }, source);
+  chooseInMarket(venue, { ...flags, dataset, market, allowsMissing: false }, provider);
   throw usage(
     `--cadence ${flags.cadence}: no market has ${flags.dataset.join(',')} in this cadence`,
     'leave --cadence out',
@@ -89,33 +94,33 @@ function refuseEverywhere(venue: Venue, flags: Flags, source: Source): never {
   );
 }
 
-function refuseUnknownDatasets(venue: Venue, flags: Flags, source: Source): void {
+function refuseUnknownDatasets(venue: Venue, flags: Flags, provider: Provider): void {
   for (const name of flags.dataset) {
     const specs = marketNames(venue).flatMap((market) => findDataset(venue, market, name) ?? []);
-    if (name === ALL || specs.some(HAS[source])) continue;
+    if (name === ALL || specs.some(HAS[provider])) continue;
     const market =
       marketNames(venue).find((one) => findDataset(venue, one, name) !== undefined) ?? venue.defaultMarket;
-    refuseDataset(venue, { ...flags, market, allowsMissing: true }, name, source);
+    refuseDataset(venue, { ...flags, market, allowsMissing: true }, name, provider);
   }
 }
 
-function chooseInMarket(venue: Venue, flags: MarketFlags, source: Source): ChosenDataset[] {
+function chooseInMarket(venue: Venue, flags: MarketFlags, provider: Provider): ChosenDataset[] {
   const { market } = flags;
-  const specs = specsOf(venue, flags, source);
+  const specs = specsOf(venue, flags, provider);
   refuseUnknownIntervals(flags, specs);
   return specs.flatMap((spec) =>
     chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
       const dataset = { market, spec, ...(interval === undefined ? {} : { interval }) };
-      if (source === 'rest') return [{ ...dataset, cadences: spec.cadences }];
+      if (provider === 'rest') return [{ ...dataset, cadences: spec.cadences }];
       const allowsMissing = flags.allowsMissing || isAll(flags.dataset) || isAll(flags.interval);
-      const isThere = cadencesOf(spec, interval, flags.cadence).length > 0;
-      return !isThere && allowsMissing ? [] : [withCadences(flags, dataset)];
+      const exists = cadencesOf(spec, interval, flags.cadence).length > 0;
+      return !exists && allowsMissing ? [] : [withCadences(flags, dataset)];
     }),
   );
 }
 
-function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[] {
-  const has = HAS[source];
+function specsOf(venue: Venue, flags: MarketFlags, provider: Provider): DatasetSpec[] {
+  const has = HAS[provider];
   const named = flags.dataset
     .filter((name) => name !== ALL)
     .flatMap((name) => {
@@ -123,8 +128,8 @@ function specsOf(venue: Venue, flags: MarketFlags, source: Source): DatasetSpec[
       if (spec !== undefined && has(spec)) return [spec];
       if (flags.allowsMissing) return [];
       return spec === undefined
-        ? refuseDataset(venue, flags, name, source)
-        : refuseSource(flags, spec, source);
+        ? refuseDataset(venue, flags, name, provider)
+        : refuseSource(flags, spec, provider);
     });
   if (!isAll(flags.dataset)) return named;
   return datasetsOf(venue, flags.market).filter((spec) => has(spec) && !spec.removed);
@@ -140,19 +145,23 @@ function chosenIntervals({ interval }: MarketFlags, spec: DatasetSpec): readonly
 /** With `--dataset all`, one dataset with the interval is enough. */
 function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[]): void {
   if (flags.allowsMissing || isAll(flags.interval)) return;
-  const grained = specs.filter((spec) => intervalsOf(spec) !== undefined);
+  const withIntervals = specs.filter((spec) => intervalsOf(spec) !== undefined);
   for (const interval of flags.interval) {
-    const lacking = grained.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
+    const lacking = withIntervals.filter((spec) => intervalsOf(spec)?.includes(interval) === false);
     const [first] = lacking;
-    if (first !== undefined && (!isAll(flags.dataset) || lacking.length === grained.length))
+    if (first !== undefined && (!isAll(flags.dataset) || lacking.length === withIntervals.length))
       refuseInterval(flags, first.name, interval, intervalsOf(first) ?? []);
   }
 }
 
 /** The error for a dataset of the other verb. */
-function refuseSource({ market }: Pick<MarketFlags, 'market'>, { name }: DatasetSpec, source: Source): never {
-  const verb = source === 'archive' ? 'metrics' : 'vision';
-  const why = source === 'archive' ? 'only REST has it' : 'the archive has it';
+function refuseSource(
+  { market }: Pick<MarketFlags, 'market'>,
+  { name }: DatasetSpec,
+  provider: Provider,
+): never {
+  const verb = provider === 'archive' ? 'metrics' : 'vision';
+  const why = provider === 'archive' ? 'only REST has it' : 'the archive has it';
   const symbol = market === 'cm' ? 'BTCUSD_PERP' : 'BTCUSDT';
   throw usage(`--dataset: ${market} ${name}: ${why}`, `cryptodl ${verb} --dataset ${name}`, {
     command: [verb, '--market', market, '--dataset', name, '--symbols', symbol, '--days', '1'],
@@ -176,9 +185,9 @@ function withCadences(flags: MarketFlags, dataset: Omit<ChosenDataset, 'cadences
   );
 }
 
-function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: Source): never {
+function refuseDataset(venue: Venue, flags: MarketFlags, name: string, provider: Provider): never {
   const { market } = flags;
-  const has = HAS[source];
+  const has = HAS[provider];
   const known = datasetsOf(venue, market).flatMap((spec) => (has(spec) ? [spec.name] : []));
   const message = flags.allowsMissing
     ? `--dataset: no market has "${name}"`
@@ -190,21 +199,21 @@ function refuseDataset(venue: Venue, flags: MarketFlags, name: string, source: S
     });
   const meant = datasetLike(venue, [market], name);
   const spec = meant === undefined ? undefined : findDataset(venue, market, meant);
-  if (spec !== undefined) return refuseSource(flags, spec, source);
-  const elsewhere = marketWith(venue, name);
-  if (elsewhere !== undefined) {
-    const found = findDataset(venue, elsewhere, name);
-    if (found !== undefined && !has(found)) return refuseSource({ market: elsewhere }, found, source);
-    const hasAll = flags.dataset.every((one) => findDataset(venue, elsewhere, one) !== undefined);
+  if (spec !== undefined) return refuseSource(flags, spec, provider);
+  const otherMarket = marketWith(venue, name);
+  if (otherMarket !== undefined) {
+    const found = findDataset(venue, otherMarket, name);
+    if (found !== undefined && !has(found)) return refuseSource({ market: otherMarket }, found, provider);
+    const hasAll = flags.dataset.every((one) => findDataset(venue, otherMarket, one) !== undefined);
     const rest = flags.dataset.filter((one) => one !== name).join(',');
-    throw usage(message, `${elsewhere} has it: --market ${elsewhere}`, {
-      flags: hasAll ? { market: elsewhere } : { dataset: rest },
+    throw usage(message, `${otherMarket} has it: --market ${otherMarket}`, {
+      flags: hasAll ? { market: otherMarket } : { dataset: rest },
     });
   }
   throw usage(message, undefined, { command: ['list', 'datasets'] });
 }
 
-/** The dataset whose name or alias is most similar to the word. */
+/** The dataset whose name or alias is most similar to the word, and for which `has` is true. */
 export function datasetLike(
   venue: Venue,
   markets: readonly Market[],

@@ -1,4 +1,4 @@
-/** `cryptodl retry FILE`: the periods that a failure report lists. */
+/** The selection of `cryptodl retry REPORT`: the failures of a report → series requests. */
 import { isSupportedPeriod } from '../lake/check-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -13,6 +13,7 @@ import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
+/** The failures that a retry repeats, and the options of their run. */
 export interface PastFailures {
   /** The path as given on the command line. */
   readonly path: string;
@@ -29,7 +30,7 @@ export function cutWarning(path: string, { line }: CutLine): string {
   return `${path} line ${line} is cut, so its failure is not known; run the original command again, then remove the line`;
 }
 
-/** Throws usage errors for entries that no archive key fits. */
+/** The selection of exactly the failed periods. Throws usage errors for entries whose key does not fit their series and period. */
 export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
   const { path, entries, cut } = failures;
   if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
@@ -76,7 +77,7 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
     const id = JSON.stringify([series, settings, rest]);
-    const offer = rest ? offerAgain(context, series) : {};
+    const offer = rest ? restAgain(context, series) : {};
     const request = requests.get(id) ?? { series, settings, cadences, ranges: [], retried: true, ...offer };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
@@ -85,8 +86,8 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
   return [...requests.values()];
 }
 
-/** Failures of REST are requested from REST again. */
-function offerAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRequest, 'rest'> {
+/** The REST of a series whose failures came from REST. */
+function restAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRequest, 'rest'> {
   const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
   return rest === undefined ? {} : { rest };
 }
@@ -136,6 +137,7 @@ const CARRIED: readonly FlagName[] = [
   'spot-url',
 ];
 
+/** The part of the report's options that a retry uses. */
 export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
   return Object.fromEntries(
     CARRIED.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),

@@ -1,4 +1,4 @@
-/** `cryptodl metrics`: from the What and When flags to series requests for REST. */
+/** The selection of `cryptodl metrics`: options → series requests for REST. */
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Resolved } from '../options/resolve.js';
@@ -14,11 +14,11 @@ import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols } from './select-symbols.js';
 import type { RestSymbols } from './select-symbols.js';
 import { continueLake } from './continue-lake.js';
-import { offerOf, wallNotes } from './rest-offer.js';
-import { describeSelection, excludedNotes, few, givenFlags, seriesRequest } from './selection.js';
+import { offerOf, retentionNotes } from './rest-offer.js';
+import { describeSelection, excludedNotes, firstThree, givenFlags, seriesRequest } from './selection.js';
 import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } from './selection.js';
 
-/** Without --symbols, continues the REST series of the lake. Throws usage errors. */
+/** Without --symbols, the REST series of the lake are continued. Throws usage errors. */
 export async function selectMetrics(
   context: SymbolContext,
   resolved: Resolved,
@@ -28,9 +28,9 @@ export async function selectMetrics(
   const { range, datasets } = parseMetricsOptions(context);
   const hasListing = options.join !== undefined;
   if (options.symbols === undefined) {
-    const wanted = await continueLake(context, range, givenFlags(resolved), 'metrics');
-    const notes = [...wanted.notes, ...wallNotes(context, wanted.requests)];
-    return { verb: 'metrics', ...wanted, notes, hasListing };
+    const continued = await continueLake(context, range, givenFlags(resolved), 'metrics');
+    const notes = [...continued.notes, ...retentionNotes(context, continued.requests)];
+    return { verb: 'metrics', ...continued, notes, hasListing };
   }
   const patterns = await readPatterns(options.symbols, read);
   const chosen = await chooseRestSymbols(context, patterns);
@@ -50,18 +50,18 @@ export async function selectMetrics(
       ...delistedNotes(chosen),
       ...restingNotes(chosen),
       ...datedNotes(context, chosen.symbols, datasets),
-      ...wallNotes(context, requests),
+      ...retentionNotes(context, requests),
     ],
     ended: [],
   };
 }
 
-/** Checks the flags without requests and without the lake. Throws usage errors. */
-export function parseMetricsOptions(asking: SelectionContext): ParsedOptions {
-  const { options, venue, nowMs } = asking;
-  refuseMarket(asking);
-  refuseZip(asking);
-  const range = withToday(asking, resolveRange(options, nowMs, venue));
+/** Resolves range and datasets without requests and without the lake. Throws usage errors. */
+export function parseMetricsOptions(context: SelectionContext): ParsedOptions {
+  const { options, venue, nowMs } = context;
+  refuseMarket(context);
+  refuseZip(context);
+  const range = withToday(context, resolveRange(options, nowMs, venue));
   return { range, datasets: chooseDatasets(venue, options, 'rest') };
 }
 
@@ -114,7 +114,7 @@ function refuseDated(
   const [symbol = ''] = symbols;
   const perpetual = venue.rest.perpetualOf(venue.rest.pairOf(symbol));
   throw usage(
-    `--symbols ${symbol}: these are statistics of a pair, for which its perpetual contract stands`,
+    `--symbols ${symbol}: REST has the selected datasets only for perpetual contracts`,
     `--symbols ${perpetual}`,
     { flags: { symbols: perpetual } },
   );
@@ -123,17 +123,17 @@ function refuseDated(
 function delistedNotes({ delisted }: RestSymbols): string[] {
   if (delisted.length === 0) return [];
   return [
-    `delisted   ${few(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
+    `delisted   ${firstThree(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
   ];
 }
 
 function restingNotes({ resting }: RestSymbols): string[] {
   if (resting.length === 0) return [];
-  return [`resting    ${few(resting)}${countBeyondFew(resting)}: not traded at the moment`];
+  return [`resting    ${firstThree(resting)}${countBeyondFew(resting)}: not traded at the moment`];
 }
 
 function countBeyondFew(names: readonly string[]): string {
-  return few(names).endsWith('…') ? ` (${names.length})` : '';
+  return firstThree(names).endsWith('…') ? ` (${names.length})` : '';
 }
 
 function datedNotes(
@@ -144,6 +144,6 @@ function datedNotes(
   return datasets.flatMap(({ market, spec }) => {
     const dated = symbols.filter((symbol) => !takesSymbol(venue, spec, market, symbol));
     if (dated.length === 0) return [];
-    return [`lacking    ${market} ${spec.name} has no ${few(dated)}: only perpetual contracts`];
+    return [`lacking    ${market} ${spec.name} has no ${firstThree(dated)}: only perpetual contracts`];
   });
 }

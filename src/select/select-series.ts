@@ -1,4 +1,4 @@
-/** `cryptodl vision`: from the What and When flags to series requests. */
+/** The selection of `cryptodl vision`: options → series requests for the archive. */
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Options } from '../options/flags.js';
@@ -20,7 +20,7 @@ import type { ParsedOptions, SelectionContext, SymbolContext, RunSelection } fro
 import { symbolLike } from './symbol-patterns.js';
 import type { MatchedSymbols } from './symbol-patterns.js';
 
-/** Without --symbols, continues the series of the lake. Throws usage errors. */
+/** Without --symbols, the series of the lake are continued. Throws usage errors. */
 export async function selectSeries(
   context: SymbolContext,
   resolved: Resolved,
@@ -59,18 +59,18 @@ export async function selectSeries(
   };
 }
 
-/** Whether combinations that do not exist are left out without a note. */
+/** Whether combinations of dataset and symbol that do not exist are left out without a note. */
 function canLackSymbols({ market, dataset }: Options): boolean {
   return isAll(market) || isAll(dataset);
 }
 
-/** Checks the flags without requests and without the lake. Throws usage errors. */
+/** Resolves range and datasets without requests and without the lake. Throws usage errors. */
 export function parseSeriesOptions({ options, venue, nowMs }: SelectionContext): ParsedOptions {
   const range = resolveRange(options, nowMs, venue);
   const chosen = chooseDatasets(venue, options);
   // `all` does not include datasets that ended before the range.
-  const going = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
-  const datasets = canLackSymbols(options) && going.length > 0 ? going : chosen;
+  const current = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
+  const datasets = canLackSymbols(options) && current.length > 0 ? current : chosen;
   refuseFill(options, datasets);
   return { range, datasets };
 }

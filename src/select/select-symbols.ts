@@ -13,16 +13,17 @@ import { namesOnly, selectSymbols } from './symbol-patterns.js';
 import type { MatchedSymbols } from './symbol-patterns.js';
 import type { SymbolContext } from './selection.js';
 
-/** The shown length of a symbol that is too long. */
+/** The shown part of a symbol that is too long. */
 const SHOWN_CHARACTERS = 40;
 
+/** The selected symbols of the archive. */
 export interface ChosenSymbols {
   readonly selection: MatchedSymbols;
   /** Symbols of each dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
 }
 
-/** Symbols that the archive has below the datasets' prefixes. Throws usage errors, and `unreachable` for globs without a listing. */
+/** The selected symbols among those that the archive lists for the datasets. Throws usage errors, and `unreachable` for globs without a listing. */
 export async function chooseSymbols(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -122,7 +123,7 @@ export interface RestSymbols {
   readonly delisted: readonly string[];
 }
 
-/** Throws usage errors for names that neither the exchange nor the archive has, with the nearest name. */
+/** The selected symbols among those that the exchange trades. Throws usage errors for names that neither the exchange nor the archive has, with the nearest name. */
 export async function chooseRestSymbols(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -171,7 +172,7 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
 
 const TRADING = 'TRADING';
 
-/** The status of each symbol. If the host does not respond, the symbols of the archive count as traded. */
+/** The status of each symbol, by name. If the host does not respond, the symbols of the archive count as traded. */
 async function tradedSymbols(context: SymbolContext, market: Market): Promise<ReadonlyMap<string, string>> {
   try {
     const symbols = await context.rest.symbols(market);
@@ -192,12 +193,12 @@ function canUseArchive(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
 }
 
-/** With --join, the archive is used until the ban by REST ends. */
+/** With --join, a ban by REST does not end the run: the symbols come from the archive. */
 function isBannedBesideArchive({ options }: SymbolContext, error: unknown): error is CryptodlError {
   return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
 }
 
-/** Symbols of the datasets that are in the archive and in REST; none without a listing. */
+/** Symbols of the datasets that both the archive and REST have; none without a listing. */
 async function archivedSymbols(context: SymbolContext, market: Market): Promise<ReadonlySet<string>> {
   const datasets = datasetsOf(context.venue, market)
     .filter((spec) => isArchived(spec) && isMetric(spec))

@@ -17,7 +17,7 @@ import { shownPath } from '../text/printable.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
-/** For checks of flags, without archive and lake. */
+/** For checks of options, without archive and lake. */
 export interface SelectionContext {
   readonly options: Options;
   readonly venue: Source;
@@ -37,6 +37,7 @@ export interface SymbolContext extends LakeContext {
   readonly rest: Pick<Rest, 'symbols'>;
 }
 
+/** The range and the datasets of a download, before its symbols are known. */
 export interface ParsedOptions {
   readonly range: Range;
   readonly datasets: readonly ChosenDataset[];
@@ -58,7 +59,7 @@ export interface RunSelection {
   readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
-  /** Selected datasets that have ended. */
+  /** The selected datasets that the exchange has stopped publishing. */
   readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
   /** The path in the lake that contains the data of this run. */
   readonly dataPath: string;
@@ -82,7 +83,7 @@ export function seriesRequest(
   };
 }
 
-/** A dataset with a single cadence is recorded with that cadence. */
+/** The settings of the flags for a series. A dataset with a single cadence gets that cadence. */
 export function settingsOf(
   context: SelectionContext,
   spec: DatasetSpec,
@@ -102,11 +103,12 @@ export function settingsOf(
 
 // The description for the plan block, the closing block and the failure report.
 
-/** The names of options that do not have their default. */
+/** The names of the flags that were given, in any source. */
 export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 
+/** The description of datasets, the path of their data, and an example query. */
 export function describeSelection(
   context: LakeContext,
   datasets: readonly ChosenDataset[],
@@ -115,7 +117,7 @@ export function describeSelection(
   const names = [...new Set(datasets.map(({ spec }) => spec.name))];
   const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
   const markets = [...new Set(datasets.map(({ market }) => market))];
-  const what = [markets.join(','), several(names), several(intervals)]
+  const what = [markets.join(','), firstNames(names), firstNames(intervals)]
     .filter((part) => part !== '')
     .join(' ');
   if (options.format === 'zip')
@@ -134,8 +136,8 @@ export function describeSelection(
   return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
 
-/** The first names, and their number if there are more. */
-function several(names: readonly string[]): string {
+/** The first names; all names are counted if there are more. */
+function firstNames(names: readonly string[]): string {
   const first = names.slice(0, MOST_NAMES).join(',');
   return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;
 }
@@ -147,17 +149,18 @@ function queryOf(format: Format, folder: string): string {
   return `SELECT symbol, count(*) FROM ${reader}('${folder.replaceAll("'", "''")}/**/*.${format}', hive_partitioning = true) GROUP BY symbol   -- in DuckDB`;
 }
 
+/** The line for excluded symbols; none without them. */
 export function excludedNotes(excluded: readonly string[]): string[] {
   if (excluded.length === 0) return [];
-  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${few(excluded)}`];
+  return [`excluded   ${excluded.length} symbol${excluded.length === 1 ? '' : 's'}: ${firstThree(excluded)}`];
 }
 
 /** The first three names; `…` when there are more. */
-export function few(names: readonly string[]): string {
+export function firstThree(names: readonly string[]): string {
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
 }
 
-/** Descriptions of rate limit buckets. */
+/** What the buckets count, in the line of requests. */
 const COUNTED: Readonly<Record<string, string>> = {
   futuresData: 'for statistics',
   funding: 'for funding rates',
@@ -165,7 +168,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   spot: 'of weight to spot',
 };
 
-/** The requests to REST per bucket, and the minimum time that the rate limits allow. */
+/** The line with the requests to REST per bucket, and the shortest time that the rate limits allow. */
 export function requestNotes(
   buckets: Readonly<Record<string, Quota>>,
   requests: Readonly<Record<string, number>>,

@@ -12,7 +12,10 @@ export interface MatchedSymbols {
   readonly excluded: readonly string[];
 }
 
-/** Selects symbols. Throws usage errors for unknown names, with the nearest name, and for an empty result. */
+/**
+ * The available symbols that patterns and quotes select. `what` and `owner` describe the available symbols in messages. Throws usage
+ * errors for unknown names, with the nearest name, and for an empty result.
+ */
 export function selectSymbols(
   patterns: SymbolPatterns,
   quotes: readonly string[],
@@ -52,14 +55,14 @@ export function selectSymbols(
   return { symbols, excluded: quoted.filter((symbol) => isExcluded(symbol)) };
 }
 
-/** The selection without a listing; undefined if there are globs. */
+/** The selected symbols without a list of the available ones; undefined if there are globs. */
 export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
   return patterns.globs.length > 0
     ? undefined
     : selectSymbols(patterns, quotes, patterns.names, 'the given ones');
 }
 
-/** The quotes in upper case, if they then match. */
+/** The quotes in upper case, if a symbol then matches. */
 function quoteLike(quotes: readonly string[], symbols: readonly string[]): string | undefined {
   const upper = quotes.map((quote) => quote.toUpperCase());
   return upper.some((quote) => symbols.some((symbol) => hasQuote(symbol, quote)))
@@ -125,7 +128,7 @@ export function symbolLike(name: string, available: readonly string[]): string |
 
 function exampleOf(available: readonly string[]): string {
   return available.length === 0
-    ? 'the archive lists no symbol there'
+    ? 'there is no symbol to select'
     : `for example ${available.slice(0, 3).join(', ')}`;
 }
 

@@ -2,7 +2,7 @@
  * `cryptodl verify`: checks the selected series of a lake, under the lock when it fixes, and prints one finding per line on
  * stdout and the summary on stderr.
  */
-import { endLookUp, openLookUp, tellSoFar } from '../cli/look-up.js';
+import { endLookUp, openLookUp, progressPrinter } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { openLake } from '../download/open-lake.js';
@@ -47,7 +47,7 @@ export async function verify(run: LookUp): Promise<ExitCode> {
 }
 
 function outputTo({ options }: Resolved, io: Io): VerifyOutput {
-  const soFar = tellSoFar(options, io);
+  const soFar = progressPrinter(options, io);
   return {
     finding: (finding) => writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
     progress: (progress) => {

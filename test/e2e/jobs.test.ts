@@ -602,7 +602,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   ['a list', '- verb: vision', 'jobs.yaml does not hold a map of jobs'],
   ['no jobs', 'defaults: {}', 'jobs.yaml: no jobs'],
   ['an unknown part', 'job: {}', 'jobs.yaml: unknown key "job"\n  did you mean jobs?'],
-  ['a name of digits', 'jobs: { 1: { verb: vision } }', 'jobs.yaml: jobs: "1" is no name of a job'],
+  ['a name of digits', 'jobs: { 1: { verb: vision } }', 'jobs.yaml: jobs: "1" is not a valid name of a job'],
   [
     'the same name twice',
     'jobs:\n  a: { verb: vision }\n  a: { verb: vision }',

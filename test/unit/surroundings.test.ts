@@ -1,7 +1,7 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
 import { correctedLine } from '../../src/cli/print-error.js';
-import { printOptions } from '../../src/cli/option-layers.js';
+import { optionLines } from '../../src/cli/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawLayer } from '../../src/options/resolve.js';
@@ -109,7 +109,7 @@ describe('printed values', () => {
     'by --print-options has no password, where a %s gave it',
     (origin) => {
       const layer: RawLayer = { origin, values: { proxy: [SECRET] }, nameOf: (name) => name };
-      const shown = linesText(printOptions('vision', resolveOptions('vision', [layer])));
+      const shown = linesText(optionLines('vision', resolveOptions('vision', [layer])));
       expect(shown).toContain(`http://user:***@proxy.test:3128  (${origin})`);
       expect(shown).not.toContain('s3cr3t');
     },
