@@ -154,6 +154,14 @@ function dateLike(value: string): string | undefined {
     : [30, 29, 28].map((last) => `${inMonth}${last}`).find((end) => parseDay(end));
 }
 
+export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
+
+/** `day` or `6h` → hours. */
+export const everyHours: Parse<number> = (value, where) => {
+  const every = choice(EVERY)(value, where);
+  return every === 'day' ? 24 : Number.parseInt(every, 10);
+};
+
 /** `08:05`, UTC → minutes after midnight. */
 export const timeOfDay: Parse<number> = (value, where) => {
   const [, hours = '', minutes = ''] = /^(\d{1,2}):?(\d{2})?$/.exec(value) ?? [];

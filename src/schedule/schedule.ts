@@ -100,8 +100,8 @@ function environmentFile({ environment }: Io): string {
 function texts(invocation: Invocation, resolved: Resolved, options: Options, { argv, io }: Typed): string {
   const { verb, operand } = invocation;
   const words = [...io.program, ...scheduledWords(argv, verb, { resolved, io })];
-  const everyHours = options.every === 'day' ? 24 : Number.parseInt(options.every, 10);
-  const when = { hour: Math.floor(options.atMinutes / 60), minute: options.atMinutes % 60, everyHours };
+  const { atMinutes, everyHours } = options;
+  const when = { hour: Math.floor(atMinutes / 60), minute: atMinutes % 60, everyHours };
   const command: ScheduledCommand = {
     words,
     folder: resolve('.'),

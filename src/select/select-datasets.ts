@@ -246,21 +246,13 @@ const SAME_INTERVAL: Readonly<Record<string, string>> = {
 };
 
 function refuseInterval(flags: MarketFlags, name: string, interval: string, known: readonly string[]): never {
+  const usual = known.includes('1m') ? '1m' : (known[0] ?? '1m');
   const same = SAME_INTERVAL[interval];
   const near = same !== undefined && known.includes(same) ? same : nearest(interval, known);
   throw usage(
     `--interval: ${flags.market} ${name} has no "${interval}"; it has ${known.join(', ')}`,
     near === undefined ? undefined : didYouMean(near, known),
-    {
-      flags: {
-        interval:
-          near === undefined
-            ? known.includes('1m')
-              ? '1m'
-              : (known[0] ?? '1m')
-            : replaced(flags.interval, interval, near),
-      },
-    },
+    { flags: { interval: near === undefined ? usual : replaced(flags.interval, interval, near) } },
   );
 }
 

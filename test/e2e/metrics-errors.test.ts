@@ -58,7 +58,7 @@ describe('a mistake', () => {
     ],
     [
       ['--market', 'cm', '--dataset', 'basis', '--symbols', 'BTCUSD_261225'],
-      'its perpetual contract',
+      'only for perpetual contracts',
       '--symbols BTCUSD_PERP',
     ],
     [

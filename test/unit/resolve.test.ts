@@ -102,7 +102,7 @@ const TWINS: Partial<Record<FlagName, [string, unknown]>> = {
   to: ['2024-01-31', day('2024-01-31')],
   at: ['09:30', 570],
   symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
-  every: ['6h', '6h'],
+  every: ['6h', 6],
   kind: ['cron', 'cron'],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
   ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],
@@ -339,6 +339,7 @@ it.each([
   ['max-bytes', 'maxBytes'],
   ['bwlimit', 'bwlimitBytesPerSecond'],
   ['dry-run', 'dryRun'],
+  ['every', 'everyHours'],
   ['recheck-days', 'recheckDays'],
 ] as const)('the option of --%s is %s', (flag, option) => {
   expect(optionName(flag)).toBe(option);
