@@ -20,7 +20,7 @@ export interface SymbolPatterns {
 }
 
 /** A list of words in a file (`@FILE`) or on standard input (`-`). */
-export type SymbolList = { readonly file: string } | 'stdin';
+type SymbolList = { readonly file: string } | 'stdin';
 
 export interface SymbolsOption extends SymbolPatterns {
   readonly text: string;
