@@ -618,7 +618,10 @@ it('names the setting of the lake, and the place of the other setting', async ()
 
 it.each([
   ['CRYPTODL_SIMBOLS', 'warning: CRYPTODL_SIMBOLS is not an option; did you mean CRYPTODL_SYMBOLS?\n'],
-  ['CRYPTODL_ARCHIVEURL', 'warning: CRYPTODL_ARCHIVEURL is not an option; did you mean CRYPTODL_ARCHIVE_URL?\n'],
+  [
+    'CRYPTODL_ARCHIVEURL',
+    'warning: CRYPTODL_ARCHIVEURL is not an option; did you mean CRYPTODL_ARCHIVE_URL?\n',
+  ],
   ['CRYPTODL_HOME', ''],
   ['CRYPTODL_SYMBOLS', ''],
   ['CRYPTODL_JOBS', ''],
