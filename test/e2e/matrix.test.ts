@@ -1,17 +1,15 @@
 /** Every market and dataset of the archive, through the real binary, against columns and types that are written down here. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import type { Dataset, Market } from '../../scripts/synthetic-rows.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, parquetMetadata, readCsv, readParquet } from '../helpers/lake.js';
 import { publishedRows } from '../helpers/published.js';
-import { sql } from '../helpers/sql.js';
+import { useScene } from '../helpers/scene.js';
+import { useSql } from '../helpers/sql.js';
 
 /** Days on which every dataset was published, the ended ones too. */
 const DAYS = ['2023-10-22', '2023-10-23'] as const;
@@ -260,15 +258,15 @@ async function describeParquet(file: string): Promise<string[]> {
   return rows.map((row) => `${String(row['column_name'])} ${String(row['column_type'])}`);
 }
 
-const scratch = scratchFolder();
-const folder = join(scratch, 'archive');
-let archive: TestArchive;
+const sql = useSql();
+const scene = useScene({});
+const { scratch, folder } = scene;
 /** The lake of a run's output folder. */
 const lake = (out: string, ...parts: string[]): string => join(scratch, out, ...parts);
 const args = (out: string, flags: readonly string[]): string[] => [
   'vision',
   '--archive-url',
-  archive.url,
+  scene.archive.url,
   '--out',
   lake(out),
   '--now',
@@ -286,16 +284,14 @@ const outcomesOf = (result: CliResult): string[] =>
     .sort((a, b) => compare(String(a['key']), String(b['key'])))
     .map((event) => `${String(event['outcome'])} ${String(event['period'])}`);
 
-beforeAll(async () => {
+beforeAll(() => {
   for (const entry of MATRIX) {
     const { market, dataset, symbol } = entry;
     const made = { market, dataset, symbols: [symbol], rowsPerDay: 24, interval: '1h' } as const;
     if (entry.has === 'M') makeArchive(folder, { ...made, from: DAYS[0], to: DAYS[1], cadence: 'monthly' });
     else makeArchive(folder, { ...made, from: DAYS[0], to: DAYS[1], cadence: 'daily' });
   }
-  archive = await startArchive(folder);
 });
-afterAll(() => archive.close());
 
 describe('every market and dataset', () => {
   const FORMATS = {
@@ -553,10 +549,10 @@ describe('daily and monthly objects', () => {
   });
 
   const twice = async (out: string, dataset: string, from: string, to: string): Promise<string[]> => {
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const wanted = ['--dataset', dataset, '--interval', '1h', '--symbols', 'BTCUSDT', ...range(from, to)];
     const result = await runOk(out, [...wanted, '--json']);
-    const asked = archive.objectRequests().filter((path) => path.endsWith('.zip'));
+    const asked = scene.archive.objectRequests().filter((path) => path.endsWith('.zip'));
     const outcomes = outcomesOf(result);
     expect(asked).toHaveLength(outcomes.length);
     return outcomes;
@@ -687,17 +683,17 @@ describe('intervals', () => {
 describe('datasets that Binance has ended or removed', () => {
   const TICKER_ENDED = 'um bookTicker ended 2024-03-30; cm ended 2024-10-14';
   const REMOVED = 'um liquidationSnapshot was removed by Binance; cm ended 2024-10-14';
-  const empty = join(scratch, 'without-liquidations');
-  let without: TestArchive;
-  beforeAll(async () => {
-    const days = { market: 'um', symbols: ['BTCUSDT'], rowsPerDay: 5, cadence: 'daily' } as const;
-    makeArchive(folder, { ...days, dataset: 'bookTicker', from: '2024-03-28', to: '2024-03-30' });
-    makeArchive(empty, { ...days, dataset: 'metrics', from: '2026-11-18', to: '2026-11-20' });
-    const cm = { ...days, market: 'cm', symbols: ['BTCUSD_PERP'] } as const;
-    makeArchive(empty, { ...cm, dataset: 'liquidationSnapshot', from: '2024-10-13', to: '2024-10-14' });
-    without = await startArchive(empty);
+  const days = { market: 'um', symbols: ['BTCUSDT'], rowsPerDay: 5, cadence: 'daily' } as const;
+  const cm = { ...days, market: 'cm', symbols: ['BTCUSD_PERP'] } as const;
+  const without = useScene({
+    archive: [
+      { ...days, dataset: 'metrics', from: '2026-11-18', to: '2026-11-20' },
+      { ...cm, dataset: 'liquidationSnapshot', from: '2024-10-13', to: '2024-10-14' },
+    ],
   });
-  afterAll(() => without.close());
+  beforeAll(() => {
+    makeArchive(folder, { ...days, dataset: 'bookTicker', from: '2024-03-28', to: '2024-03-30' });
+  });
 
   const ticker = ['--dataset', 'bookTicker', '--symbols', 'BTCUSDT'];
   const liquidations = ['--dataset', 'liquidationSnapshot', '--symbols', 'BTCUSDT'];
@@ -745,7 +741,7 @@ describe('datasets that Binance has ended or removed', () => {
       const result = await cryptodl([
         'vision',
         '--archive-url',
-        without.url,
+        without.archive.url,
         '--now',
         NOW,
         ...liquidations,
@@ -760,7 +756,7 @@ describe('datasets that Binance has ended or removed', () => {
   it('the line that the answer shows can be typed', async () => {
     const refused = await cryptodl(
       args('typed', [...liquidations, '--days', '5']).map((word) =>
-        word === archive.url ? without.url : word,
+        word === scene.archive.url ? without.archive.url : word,
       ),
     );
     const line = /^ {2}cryptodl (.*)$/m.exec(refused.stderr)?.[1] ?? '';
@@ -778,10 +774,10 @@ describe('datasets that Binance has ended or removed', () => {
 
   it('a lake that holds a complete ended series is continued quietly, and no object is asked for', async () => {
     await runOk('held', [...ticker, ...range('2024-03-28', '2024-03-30')]);
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const quiet = await runOk('held', ['--quiet']);
     expect([quiet.stdout, quiet.stderr]).toEqual(['', '']);
-    expect(archive.objectRequests()).toEqual([]);
+    expect(scene.archive.objectRequests()).toEqual([]);
     const said = await runOk('held', ['--json']);
     expect(said.events.at(-1)).toMatchObject({
       outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
@@ -800,7 +796,7 @@ describe('datasets that Binance has ended or removed', () => {
     await runOk('beside', [...ticker, ...range('2024-03-28', '2024-03-30')]);
     const living = ['--dataset', 'metrics', '--symbols', 'BTCUSDT', ...range('2026-11-18', '2026-11-18')];
     const turn = (words: string[]): string[] =>
-      words.map((word) => (word === archive.url ? without.url : word));
+      words.map((word) => (word === scene.archive.url ? without.archive.url : word));
     await cryptodlOk(turn(args('beside', living)));
     const result = await cryptodlOk(turn(args('beside', ['--json'])));
     expect(outcomesOf(result).sort()).toEqual(['ok 2026-11-19', 'ok 2026-11-20', 'skipped 2026-11-18']);
@@ -809,7 +805,7 @@ describe('datasets that Binance has ended or removed', () => {
   it('a lake of a removed dataset is continued quietly, also where the archive lists nothing of it', async () => {
     await runOk('removed-held', [...liquidations, ...range(...DAYS)]);
     const words = args('removed-held', ['--quiet']).map((word) =>
-      word === archive.url ? without.url : word,
+      word === scene.archive.url ? without.archive.url : word,
     );
     const result = await cryptodl(words);
     expect(result.stderr).toBe('');

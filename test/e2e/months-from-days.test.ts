@@ -1,21 +1,19 @@
 /** A monthly object that is broken or short, beside daily objects that are not. */
 import { existsSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
-import { startArchive } from '../helpers/archive.js';
-import type { TestArchive } from '../helpers/archive.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines, parquetDigests } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
+import { useScene } from '../helpers/scene.js';
+import { sizedRows } from '../helpers/tier-size.js';
 
-const scratch = scratchFolder();
-const folder = join(scratch, 'archive');
+const scene = useScene({});
+const { scratch, folder } = scene;
 const DAYS = Array.from({ length: 31 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
-let archive: TestArchive;
 
 function keyOf(symbol: string, period: string): string {
   const cadence = period.length === 7 ? 'monthly' : 'daily';
@@ -45,7 +43,7 @@ function publishBroken(symbol: string, period: string): void {
   publishZip(folder, key, zip);
 }
 
-beforeAll(async () => {
+beforeAll(() => {
   publishBroken('BROKENUSDT', '2024-01');
   publishDays('BROKENUSDT');
   publishMonth('BROKENUSDT', ['2024-02-01'], '2024-02');
@@ -77,11 +75,6 @@ beforeAll(async () => {
   );
   publishMonth('YOUNGUSDT', DAYS.slice(9));
   publishDays('YOUNGUSDT', DAYS.slice(9));
-  archive = await startArchive(folder);
-});
-afterAll(() => archive.close());
-afterEach(() => {
-  archive.requests.length = 0;
 });
 
 function run(
@@ -90,7 +83,7 @@ function run(
   ...args: string[]
 ): Promise<CliResult> {
   const fast = verb === 'audit' ? FAST.slice(0, -2) : FAST;
-  return cryptodl([verb, ...args, '--archive-url', archive.url, '--out', join(scratch, out), ...fast]);
+  return cryptodl([verb, ...args, '--archive-url', scene.archive.url, '--out', join(scratch, out), ...fast]);
 }
 
 function vision(out: string, symbol: string, ...args: string[]): Promise<CliResult> {
@@ -99,7 +92,7 @@ function vision(out: string, symbol: string, ...args: string[]): Promise<CliResu
 }
 
 function dailyRequests(): string[] {
-  return archive.objectRequests().filter((path) => /\/daily\/.*\.zip$/.test(path));
+  return scene.archive.objectRequests().filter((path) => /\/daily\/.*\.zip$/.test(path));
 }
 
 async function isLikeItsDays(out: string, symbol: string): Promise<void> {
@@ -128,7 +121,7 @@ describe('a monthly object that is broken', () => {
   it('is not asked for again', async () => {
     const { events } = await vision('broken', 'BROKENUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { skipped: 31, failed: 0 }, exitCode: 0 });
-    expect(archive.objectRequests()).toEqual([]);
+    expect(scene.archive.objectRequests()).toEqual([]);
   });
 
   it('stays a failure where one of its days is broken as well', async () => {
@@ -185,12 +178,15 @@ describe('a monthly object that is broken', () => {
     ],
   ];
 
-  it.each(BROKEN)('gives way to its days as well: %s with %s', async (symbol, _what, publishWrong) => {
-    publishWrong(keyOf(symbol, '2024-01'), csvOf(symbol, DAYS[0] ?? ''));
-    publishDays(symbol, DAYS.slice(27));
-    const { events } = await vision('wrong', symbol);
-    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
-  });
+  it.each(sizedRows(BROKEN, 2))(
+    'gives way to its days as well: %s with %s',
+    async (symbol, _what, publishWrong) => {
+      publishWrong(keyOf(symbol, '2024-01'), csvOf(symbol, DAYS[0] ?? ''));
+      publishDays(symbol, DAYS.slice(27));
+      const { events } = await vision('wrong', symbol);
+      expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
+    },
+  );
 
   it.each([
     ['was listed in the middle of it', 'BORNUSDT', DAYS.slice(27)],
@@ -218,7 +214,7 @@ describe('a monthly object that is broken', () => {
     expect((await vision('held', 'HELDUSDT')).code).toBe(0);
     const before = await parquetDigests(join(scratch, 'held'));
     publishBroken('HELDUSDT', '2024-01');
-    archive.requests.length = 0;
+    scene.archive.requests.length = 0;
     const kept = await vision('held', 'HELDUSDT');
     expect(kept.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 1 }, exitCode: 4 });
     expect([dailyRequests(), await parquetDigests(join(scratch, 'held'))]).toEqual([[], before]);
@@ -232,17 +228,25 @@ describe('a monthly object that is broken', () => {
     publishBroken('ENDUSDT', '2024-01');
     publishDays('ENDUSDT');
     const month = ['--interval', '1h', '--symbols', 'ENDUSDT', '--from', '2024-01-01', '--to', '2024-01-31'];
-    const args = ['vision', ...month, '--archive-url', archive.url, '--out', join(scratch, 'end'), '--json'];
+    const args = [
+      'vision',
+      ...month,
+      '--archive-url',
+      scene.archive.url,
+      '--out',
+      join(scratch, 'end'),
+      '--json',
+    ];
     const ended = await cryptodl([...args, ...FAST], {
       onSpawn: (child) => {
-        archive.fault = (path) => {
+        scene.archive.fault = (path) => {
           if (!path.includes('/daily/') || !path.endsWith('-2024-01-20.zip')) return false;
           child.kill('SIGINT');
           return true;
         };
       },
     });
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(ended.events.at(-1)).toMatchObject({ outcomes: { failed: 1 }, exitCode: 130 });
     expect(ended.stderr).not.toContain('is taken from its daily objects');
     const next = await vision('end', 'ENDUSDT');
@@ -271,7 +275,7 @@ describe('a monthly object without some of its days', () => {
     await isLikeItsDays('short', 'SHORTUSDT');
   });
 
-  it.each(['SIGKILL', 'SIGINT'] as const)(
+  it.each(sizedRows(['SIGKILL', 'SIGINT'] as const, 1))(
     'gives way to its days in the run after one that %s ended, with symbols and without',
     async (signal) => {
       const symbol = `${signal}USDT`;
@@ -283,17 +287,17 @@ describe('a monthly object without some of its days', () => {
       for (const next of [() => vision('cut', symbol), () => run('vision', 'cut', '--json')]) {
         rmSync(join(scratch, 'cut'), { recursive: true, force: true });
         const month = ['--interval', '1h', '--symbols', symbol, '--from', '2024-01-01', '--to', '2024-01-31'];
-        const args = ['vision', ...month, '--archive-url', archive.url, '--out', join(scratch, 'cut')];
+        const args = ['vision', ...month, '--archive-url', scene.archive.url, '--out', join(scratch, 'cut')];
         await cryptodl([...args, ...FAST], {
           onSpawn: (child) => {
-            archive.fault = (path) => {
+            scene.archive.fault = (path) => {
               if (!path.includes('/daily/') || !path.endsWith('.zip')) return false;
               child.kill(signal);
               return true;
             };
           },
         });
-        archive.fault = undefined;
+        scene.archive.fault = undefined;
         expect((await next()).code).toBe(0);
         await isLikeItsDays('cut', symbol);
       }
@@ -306,15 +310,15 @@ describe('a monthly object without some of its days', () => {
       DAYS.filter((day) => day !== DAYS[10]),
     );
     publishDays('TIMEUSDT');
-    archive.fault = (path, request, response) => {
+    scene.archive.fault = (path, request, response) => {
       if (path.includes('/daily/') || !path.endsWith('.zip')) return false;
       setTimeout(() => {
-        archive.serve(request, response);
+        scene.archive.serve(request, response);
       }, 3000);
       return true;
     };
     const ended = await vision('time', 'TIMEUSDT', '--max-duration', '2s');
-    archive.fault = undefined;
+    scene.archive.fault = undefined;
     expect(ended.events.at(-1)).toMatchObject({ outcomes: { failed: 1 }, exitCode: 3 });
     const report = String(ended.events.at(-1)?.['failures']);
     const retried = await run('retry', 'time', report, '--json');
@@ -344,7 +348,7 @@ describe('a monthly object without some of its days', () => {
   it('of a symbol that was listed in the middle of it stays, and none of its days is fetched', async () => {
     const { events } = await vision('young', 'YOUNGUSDT');
     expect(events.at(-1)).toMatchObject({ outcomes: { ok: 0, partial: 1, absent: 0 } });
-    await run('repair', 'young', '--fapi-url', archive.url);
+    await run('repair', 'young', '--fapi-url', scene.archive.url);
     expect(dailyRequests()).toEqual([]);
   });
 
