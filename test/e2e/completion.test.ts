@@ -194,6 +194,13 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
   });
 });
 
+it.each(['zsh', 'fish'])('the script for %s describes a flag as the help of its verb does', async (shell) => {
+  const { stdout } = await cryptodlOk(['completion', shell]);
+  const own = [...new Set(Object.values(flagSpec('json').docOf ?? {}))];
+  expect(own.length).toBeGreaterThan(1);
+  for (const text of own) expect(stdout.replaceAll('\\', '')).toContain(text);
+});
+
 it('an unknown shell is answered with a line that works', async () => {
   const { code, stderr } = await cryptodl(['completion', 'fisch']);
   expect(code).toBe(2);

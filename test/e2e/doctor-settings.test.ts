@@ -147,6 +147,8 @@ describe('settings that contradict each other', () => {
     expect(lines['retries']?.found).not.toContain('--max-wait');
     const shared = await doctor(['--keep-alive', '0', '--http2', '--fapi-url', 'https://127.0.0.1:1']);
     expect(shared['pool']?.status).toBe('ok');
+    // The factor of the preset was not given.
+    expect((await doctor(['--retry-strategy', 'linear']))['retries']?.status).toBe('ok');
   });
 
   it('are reported from the environment and from a config file of runs', async () => {

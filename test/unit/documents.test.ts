@@ -15,7 +15,7 @@ import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/cli/program.js';
 import type { Io } from '../../src/model/io.js';
 import { VERBS } from '../../src/options/flag-spec.js';
-import { defaultOf, docOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
+import { defaultOf, environmentName, FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';
@@ -120,8 +120,8 @@ describe.each(VERBS)('%s --help', (verb) => {
 
   it('has every flag of the table with its meaning and default, and no other', () => {
     for (const name of flagsOf(verb)) {
-      const { narrows = [], unset } = flagSpec(name);
-      const doc = docOf(name, verb);
+      const { doc: shared, docOf, narrows = [], unset } = flagSpec(name);
+      const doc = docOf?.[verb] ?? shared;
       const preset = narrows.includes(verb) ? undefined : (defaultOf(name, verb) ?? unset);
       expect(text).toContain(`--${name} `);
       expect(text).toContain(doc.replaceAll(/\s+/g, ' '));

@@ -345,6 +345,10 @@ it.each([
   expect(optionName(flag)).toBe(option);
 });
 
+it('every day is every 24 hours', () => {
+  expect(resolveOptions('schedule', []).options.everyHours).toBe(24);
+});
+
 it('a switch that was not given is false', () => {
   const { options } = resolveOptions('vision', []);
   const switches = FLAG_NAMES.filter(isSwitch).map((name) => options[optionName(name)]);
