@@ -146,7 +146,7 @@ function reasons(tally: Tally, { nothingNew }: Closing['trouble']): string[] {
       ? [
           named(
             tally,
-            'with rows that have the same id or bar and different values',
+            'with rows of the same id or bar and different values',
             'idConflicts',
             tally.conflictingObjects,
           ),

@@ -143,7 +143,7 @@ describe('a document that is no listing is refused', () => {
     ],
     ['an object whose size no number holds', wrap(ONE.replace('1', '9007199254740993'))],
     ['a folder without a name', wrap('<CommonPrefixes></CommonPrefixes>')],
-    ['a page that does not say whether it goes on', whole(ONE)],
+    ['a page that does not say whether it continues', whole(ONE)],
     ['a page that says it another way', whole(`<IsTruncated>tsue</IsTruncated>${ONE}`)],
   ])('%s', (_, xml) => {
     expect(codeOf(xml)).toBe('listing-malformed');
