@@ -98,7 +98,7 @@ function objectProblem(fields: Fields, keys: KeyCheck): string | undefined {
   const instant = INSTANTS.find((name) => fields[name] !== undefined && !isInstant(fields[name]));
   if (instant !== undefined) return `"${instant}" is no instant`;
   if (!isInstant(fields['at'])) return '"at" is no instant';
-  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" are no stretches of time';
+  if (fields['gaps'] !== undefined && !areGaps(fields['gaps'])) return '"gaps" is no list of time spans';
   const revision = revisionProblem(fields);
   if (revision !== undefined) return revision;
   const { file } = fields;
@@ -113,7 +113,7 @@ export function areSettings(value: unknown): value is Settings {
 }
 
 function settingsProblem(settings: unknown): string | undefined {
-  if (typeof settings !== 'object' || settings === null) return '"settings" are none';
+  if (typeof settings !== 'object' || settings === null) return '"settings" is no object';
   const fields = settings as Fields;
   for (const name in SETTINGS)
     if (!SETTINGS[name as keyof Settings].has(fields[name])) return `"${name}" in "settings" is unknown`;

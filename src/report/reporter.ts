@@ -27,7 +27,7 @@ export interface ReporterOptions {
 
 /** Shorter waits get no line. */
 const LONG_WAIT_MS = 5000;
-/** With `--quiet`, so many warnings are kept for a run with failures. The log has all warnings. */
+/** Warnings that a run with `--quiet` keeps, at most. The log has all warnings. */
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
@@ -62,7 +62,7 @@ export class Reporter implements Observer {
     this.#options.log.logger.info(message);
   }
 
-  /** With `--quiet`, printed only when the run has failures. */
+  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
   warn(message: string): void {
     const line = `warning: ${message}`;
     if (!this.#options.quiet) this.#print([line]);
@@ -176,7 +176,7 @@ export class Reporter implements Observer {
     const { job, isBeside, stderr } = this.#options;
     const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
     this.#hasTitle = true;
-    // Here a tab is part of a name. Only tables for programs separate cells with tabs.
+    // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
     printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
   }

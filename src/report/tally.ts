@@ -152,8 +152,8 @@ function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
 }
 
-// The last failures, for events and the summary. The report on disk has all failures. The number in memory is bounded,
-// and the number of dropped records is known.
+// The last failures, for events and the summary. The report on disk has all failures. Their number in memory is
+// limited, and dropped records are counted.
 
 const MOST = 1000;
 /** Records per symbol, so that one symbol with many failures does not hide the others. */

@@ -100,7 +100,7 @@ export class SharedCount implements WindowCount {
     }
   }
 
-  /** The first permit of a window removes the files of earlier windows, but no folder and no link with such a name. */
+  /** The first permit of a window removes the files of windows before the previous one. A folder or link with such a name stays. */
   #begin(window: number): void {
     if (window === this.#window) return;
     this.#window = window;

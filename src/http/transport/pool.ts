@@ -114,7 +114,7 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
     ...(http2 ? {} : { pipelining: isKept ? 1 : 0 }),
     // A server may shorten the keep-alive time, but not extend it.
     ...(isKept ? { keepAliveTimeout: keepAliveMs, keepAliveMaxTimeout: keepAliveMs } : {}),
-    // The timeout layer also detects trickling bodies and knows about back-pressure.
+    // No timeouts of undici: the timeout layer also detects slow bodies, and does not count pauses of this machine.
     headersTimeout: 0,
     bodyTimeout: 0,
   };

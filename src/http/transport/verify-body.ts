@@ -79,7 +79,7 @@ function digestDifference(
 }
 
 /**
- * The error of a difference. The MD5 of the answer's ETag, or else of the listing, decides between a damaged transfer
+ * The error for a difference. The MD5 of the answer's ETag, or else of the listing, decides between a damaged transfer
  * (`body-damaged`) and a wrong sidecar (`sidecar-stale`). `checksum-mismatch`: undecided, because the object is being replaced
  * or no ETag is an MD5.
  */
