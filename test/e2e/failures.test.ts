@@ -148,7 +148,7 @@ describe('a month with five bad objects', () => {
     expect(readFileSync(join(out, 'quarantine', WRONG_SUM))).toEqual(readFileSync(join(folder, WRONG_SUM)));
     const cause = readFileSync(join(out, 'quarantine', `${WRONG_SUM}.cause`), 'utf8');
     expect(cause).toMatch(
-      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says [0-9a-f]{64}, but size and ETag are right \(--stale-checksum warn takes it\)\n$/,
+      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says [0-9a-f]{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
     );
   });
 

@@ -168,6 +168,6 @@ describe('the library names options', () => {
     for await (const outcome of vision({ ...request, ...settings }, hooks))
       if (outcome.outcome === 'failed') messages.push(outcome.message);
     expect(warnings).toEqual([expect.stringMatching(/^concurrency 200: more than 128 objects in flight/)]);
-    expect(messages).toEqual([expect.stringMatching(/\(staleChecksum warn takes it\)$/)]);
+    expect(messages).toEqual([expect.stringMatching(/\(staleChecksum warn accepts it\)$/)]);
   });
 });

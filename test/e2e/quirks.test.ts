@@ -217,7 +217,7 @@ describe('sidecars', () => {
     expect(summary(result)).toMatchObject({ outcomes: { ok: 1, failed: 1 } });
     expect(readFileSync(lake('wrong', 'quarantine', wrong))).toEqual(readFileSync(join(folder, wrong)));
     expect(readFileSync(lake('wrong', 'quarantine', `${wrong}.cause`), 'utf8')).toMatch(
-      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn takes it\)\n$/,
+      /^sidecar-stale: SHA-256 is [0-9a-f]{64}, the sidecar says 0{64}, but size and ETag are right \(--stale-checksum warn accepts it\)\n$/,
     );
     expect(filesBelow(lake('wrong', 'binance'), '.parquet')).toEqual([
       'um/fundingRate/symbol=WRONGUSDT/2024-02.parquet',
