@@ -653,7 +653,7 @@ describe('a series without a manifest', () => {
     const { lake } = copy();
     rmSync(join(lake, MANIFEST));
     for (const run of [await going(lake), await coverage(lake), await sql(lake, 'FROM um_metrics LIMIT 1')]) {
-      expect(run.stderr).toContain(`${join(lake, SERIES)} has files and no _manifest.jsonl`);
+      expect(run.stderr).toContain(`${join(lake, SERIES)} has files but no _manifest.jsonl`);
       expect(run.stderr).toContain('cryptodl verify --fix');
       expect([run.code, run.stderr.includes(OTHER)]).toEqual([0, false]);
     }
@@ -667,6 +667,6 @@ describe('a series without a manifest', () => {
     const { lake } = copy(zips);
     rmSync(join(lake, MANIFEST));
     const { stderr } = await going(lake);
-    expect(stderr).toContain(`${join(lake, SERIES)} has files and no _manifest.jsonl`);
+    expect(stderr).toContain(`${join(lake, SERIES)} has files but no _manifest.jsonl`);
   });
 });
