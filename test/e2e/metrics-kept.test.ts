@@ -60,7 +60,10 @@ describe('rows that REST has no more', () => {
     setNow('2026-12-15T08:00:00Z');
     const held = await countsOf(lake);
     const others = await run([...INTEREST, '--days', '5', '--numbers', 'string', '--force']);
-    expect([others.code, others.stderr]).toEqual([2, expect.stringContaining('the series cannot be rewritten')]);
+    expect([others.code, others.stderr]).toEqual([
+      2,
+      expect.stringContaining('the series cannot be rewritten'),
+    ]);
     const again = await run([...INTEREST, '--from', '2026-11-18', '--to', '2026-11-20', '--force']);
     const why = /REST no longer has \S+.*, and only this file has its rows/;
     expect([again.code, again.stderr]).toEqual([4, expect.stringMatching(why)]);
