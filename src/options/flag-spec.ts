@@ -34,9 +34,11 @@ export interface DefaultSources {
   readonly hosts: Readonly<Record<'archive' | 'origin' | 'listing', string>>;
 }
 
+/** A row of the flag table. */
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   readonly verbs: readonly Verb[];
+  /** The help text, without the default. */
   readonly doc: string;
   /** Other texts for the help of single verbs, instead of `doc`. */
   readonly docOf?: Readonly<Partial<Record<Verb, string>>>;
@@ -84,7 +86,7 @@ export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit']
 /** Verbs with flags that hold for a single download and for all jobs of `run`. */
 export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
-/** `doctor` checks the settings that the other verbs use. */
+/** `doctor` takes the flags whose settings it checks for the other verbs. */
 export const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
 /** Verbs with flags for markets, datasets and days. */
 export const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];

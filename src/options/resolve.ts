@@ -103,6 +103,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
   };
 }
 
+/** The values from which the other defaults are derived. Without an exchange, the hosts are those of the flag table. */
 function defaultSources(
   { retryPreset, archiveUrl }: Pick<Options, 'retryPreset' | 'archiveUrl'>,
   { hosts }: Pick<ExchangeWords, 'hosts'> = readVenueWords(),

@@ -12,6 +12,7 @@ export const MOST_SYMBOL_CHARACTERS = 60;
 /** Longer lists of symbols are not repeated in corrected commands. */
 export const MOST_SHOWN = 20;
 
+/** The words of `--symbols` by kind. */
 export interface SymbolPatterns {
   /** Names. Each must exist. */
   readonly names: readonly string[];
@@ -22,7 +23,9 @@ export interface SymbolPatterns {
 /** A list of words in a file (`@FILE`) or on standard input (`-`). */
 type SymbolList = { readonly file: string } | 'stdin';
 
+/** The parsed value of `--symbols`. */
 export interface SymbolsOption extends SymbolPatterns {
+  /** The value as it was given. */
   readonly text: string;
   /** They hold further words. They are read when the symbols are selected, because a pipe can be read only once. */
   readonly lists: readonly SymbolList[];
@@ -64,6 +67,7 @@ function unique(words: readonly string[]): string[] {
   return [...new Set(words)];
 }
 
+/** Throws a usage error without any word that selects. */
 function refuseNothing(words: readonly string[], where: string): void {
   if (words.some((word) => !word.startsWith('!'))) return;
   throw usage(
@@ -73,6 +77,7 @@ function refuseNothing(words: readonly string[], where: string): void {
   );
 }
 
+/** Throws a usage error for a word that cannot be part of an archive key. `words`: all words, for the corrected value. */
 function refuseUnsafe(word: string, words: readonly string[], where: string): void {
   if (
     // eslint-disable-next-line no-control-regex -- the expression must match control characters

@@ -47,11 +47,13 @@ export async function chooseSymbols(
   return { selection: selectSymbols(patterns, quotes, inKeyOrderOf(available), what.join(', ')), available };
 }
 
+/** Throws the error for the first dataset that the archive no longer has. */
 function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
   if (removed !== undefined) refuseEnded(context.venue, removed);
 }
 
+/** The exactly named symbols, with a warning. Throws `unreachable` for globs. */
 function withoutListing(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -99,7 +101,8 @@ export async function listedSymbols(
   }
   const [first] = tooLong;
   if (first !== undefined) {
-    const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more of over ${MOST_SYMBOL_CHARACTERS})` : '';
+    const more =
+      tooLong.size > 1 ? ` (and ${tooLong.size - 1} more with over ${MOST_SYMBOL_CHARACTERS})` : '';
     context.observer.warn(
       `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
     );
@@ -114,6 +117,7 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 
 // Symbols of `cryptodl metrics`.
 
+/** The selected symbols of REST. */
 export interface RestSymbols {
   readonly symbols: readonly string[];
   readonly excluded: readonly string[];

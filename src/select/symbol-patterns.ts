@@ -6,9 +6,10 @@ import { MOST_SHOWN } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { nearest } from '../text/did-you-mean.js';
 
+/** The result of patterns and quotes. */
 export interface MatchedSymbols {
   readonly symbols: readonly string[];
-  /** Symbols that match a name or glob, and an exclusion. */
+  /** Symbols that match a name or glob, and also an exclusion. */
   readonly excluded: readonly string[];
 }
 
