@@ -27,7 +27,7 @@ type SymbolList = { readonly file: string } | 'stdin';
 export interface SymbolsOption extends SymbolPatterns {
   /** The value as it was given. */
   readonly text: string;
-  /** They hold further words. They are read when the symbols are selected, because a pipe can be read only once. */
+  /** Lists of further words. They are read when the symbols are selected, so that `--print-options` does not wait for a pipe. */
   readonly lists: readonly SymbolList[];
 }
 
