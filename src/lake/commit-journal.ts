@@ -1,6 +1,6 @@
 /**
- * Commits that also remove files. A journal is written first, so that the next run completes the commit after a crash.
- * Applying a journal twice has the same effect as once.
+ * Commits that also remove files, and commits with rows from REST. A journal is written first, so that the next run completes the
+ * commit after a crash. Applying a journal twice has the same effect as applying it once.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';

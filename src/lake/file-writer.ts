@@ -77,7 +77,7 @@ export class FileWriter {
   }
 }
 
-/** Copies all contents to one buffer that is transferred to the worker; each content alone would transfer its whole source buffer. */
+/** Copies all contents to one buffer, which is transferred to the worker. A content can only be transferred with the whole buffer around it. */
 function packContents(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
   const sizes = files.map(({ content }) => (typeof content === 'string' ? 0 : content.length));
   const buffer = new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0));

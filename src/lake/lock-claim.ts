@@ -21,8 +21,8 @@ interface Rival {
 }
 
 /**
- * Runs `work` while no other process that uses the directory runs its own. `work` gets the path of a file that describes `me`,
- * to be renamed to the lock file, and the time of the file system. Rejects with `locked` when other claims prevent this for
+ * Runs `work` in one process at a time, among all processes that use the directory. `work` gets the path of a file that describes
+ * `me`, to be renamed to the lock file, and the time of the file system. Rejects with `locked` when other claims prevent this for
  * three seconds.
  *
  * Every process creates its claim first and then lists the claims, so of two processes the later one sees the earlier. A

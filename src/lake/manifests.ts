@@ -1,4 +1,4 @@
-/** A cache of the manifests that a run uses: each is read once and updated with every append of the run. */
+/** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
 import type { ObjectKeys } from './check-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';

@@ -17,7 +17,7 @@ export interface Difference {
   readonly requested: string;
 }
 
-/** The differences of the first line with other settings; empty when files with these settings can be added to the series. */
+/** The differences between the requested settings and those of the first line that differs; empty if no line differs. */
 export function differingSettings(lines: readonly ObjectLine[], requested: Settings): Difference[] {
   const names = RELEVANT[requested.format];
   const other = lines.find((line) => names.some((name) => line.settings[name] !== requested[name]))?.settings;

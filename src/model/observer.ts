@@ -26,7 +26,7 @@ export interface RetryEvent {
   readonly url: string;
   /** Counts from 1. */
   readonly retry: number;
-  /** False when the request waits for a limit or an open breaker, and was not sent. */
+  /** False if the request only waits for a limit or an open breaker. */
   readonly usesAttempt: boolean;
   readonly error: CryptodlError;
   readonly delayMs: number;
