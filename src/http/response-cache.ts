@@ -20,7 +20,7 @@ export interface Copy<T> {
 
 export interface CopiesOptions {
   readonly folder: string;
-  /** The "today" of the run, in epoch milliseconds. */
+  /** The current time of the run, in epoch milliseconds. */
   readonly nowMs: number;
   /** A dry run reads copies and writes none. */
   readonly isReadOnly: boolean;

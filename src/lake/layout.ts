@@ -99,7 +99,7 @@ export function refuseFileAsRoot(root: string): void {
   if (isFile) throw usage(`--out: ${shownPath(root)} is a file, not a folder`);
 }
 
-/** Rejects with `disk` when one of the folders that a run writes and clears is a symbolic link, and for a file as root. */
+/** Rejects with `disk` if one of the folders that a run writes and clears is a symbolic link, and with `usage` if the root is a file. */
 export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
   refuseFileAsRoot(root);
   await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));

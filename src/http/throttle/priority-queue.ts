@@ -231,7 +231,7 @@ export class Demand {
     } catch (error) {
       this.#isOff = true;
       this.#options.warn(
-        `the order between runs in ${this.#folder.path} cannot be kept (${errnoOf(error)}): --priority does not count between them`,
+        `the priorities of runs in ${this.#folder.path} cannot be shared (${errnoOf(error)}): --priority does not count between them`,
       );
     }
   }
