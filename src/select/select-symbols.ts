@@ -74,7 +74,7 @@ function withoutListing(
     );
   }
   context.observer.warn(
-    `the listing is not available (${error.message}): the sidecars of each day are probed instead`,
+    `the listing is not available (${error.message}): the sidecars of each day are requested instead`,
   );
   return selection;
 }
