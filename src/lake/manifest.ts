@@ -1,6 +1,6 @@
 /**
- * The manifest of a series: an append-only JSON Lines file beside its data. Each line describes one source object and the
- * partition file that contains its rows. Later lines supersede earlier ones.
+ * The manifest of a series: an append-only JSON Lines file beside its data. A line describes one source object and the partition
+ * file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
  */
 import { constants } from 'node:fs';
 import { copyFile, lstat, rm } from 'node:fs/promises';

@@ -52,7 +52,7 @@ export function closingBlock(closing: Closing): string[] {
   ];
 }
 
-/** Only the failures and the next command: the lines for `--quiet`. */
+/** The counts, the reasons for trouble and the next command: the lines for `--quiet`. */
 export function troubleBlock(closing: Closing): string[] {
   return [headline(closing), ...troubles(closing.tally, closing.trouble), ...lastRows(closing)];
 }

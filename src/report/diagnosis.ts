@@ -42,10 +42,10 @@ export interface Diagnosed {
   readonly elapsedMs: number;
 }
 
-/** A cost gets a line if it is at least this share of the run, and at least one second. */
+/** A cost gets a line if it is more than this share of the run, and at least one second. */
 const SHOWN_SHARE = 0.1;
 const SHOWN_MS = 1000;
-/** If the largest cost is at least this share of the run, a line names the flag that changes it. */
+/** If the largest cost is more than this share of the run, a line names the flag that changes it. */
 const BOTTLENECK_SHARE = 0.25;
 
 /** Lines with the costs, and one line with the flag that lowers the largest cost. Empty if nothing slowed the run down. */

@@ -67,8 +67,8 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the sidecar of an object exists. Also true if that is not known, because the download then decides: the request failed, or the
- * archive has no sidecars. Rejects with `unreachable` if the archive cannot be reached and no other source has the data.
+ * Whether the sidecar of an object exists. Also true if the request fails or the archive has no sidecars, because the download then
+ * decides. Rejects with `unreachable` if the archive cannot be reached and no other source has the data.
  */
 export async function probeSidecar(access: ArchiveAccess, key: string): Promise<boolean> {
   const { sidecar } = access.archive;
@@ -116,7 +116,7 @@ export interface DigestRequest {
   readonly signal: AbortSignal;
 }
 
-/** The published SHA-256 of an object; undefined if it has no sidecar, or a malformed one also after a second request past caches. */
+/** The published SHA-256 of an object; undefined if it has no sidecar, or if the sidecar is still malformed after a second request past caches. */
 export async function publishedDigest(
   digestRequest: DigestRequest,
   key: string,

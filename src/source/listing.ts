@@ -30,7 +30,7 @@ export interface ListingCopies {
   mayReplace(error: unknown, at: number): boolean;
 }
 
-/** Whether an error is that of the listing alone, so that the objects of the archive may still be available. */
+/** Whether the archive may still answer after this error of its listing. */
 export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
