@@ -21,6 +21,7 @@ import { WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { SharedCount } from '../../src/http/throttle/shared-count.js';
 import { scratchFolder } from '../helpers/folders.js';
+import { sized } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const scratch = scratchFolder();
@@ -159,7 +160,7 @@ describe('runs of different priority on one budget', () => {
           expect(warnings).toEqual([]);
         },
       ),
-      { numRuns: 12 },
+      { numRuns: sized(12, 4) },
     );
   });
 });

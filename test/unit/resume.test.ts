@@ -13,6 +13,7 @@ import { verify } from '../../src/http/transport/verify-body.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { randoms } from '../helpers/randoms.js';
 import { answer, context, refusal } from '../helpers/requests.js';
+import { sized } from '../helpers/tier-size.js';
 import { wire } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
@@ -378,7 +379,7 @@ describe('however often and wherever it is cut', () => {
           expect(bytes.equals(current())).toBe(true);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: sized(40, 12) },
     );
   });
 
