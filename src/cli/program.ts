@@ -19,7 +19,7 @@ export interface Invocation {
   readonly behind: readonly string[];
 }
 
-/** Whether a command line can be parsed: its verb exists and has all of its flags. */
+/** Whether a command line can be parsed: the verb exists and accepts all flags of the line. */
 export function isValidLine(argv: readonly string[]): boolean {
   try {
     return parseCommandLine(argv, { stdout: { write: () => true } }) !== undefined;
@@ -73,7 +73,7 @@ export function parseCommandLine(
   return invocation;
 }
 
-/** The words before and after `--`, for a verb that takes another command; for other verbs, all words come before. */
+/** The words before and after `--`, for a verb that takes another command; for other verbs, `own` has all words. */
 function partsOf(argv: readonly string[]): { own: readonly string[]; behind: readonly string[] } {
   const verb = verbOf(argv);
   const at = verb === undefined || VERB_TEXTS[verb].behind === undefined ? -1 : argv.indexOf('--');
@@ -91,7 +91,7 @@ function examplesText(examples: readonly string[]): string {
   return `Examples:\n${examples.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** The usage of a verb, for example `run [options] <file>`; also before its flags are added. */
+/** The usage of a verb, for example `run [options] <file>`. Works before the flags are added to the command. */
 function termOf(name: string): string {
   if (!isVerb(name)) return name;
   const { operand } = VERB_TEXTS[name];

@@ -15,7 +15,7 @@ import type { EmptyStretch } from './cut-days.js';
 import { append, at, clip, overlap, rowsIn } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** All seconds in this folder count from the start of day 0 of the exchange, so that each day begins at a multiple of this. */
+/** Times in this folder are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
 export const DAY_SECONDS = 86_400;
 
 /** The range of days to check. Without `from`, each series counts from its first held day. */
@@ -32,7 +32,7 @@ export interface CoverageContext {
   readonly today: number;
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;
-  /** Number of replaced objects per format. The parsed manifest has only the latest lines, so the reader counts them. */
+  /** Number of replaced objects per format. The parsed manifest has only the latest line of an object, so the parser counts the replaced ones. */
   readonly revisions: Revisions;
 }
 
@@ -43,7 +43,7 @@ interface Edge {
   readonly reason: GapReason;
 }
 
-/** One series in one format. Kept small, because a whole dataset stays in memory until its halts are known. */
+/** One series in one format. This object is small, because all series of a dataset stay in memory until the trading halts are found. */
 export interface SeriesCoverage {
   readonly series: Series;
   /** Undefined when the series holds no data, but its manifest records absences. */
@@ -55,7 +55,7 @@ export interface SeriesCoverage {
   readonly dayStartSeconds: number;
   /** Seconds from row to row. Undefined where the number of rows of a day is not known; coverage then counts days. */
   readonly rowSeconds: number | undefined;
-  /** Number of objects that overlap the range. The other counts are those of whole objects. */
+  /** Number of objects that overlap the range. The other counts include the rows of these objects outside of the range. */
   readonly objects: number;
   readonly restObjects: number;
   readonly rows: number | undefined;
@@ -74,9 +74,9 @@ export interface SeriesCoverage {
   readonly edges: readonly Edge[];
   /** Missing rows at unknown times, as triples: first day, end day, number of rows. */
   readonly loose: Spans;
-  /** Held days without missing rows, or with missing rows at known times. */
+  /** Held days that lack no rows, and held days in which at least a part of the missing rows has known times. */
   readonly knownDays: Spans;
-  /** Stretches without rows of cut days; empty for datasets without ticks. */
+  /** The stretches of cut days in which there are no rows; empty for datasets without ticks. */
   readonly cuts: readonly EmptyStretch[];
 }
 
@@ -288,7 +288,7 @@ function edgesOf({ heldDays, known }: HeldRange, gaps: Spans, seconds: number): 
   const edges: Edge[] = [];
   const before = reasonOf(firstDay - 1);
   const first = { from: at(gaps, 0), to: at(gaps, 1), reason: before };
-  // The first label of a day may be the end of its first row.
+  // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
   const isEarly = first.from <= firstDay * DAY_SECONDS + seconds;
   if (isEarly && (before === 'not-listed-yet' || before === 'before-history')) edges.push(first);
   const after = reasonOf(endDay);

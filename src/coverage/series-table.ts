@@ -26,13 +26,13 @@ type Shown = Pick<
 export interface TableRow extends Amounts {
   readonly label: string;
   readonly coverage: Shown;
-  /** The first gaps with missing data; `missingGaps`: the number of all such gaps. */
+  /** The first gaps in which data is expected; `missingGaps`: the number of all such gaps. */
   readonly shown: readonly Gap[];
   readonly missingGaps: number;
   readonly notExpected: ReadonlyMap<GapReason, number>;
 }
 
-/** --json and --csv print the other gaps of a series too. */
+/** `--json` prints all gaps of a series. */
 const MOST_SHOWN = 5;
 
 export function tableRow(

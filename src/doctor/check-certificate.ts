@@ -1,4 +1,4 @@
-/** Checks the TLS certificate of a host: whether it is trusted and how long it is valid. Sends no HTTP request. */
+/** Checks the TLS certificate of a host: whether it is trusted and how long it is valid. Sends no HTTP request to the host. */
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect, rootCertificates } from 'node:tls';
@@ -111,7 +111,7 @@ function refusalText(code: string, certificate: PeerCertificate): { found: strin
   };
 }
 
-/** The organization or the common name. A certificate may lack both, or the issuer itself. */
+/** The organization or the common name. A certificate may have neither name, or no issuer. */
 function nameOf(issuer: PeerCertificate['issuer'] | undefined): string {
   const names = (issuer ?? {}) as Partial<Record<string, string>>;
   return names['O'] ?? names['CN'] ?? 'an issuer without a name';
@@ -124,7 +124,7 @@ function dayOf(text: string): string {
 
 function handshakeText(error: unknown): string {
   const code = errnoOf(error);
-  if (NO_ADDRESS.has(code)) return `no connection: the host has no address (${code})`;
+  if (NO_ADDRESS.has(code)) return `no connection: a name has no address (${code})`;
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return `the server does not speak TLS (${code})`;
   const message = error instanceof Error ? error.message : String(error);
@@ -134,7 +134,7 @@ function handshakeText(error: unknown): string {
 const NO_ADDRESS: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA']);
 
 function handshakeNext(error: unknown): string {
-  if (NO_ADDRESS.has(errnoOf(error))) return 'see the line "dns" of this host';
+  if (NO_ADDRESS.has(errnoOf(error))) return 'see the lines "dns" and "proxy"';
   if (error instanceof Error && error.message.includes('answered 407'))
     return 'add user and password to --proxy: http://user:password@host:port';
   return 'check the network, firewalls, and the address (http: or https:)';

@@ -1,4 +1,4 @@
-/** Checks the archive, the listing and REST with the requests that a run would send, without retries. */
+/** Checks the archive, the listing and REST with the requests of a run, without retries. REST is also asked for its time. */
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -35,7 +35,7 @@ export interface HostAddress {
 const PROBES = 5;
 const SLOW_MS = 2000;
 
-/** Fetches a small object several times. Only the first request opens a connection. */
+/** Fetches a small object several times. With keep-alive, only the first request opens a connection. */
 export async function checkArchive(
   fetchTimed: TimedFetch,
   host: HostAddress,
@@ -158,12 +158,12 @@ function medianOf(numbers: readonly number[]): number {
 // Errors of requests as results, with the next step for each code.
 
 const ARCHIVE_INSTEAD =
-  'use cryptodl vision: it works from here when the lines of archive and listing say ok, and the archive publishes funding rates and metrics too, a day or a month later';
+  'use cryptodl vision if the lines "archive" and "listing" are ok; the archive publishes funding rates and metrics a day or a month later';
 
 type Next = (flag: string, isRest: boolean) => string;
 
 const NETWORK: Next = (flag) => `check the network, firewalls, --proxy and ${flag}`;
-const LATER: Next = () => 'wait until then: every earlier request makes the ban longer';
+const LATER: Next = () => 'wait until that time: requests before it can make the wait longer';
 
 const NEXT: Readonly<Partial<Record<ErrorCode, Next>>> = {
   'location-restricted': (_, isRest) => (isRest ? ARCHIVE_INSTEAD : 'try from a network in another country'),

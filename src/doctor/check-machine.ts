@@ -26,7 +26,7 @@ export interface FilesInput {
   readonly openFiles: ProcessLimits['openFiles'];
   /** Objects in flight at most. */
   readonly most: number;
-  /** Most sockets of the run. */
+  /** Most sockets to one host. */
   readonly sockets: number;
 }
 

@@ -16,7 +16,7 @@ export interface ProxyRules {
   readonly except: string;
 }
 
-/** Undefined: no proxy. NO_PROXY is matched as undici does, which sends the requests of a run. */
+/** Undefined: no proxy. Matches NO_PROXY like undici, because undici sends the requests of a run. */
 export function proxyOf(address: string, rules: ProxyRules): string | undefined {
   const { protocol, hostname, port } = new URL(address);
   const proxy = protocol === 'https:' ? rules.https : rules.http;
@@ -48,7 +48,8 @@ export async function checkProxy(input: ProxyInput): Promise<CheckResult> {
   const used = [...new Set(addresses.flatMap((address) => proxyOf(address, rules) ?? []))];
   if (used.length === 0) {
     const isSet = rules.http !== '' || rules.https !== '';
-    return checkResult('proxy', 'ok', isSet ? `none: NO_PROXY ${rules.except} names all hosts` : 'none');
+    const except = rules.except === '' ? '' : ` (NO_PROXY ${rules.except})`;
+    return checkResult('proxy', 'ok', isSet ? `none for the addresses of this run${except}` : 'none');
   }
   const reached = await Promise.all(used.map(async (proxy) => ({ proxy, ...(await reach(proxy, input)) })));
   const bad = reached.find(({ error }) => error !== undefined);

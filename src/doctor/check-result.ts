@@ -12,7 +12,7 @@ export interface CheckResult {
   readonly found: string;
   /** What the user can do; empty when nothing needs to be done. */
   readonly next: string;
-  /** For programs. Names of numbers end in their unit. */
+  /** For programs. Names of durations and sizes end in their unit. */
   readonly figures: Readonly<Record<string, number | string>>;
 }
 

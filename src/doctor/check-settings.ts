@@ -131,7 +131,7 @@ interface BreakerInput {
   readonly maxWaitMs: number;
 }
 
-/** Of this many requests in a row one usually fails, on any connection, so the breaker almost never closes. */
+/** On a connection with occasional failures, one of so many requests in a row often fails: the breaker then almost never closes. */
 const MANY_SUCCESSES = 50;
 
 function checkBreaker({ failures, successes, openMs, blockedMs, maxWaitMs }: BreakerInput): CheckResult {

@@ -186,7 +186,7 @@ describe('hosts', () => {
     expect(of('rest')[0]).toMatchObject({
       of: hostOf(served.urlOf('fapi')),
       found: expect.stringContaining('does not serve the location of this IP address') as string,
-      next: expect.stringContaining('use cryptodl vision: it works from here') as string,
+      next: expect.stringContaining('use cryptodl vision if the lines') as string,
     });
   });
 
@@ -265,7 +265,10 @@ describe('hosts', () => {
   it('hosts in NO_PROXY are reached without the proxy', async () => {
     const env = { HTTP_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1' };
     const { code, of } = await doctor([], { env });
-    expect([code, of('proxy')[0]?.found]).toEqual([0, 'none: NO_PROXY 127.0.0.1 names all hosts']);
+    expect([code, of('proxy')[0]?.found]).toEqual([
+      0,
+      'none for the addresses of this run (NO_PROXY 127.0.0.1)',
+    ]);
   });
 });
 
