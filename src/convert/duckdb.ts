@@ -11,7 +11,7 @@ import type { QueryResult } from './query-stream.js';
 export interface EngineOptions {
   /** Threads; by default one per core. */
   readonly threads?: number;
-  /** Memory limit in bytes, without buffers; 300 MB by default. */
+  /** The `memory_limit` of DuckDB in bytes; 300 MB by default. The limit covers only its buffer manager, so DuckDB can use more. */
   readonly memoryBytes?: number;
   /** Folder for data that exceeds the memory limit. */
   readonly tempFolder: string;
@@ -23,7 +23,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 export interface DuckDbSession {
   run(sql: string): Promise<void>;
-  /** All rows with JSON values: integers beyond 2^53 and times are text. */
+  /** All rows with JSON values: integers of 64 or more bits, decimals and times are text. */
   rows(sql: string): Promise<Row[]>;
   /** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
   select(sql: string): Promise<QueryResult | undefined>;
@@ -135,7 +135,7 @@ export function duckdbVersion(): Promise<string> {
   });
 }
 
-/** Throws `engine-missing` when the binary of this platform is not installed. Does not load it. */
+/** Throws `engine-missing` when the binary of this platform is not installed or does not exist. Does not load it. */
 export function requireBinary(): void {
   const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
   const bindings = createRequire(createRequire(api).resolve('@duckdb/node-bindings/package.json'));
@@ -161,7 +161,7 @@ function engineMissing(cause: unknown): CryptodlError {
 
 /**
  * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
- * when the binary of this platform is not installed.
+ * when the binary of this platform is not installed, and the error of the package on a platform without binaries.
  */
 function load(): typeof Values {
   try {
@@ -188,12 +188,23 @@ function sessionOf(
   connection: DuckDBConnection,
   { isInterrupted, close }: { readonly isInterrupted: () => boolean; readonly close: () => void },
 ): DuckDbSession {
+  // Interrupting a connection ends only the statement that it is running.
+  const refuseInterrupted = (): void => {
+    if (isInterrupted()) throw interrupted();
+  };
   return {
     run: async (sql) => {
+      refuseInterrupted();
       await mapErrors(() => connection.run(sql));
     },
-    rows: async (sql) => (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson(),
-    select: (sql) => select(connection, sql, { values: load(), isInterrupted }),
+    rows: async (sql) => {
+      refuseInterrupted();
+      return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
+    },
+    select: async (sql) => {
+      refuseInterrupted();
+      return select(connection, sql, { values: load(), isInterrupted });
+    },
     close,
   };
 }

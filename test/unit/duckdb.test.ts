@@ -34,6 +34,17 @@ describe('the engine', () => {
     },
   );
 
+  it('refuses later statements of open sessions after an interruption', async () => {
+    const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
+    const session = await engine.session();
+    engine.interrupt();
+    expect((await refusal(session.run('SELECT 1'))).code).toBe('interrupted');
+    expect((await refusal(session.rows('SELECT 1'))).code).toBe('interrupted');
+    expect((await refusal(session.select('SELECT 1'))).code).toBe('interrupted');
+    session.close();
+    engine.close();
+  });
+
   it('works on as many large things at once as it has threads; small ones, and refusals, do not wait', async () => {
     const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
     const first = await engine.session('large');
