@@ -54,11 +54,11 @@ class AuditTally {
   readonly findings = new Map<AuditFinding['kind'], number>();
   readonly failures: AuditFailure[] = [];
   readonly rebuilds: SeriesRequest[] = [];
-  /** The months with the object of a cadence. */
+  /** The number of months with a monthly object, and with daily objects. */
   readonly listed = { monthly: 0, daily: 0 };
   /** The months `[from, to)` of the series whose dataset has both cadences. */
   comparable: { readonly from: number | undefined; readonly to: number } | undefined;
-  /** Findings and failures that do not affect the lake, because it holds daily objects; `rebuilt`: fixed by this run. */
+  /** Findings and failures of monthly objects that daily objects replace in the lake; `rebuilt`: those that this run replaces. */
   readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
   add({ audit: { series, findings, daysCompared, rows }, failures, monthlyKey, days }: AuditedMonth): void {
@@ -72,7 +72,7 @@ class AuditTally {
     for (const { kind } of findings) this.findings.set(kind, (this.findings.get(kind) ?? 0) + 1);
   }
 
-  /** Adds a month that the lake holds as daily objects. */
+  /** Adds a month that the lake holds only as daily objects, now or after the rebuild (`isRebuilt`). */
   addFromDays({ audit: { findings }, failures, monthlyKey }: AuditedMonth, isRebuilt: boolean): void {
     const mended = findings.filter(
       ({ key, kind, rows }) => key === monthlyKey && rows > 0 && MENDED_BY_DAYS.has(kind),

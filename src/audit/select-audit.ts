@@ -85,7 +85,7 @@ async function heldMonths(session: Session, given: ReadonlySet<string>): Promise
   );
 }
 
-/** The held days `[from, to)`, over all formats. */
+/** The days `[from, to)` from the first to the last held one, over all formats. Undefined when none is held. */
 async function extentOf(
   folder: string,
   archive: ObjectKeys,

@@ -64,8 +64,8 @@ function isReplaced(name: FlagName, flags: NonNullable<Correction['flags']>): bo
 }
 
 /**
- * Whether to print the corrected line: it is valid, or the given line has a second mistake of its own. A verb like `retry` lacks some
- * of the flags that corrections name.
+ * False if the given line is valid and the corrected line is not: some verbs, such as `retry`, lack flags that corrections name. If
+ * both are invalid, the given line has another mistake, and the correction is still worth printing.
  */
 function isUsable(argv: readonly string[], correction: Correction): boolean {
   return isValidLine(correctedWords(argv, correction)) || !isValidLine(argv);
@@ -121,7 +121,7 @@ function withOperand(line: readonly string[], operand: string): string[] {
   return at < 0 ? [...line, operand] : textsOf(words).map((text, index) => (index === at ? operand : text));
 }
 
-/** The line with another value of the flag, or without the flag: at its first occurrence, else at the end. */
+/** Sets the flag at its first occurrence, or else at the end, and removes its other occurrences. The value null removes the flag. */
 function withFlag(line: readonly string[], name: string, value: string | null): string[] {
   const flag = FLAG_NAMES.find((known) => known === name);
   const verb = verbOf(line);

@@ -2,9 +2,9 @@
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** A halt needs at least this many symbols that hold the day. */
+/** From this many symbols that hold the day on, the times that all of them lack are halts. */
 const FEWEST_SYMBOLS = 3;
-/** Two symbols are enough if their gaps begin and end within this time of each other. */
+/** Exactly two symbols are enough if their gaps begin and end less than this time apart. */
 const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 

@@ -1,4 +1,4 @@
-/** Composition root of `cryptodl doctor`: starts all checks at once and yields their results in a fixed order. */
+/** Composition root of `cryptodl doctor`: starts the checks at once, yields their results in a fixed order, then the publication hours. */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../convert/duckdb.js';
@@ -33,7 +33,7 @@ import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 import { checkSettings } from './check-settings.js';
 
-/** The time that a check waits for its permit. If other runs use up the limit, the check then reports that. */
+/** The deadline of a request is this much later than that of one attempt, because other runs may use up the request limit. */
 const PERMIT_WAIT_MS = 3000;
 /** Far more than a listing page with a few keys needs. */
 const MAX_BYTES = 1024 * 1024;
@@ -100,11 +100,12 @@ function openContext(request: DoctorRequest): { context: CheckContext; close: ()
   const ended = new Map<string, AttemptEnd>();
   const stack = createAttempt(
     {
-      // Checks have their own deadline for permits, and socket limits would make them wait for each other.
       options: {
         ...options,
         mostInFlight: mostInFlight(options.concurrency),
+        // The timer of each request limits its wait for a permit.
         maxWaitMs: Number.MAX_SAFE_INTEGER,
+        // With socket limits, the checks would wait for each other.
         poolLimit: undefined,
         poolLimitPerHost: undefined,
       },
@@ -174,7 +175,7 @@ function createTimedFetch({ options, clock, signal, bans, fetch, ended }: FetchC
 
 const REST_ROLES = ['fapi', 'dapi', 'spot'] as const;
 
-/** Starts all checks. The array has the order of the printed lines. */
+/** Starts the checks that run at the same time. The array has the order of the printed lines. */
 function startChecks(context: CheckContext): Promise<CheckResult>[] {
   const { signal, paths, options } = context;
   const listing = checkListingHost(context);

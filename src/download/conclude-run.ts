@@ -88,13 +88,13 @@ export interface RunSummary {
   readonly changed: number;
   /** Held objects that the archive no longer has. */
   readonly withdrawn: number;
-  /** Objects for which the archive did not answer: their rows came from REST in this run, or from REST in an earlier run. */
+  /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
   readonly archiveFailed: { readonly fromRest: number; readonly held: number };
   /** Revisions that the lake does not take, because they lack held rows. */
   readonly shorter: number;
   readonly duplicatesDropped: number;
   readonly duplicatesKept: number;
-  /** Rows with the id of another row of their object and other values. */
+  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts: number;
   /** From the start of the command, planning and pauses included. */
   readonly elapsedMs: number;

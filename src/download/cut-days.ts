@@ -87,7 +87,7 @@ export class CutDays {
   }
 }
 
-/** The stretches without rows for which held days of tick data count as cut. */
+/** The long stretches without rows that make held days of tick data count as cut. */
 export function heldCuts(
   { venue, nowMs }: Pick<Session, 'venue' | 'nowMs'>,
   series: Series,

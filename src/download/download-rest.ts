@@ -18,7 +18,7 @@ interface Taker {
   take(span: Span): Promise<PeriodRows>;
 }
 
-/** The pages of one span, requested once for all its periods, which take their rows in order. */
+/** Pages of rows that several periods share: they are requested once for the whole span, and each period takes its rows in order of time. */
 interface Running {
   readonly taker: Taker;
   readonly span: Pick<Period, 'from' | 'to'>;
@@ -33,7 +33,7 @@ const NONE: Readonly<Record<string, AbsenceReason>> = {
   'contract-unknown': 'not-listed-yet',
 };
 
-/** Further codes of this kind where REST fills a gap of the archive: REST drops old symbols and refuses some countries. */
+/** When REST fills a gap of the archive, these codes count as no rows too: REST drops old symbols and refuses some countries. */
 const NONE_TO_FILL: ReadonlySet<string> = new Set(['symbol-unknown', 'location-restricted']);
 
 /** Trades of a busy day stay in memory until they are written. */
@@ -62,8 +62,8 @@ export class RestDownloads {
   }
 
   /**
-   * A period that REST no longer keeps, or has no rows of, is absent. `isHeld`: the lake keeps its file, because REST has no more
-   * rows. Rejects with a typed error.
+   * A period that REST no longer keeps, or has no rows of, is absent. `isHeld`: the held object stays, because REST does not have
+   * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
     const spec = findDataset(this.#venue, series.market, series.dataset);
@@ -129,7 +129,7 @@ export class RestDownloads {
   }
 }
 
-/** Whether the rows of REST have at least as many distinct times outside the gaps as the short object has rows, and more inside the gaps. */
+/** Whether REST has rows inside the gaps, and outside of them at least as many different times as the short object has rows. */
 function hasMoreRows(rows: readonly Row[], short: ShortObject | undefined): boolean {
   if (short === undefined) return true;
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
@@ -146,7 +146,7 @@ function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean)
   return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
 }
 
-/** The time span of the labels of the rows of these days, in epoch ms. */
+/** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
 function spanOf(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
   return { from: startOf(spec, from), to: startOf(spec, to) };
 }

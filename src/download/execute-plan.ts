@@ -37,7 +37,7 @@ export interface PlannedRun {
   readonly plans: AsyncIterable<PartitionPlan>;
   readonly totals: PlanTotals;
   readonly report: FailureReport;
-  /** The failure report that this run repeats has a line that cannot be read. */
+  /** True for a retry whose failure report has a line that cannot be read. */
   readonly isCut: boolean;
   /** Path of the data of this run, for the closing block. */
   readonly dataPath: string;
@@ -226,7 +226,7 @@ async function beforeRound(
 ): Promise<void> {
   const { retryDelayMs } = session.options;
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
-  // Another source cannot replace the remaining tasks: from now on the run waits for their host.
+  // No other source has the data of the remaining tasks, so requests now wait for their host instead of failing at once.
   session.failover.isPossible = false;
   const delayMs = Math.min(retryDelayMs * 10 * 4 ** (round - 1), 30_000);
   await session.times.pause(() => session.deadline.sleep(delayMs));
@@ -248,7 +248,7 @@ async function substituted(
 
 /** Parquet is about as large as the zips, CSV a few times larger. */
 const CSV_GROWTH = 4;
-/** The folder for temporary files holds the zip and the CSV of an object in flight. */
+/** The folder for temporary files holds the zip and the CSV of each object in flight, together up to this many times the zip. */
 const SPOOL_GROWTH = 8;
 
 /** Rejects with `disk-full` if the plan needs more space than is free. */

@@ -45,10 +45,10 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
 }
 
 async function emptyRunFolder(session: LakeRequest): Promise<string> {
-  // The name depends on the inode of the lake, and a new lake has one only now.
+  // The name depends on the inode of a folder in the lake. In a new lake, that folder has only just been created.
   const folder = runFolderIn(dirname(session.runFolder), session.paths);
   if (await clearLeftover(session, folder, '--temp-dir')) return folder;
-  // The old folder belongs to another user.
+  // The old folder probably belongs to another user.
   const ofUser = `${folder}-of-uid-${process.getuid?.() ?? ''}`;
   await clearLeftover(session, ofUser, '--temp-dir');
   return ofUser;
@@ -87,7 +87,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
   }
 }
 
-/** When --max-duration ends the wait, the error is that of the lock. */
+/** Rejects with the error of the lock when --max-duration ends the wait. */
 async function sleepUnlessOver(
   { clock, stop, deadline }: LakeRequest,
   delayMs: number,
@@ -105,7 +105,7 @@ function afterWaiting({ message, hint }: CryptodlError, waitedMs: number): Crypt
   return new CryptodlError('locked', text, { hint });
 }
 
-/** Removes the folder. False, with a warning: the folder belongs to another user. */
+/** Removes the folder. Resolves with false, after a warning, if the permissions of the folder or of a file in it forbid that. */
 async function clearLeftover({ observer }: LakeRequest, path: string, flag: string): Promise<boolean> {
   try {
     await rm(path, { recursive: true, force: true });

@@ -38,7 +38,7 @@ type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
   readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
 };
 
-/** `layers`: the options of this command, its flags first. They override those of the report, but only flags override its paths. */
+/** `layers`: the options of this command, its flags first. All layers override the options of the report, but only flags override its paths. */
 export function pastRun(
   path: string,
   past: Past,
@@ -88,7 +88,7 @@ export function pastJobs(
   });
 }
 
-/** Earlier versions wrote the verb `retry` into a report that they repeated. */
+/** Earlier versions wrote the verb `retry` into the report of a repeated run; the keys then tell the original verb. */
 function verbOf({ header, entries }: Pick<Past, 'header' | 'entries'>): RunVerb {
   const { verb } = header;
   if (verb === 'vision' || verb === 'metrics' || verb === 'repair') return verb;
@@ -114,7 +114,7 @@ function ofJob(name: string, { code, message, hint, cause }: CryptodlError): Cry
   });
 }
 
-/** Periods from REST are repeated with the concurrency and the retry preset of `metrics`. */
+/** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`. */
 function paceOfMetrics(): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
   return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));

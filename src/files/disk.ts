@@ -1,4 +1,4 @@
-/** Folders and writes, without two faults of the system calls: `mkdir` that loops, and writes that stop early. */
+/** Creates folders and writes chunks; handles a recursive `mkdir` that loops forever, and writes that stop early. */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -17,7 +17,7 @@ export interface StateFileOptions {
   readonly warn: (message: string) => void;
 }
 
-/** A lock protects one small write. An older lock was left by a killed process. */
+/** A lock file older than this was left by a killed process, because a lock protects only one small write. */
 const STALE_LOCK_MS = 10_000;
 const LOCK_TRIES = 50;
 const LOCK_WAIT_MS = 20;
@@ -38,7 +38,7 @@ export class StateFile<T> {
     this.#empty = empty;
   }
 
-  /** The content, or `empty` for a missing, damaged or unreadable file; the last two cause one warning. */
+  /** The content, or `empty` for a missing, damaged or unreadable file. Warns of a damaged or unreadable file, but only once. */
   async read(): Promise<T> {
     try {
       return (await this.#content()) ?? this.#empty;
@@ -127,8 +127,8 @@ function parsed(text: string): unknown {
 export const TOO_LARGE = 'too large';
 
 /**
- * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a larger file, and for anything but a regular
- * file: reading a pipe without a writer would never end.
+ * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`, and for anything but a
+ * regular file, because reading a pipe without a writer would never end.
  */
 export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);

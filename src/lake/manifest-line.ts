@@ -37,7 +37,7 @@ export interface ObjectLine {
   readonly last?: string;
   /** Exact duplicates within the object that were dropped. */
   readonly duplicates?: number;
-  /** Rows that share an id with another row of the object but differ in values. All of them are in the file. */
+  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. The file has all of them. */
   readonly idConflicts?: number;
   /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
   readonly gaps?: readonly (readonly [string, string])[];
