@@ -86,7 +86,7 @@ async function* coverGroup(
       if (coverage.gaps.length > 0) rowSeconds = coverage.rowSeconds;
     }
   }
-  // Only gaps of chosen series can be halts. Without gaps, the other series need not be read.
+  // The other series are read only to explain gaps of the chosen ones.
   if (rowSeconds !== undefined) {
     const known = new Set(selected);
     for (const series of group) if (!known.has(series)) await read(request, series, finder);

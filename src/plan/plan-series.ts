@@ -32,7 +32,7 @@ export interface SeriesRequest {
   readonly rest?: RestOffer;
   /** Files of the series that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
-  /** Plans exactly these days, also recently absent periods and refused revisions, and adds no other days. */
+  /** Plans exactly these days, also refused revisions. Other days are added only if `force` rewrites the series with other settings. */
   readonly exact?: true;
   /** Fetches refused revisions again. */
   readonly retried?: true;
@@ -40,7 +40,7 @@ export interface SeriesRequest {
   readonly rewrites?: 'always' | 'when-days-have-more';
   /** Days without rows in the replaced month. The archive need not have them. */
   readonly emptyDays?: readonly number[];
-  /** Held months without rows of some days. Their daily objects replace them if the archive has those. */
+  /** Held months that lack the rows of some days. Each is replaced by its daily objects if the archive has them. */
   readonly shortMonths?: readonly ShortMonth[];
   /** The monthly object replaces held days if another day of the month is a hole. */
   readonly fillsHolesFromMonths?: true;
@@ -66,7 +66,7 @@ export interface PlanContext {
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
-  /** Called with the last listed day of each daily walk. */
+  /** Called after each daily walk with its last listed day, or with the end of the range if the listing goes on. */
   readonly onListed: (series: Series, lastDay: number | undefined) => void;
 }
 
@@ -157,7 +157,7 @@ async function chosenPeriods(
     absences,
   }: { readonly held: HeldObjects; readonly known: HeldObjects; readonly absences: Absences },
 ): Promise<Map<string, Choice[]>> {
-  // A run requests recently absent periods from REST only when they are due. `retry` requests all its failures.
+  // A run requests recently absent periods from REST only when they are due.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isRecentlyAbsent = (period: Period): boolean => {
     const absence = isAsked ? undefined : absences.of(period);
@@ -188,7 +188,7 @@ async function chosenPeriods(
   return fromRest === undefined ? partitions : fillFromRest(fromRest, partitions);
 }
 
-/** Whether the archive has all days of a month except empty ones, and at least one empty one. Without `emptyDays`: whether it has any day. */
+/** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
 function haveMore(
   chosen: ReadonlyMap<string, readonly Choice[]>,
   emptyDays: readonly number[] | undefined,

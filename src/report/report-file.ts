@@ -1,4 +1,4 @@
-/** The file of a failure report: created with its first line, renamed to its final name when it is complete. */
+/** The file of a failure report: created with its first line. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
 import { constants, createReadStream } from 'node:fs';
 import { access, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export interface ReportFileOptions {
    * `replace`: replaces an earlier report at the end of the run, also if no failure is left.
    */
   readonly mode: 'new' | 'overwrite' | 'replace';
-  /** Folder for the copy of a report to a pipe, which is kept until the reader has taken everything. */
+  /** Path of the copy of a report that goes to a pipe. The copy is kept only if the reader leaves early. */
   readonly copyPath?: string;
   /** The cut last line of the earlier report. It stays the last line until a user removes it. */
   readonly cutLine?: string;
@@ -229,7 +229,7 @@ function copyName(path: string, copy: number): string {
   return copy === 1 ? path : path.replace(/(\.\w+)?$/, `-${copy}$1`);
 }
 
-/** A line of a report is never longer: a command line cannot have so many symbols. */
+/** No line of a report is longer. The header is the longest: it has the options, and a command line limits their length. */
 const MOST_LINE_CHARACTERS = 4 << 20;
 
 /** Whether each line is a line of a report. Foreign lines below a report must not be lost. */

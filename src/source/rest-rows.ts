@@ -9,7 +9,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** `cells` by field name, or by position as text. */
+/** The keys of `cells` are field names, or positions written as text (`'0'`). */
 export interface Row {
   readonly at: number;
   /** Id of a trade; 0 for rows without ids. */

@@ -38,8 +38,8 @@ export interface Commit {
 }
 
 /**
- * Publishes the staged files, then appends to the manifest, so that the manifest never lists a missing file. Removes the
- * staged files in every case. Resolves with the quarantine path of a damaged file whose rows were not all written again.
+ * Publishes the staged files, then appends to the manifest, so that a new line never names a file that is not yet published.
+ * No staged file is left when it resolves; after an error, the next run removes or completes them. Resolves with the quarantine path of a damaged file whose rows were not all written again.
  * Rejects with `locked`, and writes nothing, when another run has taken over the lake, and with `disk` when the path of the
  * series contains a symbolic link.
  */

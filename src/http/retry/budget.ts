@@ -21,7 +21,7 @@ export interface BudgetOptions {
 const CAPACITY = 100;
 const RETRY_COST = 10;
 const SUCCESS_GAIN = 1;
-/** The budget gains one retry in so many milliseconds without any success. Otherwise a failing host would stop the run. */
+/** The budget gains one retry in each such time, even if no request succeeds. Otherwise a failing host would stop the run. */
 const GAIN_MS = 200;
 
 interface Waiter {
@@ -158,7 +158,7 @@ export class RetryBudget {
     else this.#startTimer();
   }
 
-  /** Sets the timer for the time at which the budget allows one retry. Without it, only the end of another retry calls `#grant`. */
+  /** Sets the timer for the time at which the budget allows one retry. Without it, waiting retries would stay blocked until another request succeeds or ends. */
   #startTimer(): void {
     if (this.#timer !== undefined || this.#tokens >= RETRY_COST) return;
     const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * GAIN_MS);

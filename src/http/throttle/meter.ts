@@ -5,7 +5,7 @@ export interface Meter {
   readonly most: number;
   /** Permits that were taken until now, by this run and, as far as is known, by all others that share the limit. */
   readonly taken: number;
-  /** Whether other priorities need no permits left over: permits are not scarce, or too few are left for this request anyway. */
+  /** Whether this request may take its permits without leaving any to other priorities: permits are not scarce, or too few are left for it anyway. */
   isSpare(weight: number, nowMs: number): boolean;
   /** Whether requests waited mostly for a limit that the user set, not for the limit of the server. */
   readonly isPaced?: boolean;
