@@ -56,7 +56,7 @@ describe('the listing', () => {
     const where = ['--archive-url', archive.url, '--listing-url', listing.url, '--out', join(root, 'lake')];
     const what = ['--symbols', symbols, '--interval', '1h', '--days', '3'];
     const state = join(root, 'state');
-    const args = [...where, ...what, '--state-dir', state, ...FAST, '--headers-timeout', '300ms'];
+    const args = [...where, ...what, '--state-dir', state, ...FAST];
     return { state, run: (now, ...flags) => cryptodl(['vision', ...args, '--now', now, ...flags]) };
   }
   const answerAll = (answer: (request: IncomingMessage, response: ServerResponse) => void): void => {
@@ -86,7 +86,7 @@ describe('the listing', () => {
       const before = await run(THEN, '--dry-run', '--force');
       archive.requests.length = 0;
       answerAll(answer);
-      const after = await run(THEN, '--dry-run', '--force');
+      const after = await run(THEN, '--dry-run', '--force', '--headers-timeout', '300ms');
       expect([after.code, after.stdout]).toEqual([0, before.stdout]);
       expect(before.stderr).not.toContain('warning');
       expect(after.stderr).toMatch(USED);
