@@ -71,7 +71,7 @@ function indexOf(day: number, by: CoveragePeriod): number {
   return by === 'day' ? day : monthOf(day);
 }
 
-/** `2024-01 … 2024-12`, spread over the cells when there is room. */
+/** First and last period: at both ends of the cells, or `2024-01 … 2024-12` if they do not fit. */
 function axis(first: number, end: number, by: CoveragePeriod, cells: number): string {
   const name = by === 'day' ? dayText : monthText;
   const [left, right] = [name(first), name(end - 1)];

@@ -37,7 +37,7 @@ export interface HttpSession {
   readonly fetch: Fetch;
   readonly listing: Listing;
   readonly probe: Probe;
-  /** Whether the archive or its fallback host now answers a request for an object, with any status. */
+  /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
   readonly archiveAnswers: (key: string) => Promise<boolean>;
   readonly rest: Rest;
   /** Rejects while a host that the run needs is banned. */
@@ -49,10 +49,10 @@ export interface HttpSession {
 
 /** The requests of a run, in numbers. */
 export interface NetworkFigures extends WireFigures {
-  /** Objects that may be in flight now, and the number of times that this number fell. */
+  /** Objects that may be in flight now, and how often failures lowered this number. */
   readonly concurrency: number;
   readonly retreats: number;
-  /** Absent while the concurrency can still grow. */
+  /** Present if the concurrency settled below its maximum. */
   readonly settled?: Settled | undefined;
   readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
   readonly pool: PoolUse;

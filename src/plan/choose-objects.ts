@@ -28,7 +28,7 @@ export interface Choice {
   /** The period of REST that is used while the archive does not answer; `held`: the lake has its rows already. */
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
-  /** The day after the last listed period, if the absent period is later. */
+  /** The day after the last listed period, if the absent period is `delisted` or `not-published-yet`. */
   readonly since?: number;
   /** There was no listing, so the start of the series is not known. */
   readonly isProbed?: true;
@@ -79,7 +79,7 @@ export async function chooseObjects(
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
       const isWider =
-        context.cadences.includes('daily') && days.length < lengthOf(month) && !holdsDay(context, month);
+        context.cadences.includes('daily') && days.length < lengthOf(month) && !holdsPart(context, month);
       const choice = choose(context, await context.list('monthly'), monthPeriod(month));
       add(monthText(month), isWider ? { ...choice, isWider } : choice);
       continue;
@@ -90,6 +90,10 @@ export async function chooseObjects(
       add(context.partition === 'day' ? dayText(day) : label, choose(context, listing, dayPeriod(day)));
   }
   return partitions;
+}
+
+function holdsPart(context: ChooseContext, month: number): boolean {
+  return context.held.ofMonth(month) !== undefined || holdsDay(context, month);
 }
 
 function lengthOf(month: number): number {
@@ -207,8 +211,8 @@ export interface RecheckContext {
 const LATE: ReadonlySet<AbsenceReason> = new Set(['not-published-yet', 'hole']);
 
 /**
- * The ranges, ascending and disjoint, together with recent days that are held or unknown, short months without requested
- * days, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
+ * The ranges, ascending and disjoint, together with recent days that are held or unknown, held months whose missing days were
+ * not requested yet, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
  * days stay as they are, because the user selected exactly them.
  */
 export function withRecheckedDays(
@@ -248,7 +252,7 @@ export function withRecheckedDays(
   return again.length === 0 ? asked : joined([...asked, ...again]);
 }
 
-/** Recent days after the first held one that failed or were not requested. */
+/** Recent days that failed or were not requested, if they come after a held day. */
 function unknownDays(held: HeldObjects, absences: Absences, since: number, today: number): DayRange[] {
   const days: DayRange[] = [];
   let isAfterHeld = false;

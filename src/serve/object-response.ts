@@ -77,7 +77,7 @@ interface ByteRange {
 
 /**
  * Reads a `Range` header for an object of `size` bytes (RFC 9110, 14.2).
- * Undefined when there is no single well-formed byte range, which a server then ignores.
+ * Undefined if the header is not one well-formed byte range; a server ignores such a header.
  */
 function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '');

@@ -120,7 +120,7 @@ const Market = v.strictObject({
   datasets: v.record(v.string(), Offer),
 });
 
-/** A limit of our own, or a limit of the exchange: weight per window of its clock. */
+/** A limit of our own, or a limit of the exchange: the weight allowed in each fixed window of the exchange's clock. */
 const Bucket = v.union([
   v.strictObject({ permitsPerSecond: v.number(), burst: v.number() }),
   v.strictObject({ permits: v.number(), windowSeconds: v.number(), family: v.string() }),

@@ -87,7 +87,7 @@ function hourText(sinceMs: number): string {
   return `D+${Math.floor((minutes * 60_000) / DAY_MS)} ${ofDay} UTC`;
 }
 
-/** `95 % by D+1 02:40 UTC, of 60 daily objects of BTCUSDT, ETHUSDT` */
+/** `95 % by D+1 02:40 UTC, of 60 daily objects of BTCUSDT, ETHUSDT in 30 days` */
 export function publicationText({ by, objects, symbols }: PublicationHour): string {
   return `95 % by ${by}, of ${objects} daily objects of ${symbols.join(', ')} in ${DAYS} days`;
 }

@@ -83,7 +83,7 @@ async function findingOf(
   return {
     kind: 'stale-digest',
     ...about,
-    text: `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…; ETag and size are equal`,
+    text: `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…; the listing shows no other ETag or size`,
   };
 }
 

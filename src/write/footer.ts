@@ -1,4 +1,4 @@
-/** The footer of a Parquet file (row count, columns, provenance), and the adoption of rows that only the footer lists. */
+/** The footer of a Parquet file (row count, columns, provenance), and the quarantine of a file with objects that only its footer lists. */
 import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -54,7 +54,7 @@ function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
   }
 }
 
-// Adoption of rows whose objects the manifest does not list, when their file is replaced.
+// Objects of a file that the manifest does not list, when the file is replaced.
 
 /**
  * Moves the existing file to the quarantine if it contains objects that neither the manifest nor the new file has. Resolves

@@ -82,6 +82,15 @@ describe('month partitions', () => {
     expect(await chosen(given, '2024-01-30', '2024-01-31')).toEqual({ '2024-01': ['2024-01'] });
   });
 
+  it('name a month as wider than requested if the archive has no days, and not if the lake holds the month', async () => {
+    const isWider = async (given: Given): Promise<boolean | undefined> => {
+      const range = { from: day('2024-01-03'), to: day('2024-01-04') };
+      return (await chooseObjects(contextOf(given), [range])).get('2024-01')?.[0]?.isWider;
+    };
+    expect(await isWider({ monthly: ['2024-01'] })).toBe(true);
+    expect(await isWider({ daily: JANUARY, monthly: ['2024-01'], held: ['2024-01'] })).toBeUndefined();
+  });
+
   it('tell what is held of a period that the archive does not list any more', async () => {
     const context = contextOf({ monthly: [], held: ['2024-01'] });
     const partitions = await chooseObjects(context, [{ from: day('2024-01-05'), to: day('2024-01-06') }]);

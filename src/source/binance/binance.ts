@@ -80,7 +80,7 @@ const SIDECAR: Sidecar = {
   suffix: '.CHECKSUM',
   textOf: (key, sha256) => `${sha256}  ${fileOfKey(key)}\n`,
   digestIn: (text, key) => {
-    // Trims first, because one expression for both ends would need seconds for 64 KiB of spaces.
+    // Trims the end first: an expression that also matches the spaces at the end would need seconds for 64 KiB of them.
     const match = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(text.trimEnd());
     return match?.[2] === fileOfKey(key) ? match[1]?.toLowerCase() : undefined;
   },
