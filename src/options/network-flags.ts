@@ -185,7 +185,7 @@ export const NETWORK_FLAGS = {
     verbs: ['serve'],
     value: 'PORT',
     doc: 'port to listen on; 0 chooses a free port',
-    parse: parse.integer(0),
+    parse: parse.port,
     default: '8090',
   },
 } as const satisfies FlagRows;

@@ -73,6 +73,12 @@ export function integer(least: number): Parse<number> {
   };
 }
 
+/** A port from 0 to 65535. */
+export const port: Parse<number> = (value, where) => {
+  if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
+  throw usage(`${where}: "${value}" is not a port from 0 to 65535`, given(where, '8090'), { value: '8090' });
+};
+
 /** A number from 1 to 100, for example `1.5`. */
 export const factor: Parse<number> = (value, where) => {
   const number = Number(value);

@@ -218,9 +218,11 @@ export class RunQueue<Received> {
       else if ('isHeld' in end) held.add(task);
       else failures.set(task, end.error);
     }
-    // A stopped run does not replace a file by one with only a part of its objects.
+    // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
     const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
-    const isCutShort = this.#options.stop.signal.aborted && isReplaced && failures.size > 0;
+    const isOutOfTime = [...failures.values()].some(({ code }) => code === 'time-over');
+    const isCutShort =
+      isReplaced && (isOutOfTime || (this.#options.stop.signal.aborted && failures.size > 0));
     if ((received.length > 0 || absent.size > 0) && !isCutShort) {
       const missing = new Map<string, CryptodlError | 'absent'>();
       for (const { object } of absent.keys()) missing.set(object.key, 'absent');

@@ -39,8 +39,8 @@ export interface Commit {
 
 /**
  * Publishes the staged files, then appends to the manifest, so that a new line never names a file that is not yet published.
- * No staged file is left when it resolves; after an error, the next run removes or completes them. Resolves with the quarantine path of a damaged file whose rows were not all written again.
- * Rejects with `locked`, and writes nothing, when another run has taken over the lake, and with `disk` when the path of the
+ * No staged file is left when it resolves; after an error, the next run removes or completes them. Resolves with the quarantine
+ * path of an existing file whose rows were not all written again. Rejects with `locked`, and writes nothing, when another run has taken over the lake, and with `disk` when the path of the
  * series contains a symbolic link.
  */
 export async function commit(
@@ -52,11 +52,10 @@ export async function commit(
   await context.lock?.confirm();
   // Checked again: a symbolic link may have replaced a folder since the rows were read.
   await context.paths.folder(seriesFolder(context.venue.name, plan.series));
-  const files = made.map(({ file }) => file);
-  const adopted = await adoptUnlistedRows(context, plan, existing, { received: commitment.received, files });
-  const quarantinePath = await quarantineDamaged(context, commitment);
+  const adopted = await adoptUnlistedRows(context, plan, existing, commitment);
+  const quarantinePath = adopted.quarantinePath ?? (await quarantineDamaged(context, commitment));
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
-  const lines = [...adopted, ...manifestLines(context, plan, commitment)];
+  const lines = [...adopted.lines, ...manifestLines(context, plan, commitment)];
   // After a crash between the file and its manifest lines, the file is rebuilt from its objects. REST may no longer have its rows
   // then, so a commit with rows from REST uses the journal too.
   const hasRest =

@@ -1,11 +1,11 @@
 /** The footer of a Parquet file (row count, columns, provenance), and the quarantine of a file with objects that only its footer lists. */
-import { join } from 'node:path';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';
 import { parquetRowCountQuery } from '../convert/statements.js';
 import type { DroppedLine } from '../lake/manifest-line.js';
-import { fileSize } from '../lake/publish.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
+import type { FileFacts } from '../lake/publish.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import type { PartitionPlan, Settings } from '../model/task.js';
 import type { ExistingFile } from './existing-file.js';
@@ -56,32 +56,47 @@ function provenanceIn(text: unknown): Pick<Footer, 'provenance'> {
 
 // Objects of a file that the manifest does not list, when the file is replaced.
 
+/** A file that replaces or joins the files of the series. */
+interface NewFile {
+  readonly file: string;
+  readonly facts: Pick<FileFacts, 'bytes' | 'sha256'>;
+}
+
+export interface Adoption {
+  /** A `dropped` line for each object that only the quarantined file has, so that `repair` fetches it. */
+  readonly lines: readonly DroppedLine[];
+  /** The path of the quarantined file. */
+  readonly quarantinePath?: string | undefined;
+}
+
 /**
- * Moves the existing file to the quarantine if it contains objects that neither the manifest nor the new file has. Resolves
- * with a `dropped` line for each of these objects, so that `repair` fetches them.
+ * Moves the existing file to the quarantine if it may contain objects that neither the manifest nor the new file has. Parquet
+ * files name their objects. A CSV file may contain more than the manifest lists if it is larger than at its last commit.
  */
 export async function adoptUnlistedRows(
   context: WriterContext,
   plan: PartitionPlan,
   existing: ExistingFile,
-  { received, files }: { readonly received: readonly ReceivedObject[]; readonly files: readonly string[] },
-): Promise<DroppedLine[]> {
+  { received, made }: { readonly received: readonly ReceivedObject[]; readonly made: readonly NewFile[] },
+): Promise<Adoption> {
   const isDoubtful = existing.inFile.length === 0 || plan.rebuild === 'damaged';
-  if (!isDoubtful || !files.includes(existing.file) || (await fileSize(existing.path)) === undefined)
-    return [];
+  const replacing = made.find(({ file }) => file === existing.file);
+  const size = await fileSize(existing.path);
+  if (!isDoubtful || replacing === undefined || size === undefined) return { lines: [] };
   const keys = await provenanceKeys(context, plan, existing);
   const known = new Set(
     [...existing.objects.lines(), ...received.map(({ object }) => object)].map(({ key }) => key),
   );
   const unknown = keys?.filter((key) => !known.has(key));
-  // A file without provenance goes to the quarantine only if the manifest does not list it.
-  if (unknown === undefined ? existing.inFile.length > 0 : unknown.length === 0) return [];
+  const isCovered =
+    unknown === undefined ? await isReplaced(existing, size, replacing) : unknown.length === 0;
+  if (isCovered) return { lines: [] };
   const nowMs = context.clock.now();
-  const cause = `no manifest line lists ${unknown?.join(', ') ?? 'this file'}`;
-  await moveToQuarantine(context.paths, join(existing.folder, existing.file), cause, nowMs);
+  const cause = `no manifest line lists ${unknown?.join(', ') ?? 'all rows of this file'}`;
+  const quarantinePath = await moveToQuarantine(context.paths, existing.path, cause, nowMs);
   const { settings } = plan;
   const at = new Date(nowMs).toISOString();
-  return (unknown ?? []).map((key) => ({
+  const lines = (unknown ?? []).map((key): DroppedLine => ({
     v: 1,
     kind: 'dropped',
     key,
@@ -89,6 +104,17 @@ export async function adoptUnlistedRows(
     at,
     settings,
   }));
+  return { lines, quarantinePath };
+}
+
+/** Whether a file without provenance has no rows beyond those of the new file, as far as its size or its digest tells. */
+async function isReplaced(
+  { inFile, objects, file, path }: ExistingFile,
+  size: number,
+  { facts }: NewFile,
+): Promise<boolean> {
+  if (size === facts.bytes && (await fileFacts(path)).sha256 === facts.sha256) return true;
+  return inFile.length > 0 && size <= (objects.lastOfFile(file)?.fileBytes ?? 0);
 }
 
 /** Keys of the objects in the file, from its metadata; undefined when it has none. */

@@ -78,7 +78,8 @@ async function writeInto(
       context.timed('commit', () => commit(context, plan, { existing, made: files, received, ...gone })),
     );
     const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
-    if (plan.rebuild === undefined) return { ...result, stillHeld };
+    if (plan.rebuild === undefined)
+      return { ...result, stillHeld, quarantined: quarantinePath === undefined ? 0 : 1 };
     return withLost(result, { lost: gone.lost, missing, quarantinePath });
   } catch (error) {
     // These errors concern only this partition: it is too large for memory, or it differs from its manifest.

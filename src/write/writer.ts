@@ -53,7 +53,7 @@ export interface WriteResult {
   readonly bytes: number;
   /** Rejected revisions that lack held rows, by key. */
   readonly shorter?: ReadonlyMap<string, ShorterRevision>;
-  /** Number of damaged files moved to the quarantine. */
+  /** Number of existing files that were moved to the quarantine, because the new files may lack some of their rows. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;
   /** Comparisons of rows from REST with rows that the archive published later. */

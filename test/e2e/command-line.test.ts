@@ -312,6 +312,15 @@ describe('the command line', () => {
     expect(code).toBe(2);
   });
 
+  it.each(['65536', '-1', 'abc', '1e3'])('serve refuses port %s in one line', async (port) => {
+    const { code, stderr } = await cryptodl(['serve', scratch, `--port=${port}`]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`--port: "${port}" is not a port from 0 to 65535`),
+    ]);
+    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(2);
+  });
+
   it('a full disk ends with 1, loses nothing that was committed, and the next run finishes', async (context) => {
     const disk = join(scratch, 'small-disk');
     mkdirSync(disk);

@@ -128,6 +128,37 @@ describe('nothing is lost or doubled', () => {
     expect(existsSync(join(scratch, out, 'quarantine'))).toBe(false);
   });
 
+  /** A lake whose file has ten days while its manifest names five: the state after a kill between file and manifest. */
+  async function killedBeforeManifest(out: string, format: readonly string[]): Promise<string> {
+    await cryptodlOk(args(out, 5, format));
+    const manifest = readFileSync(join(scratch, out, SERIES, '_manifest.jsonl'));
+    await cryptodlOk(args(out, 10, format));
+    writeFileSync(join(scratch, out, SERIES, '_manifest.jsonl'), manifest);
+    return join(scratch, out, SERIES);
+  }
+
+  it.each(['csv', 'parquet'])(
+    '%s: a file with more days than its manifest is replaced by all days, or kept in the quarantine',
+    async (format) => {
+      const flags = ['--format', format];
+      const again = await killedBeforeManifest(`again-${format}`, flags);
+      await cryptodlOk(args(`again-${format}`, 10, flags));
+      expect(existsSync(join(scratch, `again-${format}`, 'quarantine'))).toBe(false);
+      expect(manifestLines(again).filter(({ kind }) => kind === 'object')).toHaveLength(15);
+
+      const narrow = await killedBeforeManifest(`narrow-${format}`, flags);
+      const before = readFileSync(join(narrow, `2026-10.${format}`));
+      const lastDay = args(`narrow-${format}`, 10, flags).map((word) =>
+        word === '2026-10-01' ? '2026-10-10' : word,
+      );
+      const result = await cryptodlOk(lastDay.filter((word) => word !== '--json'));
+      const kept = filesBelow(join(scratch, `narrow-${format}`, 'quarantine'), `.${format}`);
+      expect(kept).toHaveLength(1);
+      expect(readFileSync(join(scratch, `narrow-${format}`, 'quarantine', kept[0] ?? ''))).toEqual(before);
+      expect(result.stderr).toContain('quarantine');
+    },
+  );
+
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'a %s during the rebuild of a damaged partition leaves the manifest true',
     async (signal) => {

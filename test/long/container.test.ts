@@ -119,14 +119,32 @@ describe(`the container${CAN_REPLAY ? '' : ` (${why})`}`, { skip: !CAN_REPLAY },
     expect(filesBelow(lake(data), '.parquet')).toHaveLength(2);
   });
 
-  it('refuses a time of the day that does not exist', async () => {
-    const run = start({ ...image, entrypoint: composeService().entrypoint }, volume(scratch, 'time'), WEEK, {
+  it.each(['25:99', '@0', 'yesterday', '2020-01-01', '12:00 CET', '1:00'])(
+    'refuses %s as a time of the day',
+    async (AT) => {
+      const service = { ...image, entrypoint: composeService().entrypoint };
+      const run = start(service, volume(scratch, AT), WEEK, { ...environment(), AT });
+      const { code, stderr } = await run.ended;
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`AT=${AT} is not a time of the day`)]);
+    },
+  );
+
+  it('commits before the service ends after a Ctrl-C of the terminal, which signals the whole group', async () => {
+    const data = volume(scratch, 'terminal');
+    const { command, entrypoint, environment: variables } = composeService();
+    let zips = 0;
+    const run = start({ ...image, entrypoint }, data, [...command, '--concurrency', '1'], {
       ...environment(),
-      AT: '25:99',
+      ...variables,
     });
-    const { code, stderr } = await run.ended;
-    expect(code).toBe(2);
-    expect(stderr).toContain('AT=25:99 is not a time of the day');
+    archive.fault = (path) => {
+      if (!path.endsWith('.zip')) return false;
+      zips += 1;
+      if (zips === 6) run.killGroup('SIGINT');
+      return false;
+    };
+    expect(await run.ended).toMatchObject({ code: 130 });
+    expect(filesBelow(lake(data), '.parquet').length).toBeGreaterThan(0);
   });
 });
 
@@ -243,6 +261,8 @@ interface Started {
   readonly ended: Promise<Ended>;
   /** Signals the first process of the container. */
   kill(signal: NodeJS.Signals): void;
+  /** Signals all processes of the container's group. */
+  killGroup(signal: NodeJS.Signals): void;
   /** Resolves with stderr when it has this text. */
   saying(text: string): Promise<string>;
 }
@@ -283,6 +303,7 @@ function start(
   let stdout = '';
   let stderr = '';
   let info = '';
+  const firstPid = (): number => (JSON.parse(info) as { 'child-pid': number })['child-pid'];
   const waiting = new Map<string, (stderr: string) => void>();
   child.stdout?.on('data', (chunk: Buffer) => (stdout += String(chunk)));
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -297,7 +318,12 @@ function start(
       });
     }),
     kill: (signal) => {
-      process.kill((JSON.parse(info) as { 'child-pid': number })['child-pid'], signal);
+      process.kill(firstPid(), signal);
+    },
+    killGroup: (signal) => {
+      // tini puts the program into a group of its own.
+      const children = readFileSync(`/proc/${firstPid()}/task/${firstPid()}/children`, 'utf8');
+      process.kill(-Number(children.trim()), signal);
     },
     saying: (text) =>
       new Promise((resolve) => {

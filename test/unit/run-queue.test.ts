@@ -272,6 +272,15 @@ describe('RunQueue', () => {
     },
   );
 
+  it('does not replace a file by the objects that came before the end of the time', async () => {
+    const made = queueOf({
+      download: (_, { object: { key } }) =>
+        key === 'b' ? Promise.reject(fails('time-over')) : Promise.resolve(key),
+    });
+    await made.run([{ ...plan('2024-01', [task('a'), task('b')]), isUnlisted: true }]);
+    expect(made.writes).toEqual([]);
+  });
+
   it('rebuilds a file if all objects came before an abort', async () => {
     const made = queueOf({
       download: (_, { object: { key } }) => {
