@@ -7,8 +7,8 @@ import { at, subtract } from './spans.js';
 import type { Spans } from './spans.js';
 
 /**
- * `unexplained`: no reason is recorded, and days before and after are held. `not-fetched`: no reason is recorded, and the
- * day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
+ * `unexplained`: no recorded reason applies, and days before and after are held. `not-fetched`: no recorded reason applies, and
+ * the day is before the first or after the last held day. `failed:`: the last fetch failed, with the code of its error.
  * `cut`: the rows of a held day of tick data begin or end hours from midnight, but those of the neighbouring days do not.
  */
 export type GapReason = AbsenceReason | `failed:${ErrorCode}` | 'unexplained' | 'not-fetched' | 'cut';
@@ -119,7 +119,7 @@ function isStillSo(
   }
 }
 
-/** Recorded reasons that also hold for other days: before `not-listed-yet` there is no listing, and a delisted series stays delisted. */
+/** Recorded reasons that also hold for other days: `not-listed-yet` for all days before, `delisted` for all days after. */
 function outerReasons(
   absences: Absences,
   firstHeld: number,

@@ -84,7 +84,7 @@ export function parseHolder(text: string): LockHolder | undefined {
 /**
  * - `gone`: the process has ended (other boot, unknown pid, or the pid belongs to another process).
  * - `here`: the process runs on this machine.
- * - `elsewhere`: it runs on another host or in another container, whose processes are not visible here.
+ * - `elsewhere`: the process was started on another host or in another container. It is not visible here whether it still runs.
  */
 export type HolderState = 'gone' | 'here' | 'elsewhere';
 

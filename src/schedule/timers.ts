@@ -33,7 +33,7 @@ ${cronLine(command)}
 
 /**
  * Quotes a word for the shell and for cron. For cron, an unescaped `%` ends the command, and a backslash before `%` or another
- * backslash is dropped, also within quotes (crontab(5), do_command.c). Empty quotes keep the backslashes of the word apart from these.
+ * backslash is dropped, also within quotes (crontab(5), do_command.c). So `''` goes between a backslash of the word and such a character.
  */
 function cronWord(word: string): string {
   return shellWord(word)
@@ -113,7 +113,7 @@ WantedBy=timers.target
   };
 }
 
-/** Escapes `%`, which begins a specifier in every setting (systemd.unit(5)). */
+/** Escapes `%`, which begins a specifier (systemd.unit(5)). */
 function specified(text: string): string {
   return text.replaceAll('%', '%%');
 }

@@ -43,7 +43,7 @@ export interface ParsedOptions {
   readonly datasets: readonly ChosenDataset[];
 }
 
-/** The verbs whose options a run can have. */
+/** The verb that defines the options of a run. `retry` uses the options of the run that it repeats. */
 export type RunVerb = 'vision' | 'metrics' | 'repair';
 
 /** The selected series of a run, before planning, and their description. */
@@ -55,7 +55,7 @@ export interface RunSelection {
   /** `um klines 1m` */
   readonly what: string;
   readonly range: string;
-  /** Printed instead of the plan if there is nothing to do. */
+  /** Printed in the plan block instead of the number of series and the range, if there are no series. */
   readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
@@ -136,7 +136,7 @@ export function describeSelection(
   return { what, dataPath, query: queryOf(options.format, shownPath(join(market, names[0] ?? ''))) };
 }
 
-/** The first names; all names are counted if there are more. */
+/** The first `MOST_NAMES` names; if there are more, also the number of all names. */
 function firstNames(names: readonly string[]): string {
   const first = names.slice(0, MOST_NAMES).join(',');
   return names.length > MOST_NAMES ? `${first},… (${names.length})` : first;

@@ -37,9 +37,9 @@ const LONGEST_PAUSE_MS = 60_000;
 const WANTS_MS = 5000;
 /** Most milliseconds between two updates of the demand of this run while a request waits. */
 const SHOW_MS = 1000;
-/** Milliseconds between two attempts to take permits that are left to a higher priority. Another run takes them without notice. */
+/** Milliseconds between two attempts to take permits that are left to a higher priority. Nothing tells this run when another run has taken them. */
 const POLL_MS = 50;
-/** Most permits that lower priorities save, as a share of the heaviest request that the meter allows. */
+/** Maximum of the permits that a lower priority saves up, as a share of the heaviest request that the meter allows. */
 const SAVED = 0.05;
 
 /**
@@ -74,7 +74,7 @@ export class QuotaBucket implements LimiterTally {
 
   /**
    * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long` or `rate-limited` for a pause
-   * that is too long, or for a weight that never fits. `waitSignal` ends only waits: an available permit is still given.
+   * that is too long, or with `bug` for a weight that never fits. `waitSignal` ends only waits: an available permit is still given.
    */
   async take(
     permit: Permit,
@@ -231,7 +231,7 @@ export class QuotaBucket implements LimiterTally {
       const delayMs = pausedMs > 0 ? pausedMs : this.#giveNext(now);
       if (delayMs === 0) continue;
       const mostMs = pausedMs > 0 || demand === undefined ? delayMs : Math.min(delayMs, SHOW_MS);
-      // After rounding, a wait may be too short to advance the clock. Without a least wait, the loop would not end.
+      // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
       this.#wakeUp = clock.timer(Math.max(1, Math.ceil(mostMs)), () => {
         this.#wake();
       });
