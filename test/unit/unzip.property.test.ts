@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { unzip } from '../../src/convert/unzip/unzip.js';
+import { sized } from '../helpers/tier-size.js';
 
 const NAME = 'BTCUSDT-1m-2024-01.csv';
 const DATA = Buffer.from('1704067200000,42283.58,42298.62,42261.02\n'.repeat(8));
@@ -114,8 +115,8 @@ async function tryUnzip(bytes: Buffer, memoryBytes: number): Promise<Buffer | un
 
 describe('a damaged zip', () => {
   it.each([
-    ['in memory', 1 << 20, 20_000],
-    ['through the spool file', 0, 3000],
+    ['in memory', 1 << 20, sized(20_000, 5000)],
+    ['through the spool file', 0, sized(3000, 600)],
   ])('gives its own content or is refused, %s', async (_way, memoryBytes, numRuns) => {
     let refused = 0;
     await fc.assert(
@@ -177,7 +178,7 @@ describe('a good zip', () => {
         expect((await tryUnzip(bytes, 1 << 24))?.equals(wanted.data)).toBe(true);
         expect((await tryUnzip(bytes, 1000))?.equals(wanted.data)).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: sized(500, 150) },
     );
   });
 });
