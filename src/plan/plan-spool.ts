@@ -60,17 +60,13 @@ export class PlanSpool {
 type Line = Omit<PartitionPlan, 'tasks'> & { readonly tasks: readonly Omit<Task, 'series'>[] };
 
 function lineOf(plan: PartitionPlan): string {
-  const tasks = plan.tasks.map(({ object, action, failure }) =>
-    failure === undefined ? { object, action } : { object, action, failure },
-  );
+  const tasks = plan.tasks.map(({ series: _series, ...task }) => task);
   return `${JSON.stringify({ ...plan, tasks } satisfies Line)}\n`;
 }
 
 function planOf(line: string): PartitionPlan {
   const plan = JSON.parse(line) as Line;
   const { series } = plan;
-  const tasks = plan.tasks.map(({ object, action, failure }) =>
-    failure === undefined ? { series, object, action } : { series, object, action, failure },
-  );
+  const tasks = plan.tasks.map((task) => ({ series, ...task }));
   return { ...plan, tasks };
 }

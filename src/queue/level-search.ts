@@ -203,9 +203,7 @@ export class LevelSearch {
     const isLess = !wasRefusing || round.refusedShare < held.refusedShare * FEWER_REFUSALS;
     if (held === undefined || (isLess && round.perSecond >= held.perSecond * AS_FAST)) {
       if (wasRefusing) this.#ceiling = held.level;
-      // Several small cuts must not add up, so the rate to keep is the one before the cut.
-      const perSecond = Math.max(round.perSecond, (held?.perSecond ?? 0) * AS_FAST);
-      this.#keep({ ...round, perSecond }, 'fewer');
+      this.#keep(round, 'fewer');
       return undefined;
     }
     if (!isLess) this.#usualRefusals = held.refusedShare;

@@ -11,7 +11,10 @@ const folder = scratchFolder();
 function planOf(index: number): PartitionPlan {
   const series = { market: 'um', dataset: 'metrics', symbol: `币\u2028"${index}` } as const;
   const object = { key: `${index}.zip`, period: period('2024-01-15'), bytes: index };
-  const tasks = [{ series, object, action: { kind: 'fetch' } as const }];
+  const failure = { code: 'connection-lost', message: 'the host hung up', attempts: 3 } as const;
+  const substitute = index % 2 === 0 ? ('held' as const) : object;
+  const task = { series, object, action: { kind: 'fetch' } as const };
+  const tasks = index % 3 === 0 ? [task] : [{ ...task, failure, substitute, standsFor: object }];
   return { series, settings: SETTINGS, label: '2024-01', tasks, rebuild: 'forced' };
 }
 
