@@ -236,7 +236,7 @@ describe('--max-duration', () => {
     expect(stderr).toContain('10 failed, time-over');
     const messages = reportLines().map(({ message }) => message);
     expect(messages).toContainEqual(
-      expect.stringMatching(`^--max-duration 8s was over, .* answered ${status}`),
+      expect.stringMatching(`^--max-duration 8s was over; .* answered ${status}`),
     );
   });
 
