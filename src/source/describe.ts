@@ -8,7 +8,7 @@ import type { DatasetSpec, Venue } from './venue.js';
 
 interface ColumnDescription {
   readonly name: string;
-  /** The Parquet type without --numbers string. */
+  /** The Parquet type if `--numbers` is not `string`. */
   readonly type: string;
   readonly unit: string;
   readonly doc: string;
@@ -139,7 +139,7 @@ export function endOfDataset(
   return ends.length === 0 || ends.length < cadences.length ? undefined : Math.max(...ends);
 }
 
-/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined if the dataset is still published. */
+/** `um liquidationSnapshot was removed by Binance; cm ended 2024-10-14`; undefined if this market still has the dataset. */
 export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
   const spec = findDataset(venue, market, dataset);
   const ended = spec === undefined ? undefined : specEndText(spec);

@@ -1,4 +1,4 @@
-/** Functions for keys that do not depend on the exchange. */
+/** Functions for object keys, the same for every exchange. */
 import { periodText } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
 import type { DatasetSpec } from './venue.js';
@@ -27,7 +27,7 @@ export function restKey({ market, dataset, interval, symbol }: Series, period: P
     .join('/');
 }
 
-/** Whether the object is monthly and daily objects may replace it: the dataset has them, and `--cadence` is `auto`. */
+/** True for a monthly object of the archive that daily objects may replace: the dataset has them, and `--cadence` is `auto`. */
 export function hasDays(
   spec: DatasetSpec | undefined,
   { series, settings }: Pick<PartitionPlan, 'series' | 'settings'>,

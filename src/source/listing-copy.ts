@@ -1,6 +1,6 @@
 /**
- * A copy of the listing below one prefix, as stretches of names. A copy is not stored by request, because walks begin at a marker that moves
- * from day to day.
+ * A copy of the listing below one prefix, as stretches of names. The copy does not store one answer per request, because walks
+ * begin at a marker that moves from day to day.
  */
 import { byKey } from './keys.js';
 import type { ListedObject } from './source.js';
@@ -9,7 +9,7 @@ import type { ListedObject } from './source.js';
 export interface Stretch {
   readonly after: string | null;
   readonly upTo: string | null;
-  /** Time of the listing of its last names, in epoch milliseconds. */
+  /** Time at which its last names were listed, in epoch milliseconds. */
   readonly at: number;
   /** Sidecars are fields of their objects. */
   readonly objects: readonly ListedObject[];
@@ -29,7 +29,7 @@ export interface ListingCopy {
   readonly pages: Readonly<Record<string, KnownPage>>;
 }
 
-/** ETags of pages in a copy, at most. The oldest are dropped. */
+/** Largest number of page ETags in a copy. The oldest are dropped. */
 const MOST_PAGES = 16;
 
 export const NO_COPY: ListingCopy = { stretches: [], pages: {} };
@@ -54,7 +54,7 @@ export function withStretch(
   return { stretches: [...apart, joined], pages: Object.fromEntries(known.slice(-MOST_PAGES)) };
 }
 
-/** Turns each sidecar into a field of its object, which it follows in key order. */
+/** Turns each sidecar into a field of its object. In key order, a sidecar follows its object. */
 function withoutSidecars(
   objects: readonly ListedObject[],
   suffix: string | undefined,
@@ -70,7 +70,7 @@ function withoutSidecars(
   return zips;
 }
 
-/** The names after `after` up to the first gap of the copy; undefined if the copy has a gap there. */
+/** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
 export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
   const stretch = copy.stretches.find(
     (one) =>

@@ -1,4 +1,4 @@
-/** The listing of one run: its pages, or copies of earlier runs if its host does not answer. */
+/** The listing of one run: its pages, or copies from earlier runs if its host does not answer. */
 import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import { isNoAnswer } from '../model/errors.js';
@@ -32,9 +32,9 @@ export function openListing(session: ListingSession): Listing {
   });
 }
 
-/** After a warning, a copy that is older by this factor gets a further one. */
+/** After a warning, only a copy that is older by this factor causes a further warning. */
 const OLDER = 2;
-/** Older copies are not used. */
+/** Copies above this age are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
 /** The cache name of the listing below a prefix. */

@@ -14,9 +14,12 @@ export type GetListing = (address: string, heldEtag?: string) => Promise<GotPage
 export interface Listing {
   /** Names of the folders directly below a prefix. */
   folders(prefix: string): AsyncGenerator<string>;
-  /** Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). */
+  /**
+   * Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). A listing without
+   * `startsAnywhere` ignores the marker.
+   */
   objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
-  /** Time of the cached copy that replaced a page below the prefix, in epoch milliseconds. */
+  /** Time of the oldest copy that replaced pages of this prefix, in epoch milliseconds; undefined if none did. */
   copiedAt?(prefix: string): number | undefined;
 }
 
@@ -26,7 +29,7 @@ export interface ListingCopies {
   readonly nowMs: number;
   read(prefix: string): Promise<ListingCopy | undefined>;
   keep(prefix: string, copy: ListingCopy): Promise<void>;
-  /** Whether a copy of this time may replace the listing after this error. Prints a warning if so. */
+  /** Whether a copy of this time may replace the listing after this error. If so, warns once, and again for a much older copy. */
   mayReplace(error: unknown, at: number): boolean;
 }
 
@@ -115,7 +118,7 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
-/** 30 times the longest real listings: about 3,100 days of a series with their sidecars, and the symbols of a market. */
+/** About 30 times the longest real listings: a series of 3,100 days with sidecars, and the symbols of a market. */
 const MOST_NAMES = 200_000;
 /** Ends a walk over pages without names. */
 const MOST_PAGES = 5000;

@@ -1,6 +1,6 @@
 /**
- * Names of Binance for the command line, read from config/ without validation, because validation takes longer than everything else in
- * `--help`. Each run validates config/ (facts.ts).
+ * Names and limits of Binance for the command line. config/ is read without validation here, because validation takes longer than
+ * everything else in `--help`. A command that uses the facts validates them (facts.ts).
  */
 import { readFileSync } from 'node:fs';
 import type { Cadence, Market } from '../model/task.js';
@@ -8,7 +8,7 @@ import type { Cadence, Market } from '../model/task.js';
 /** Selects every market, dataset or interval. */
 export const ALL = 'all' as const;
 
-/** The markets of Binance, for the help of the command line. */
+/** The markets of Binance. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
 /** Names of the markets in other tools and in the documentation of Binance, only for hints. */

@@ -40,11 +40,11 @@ export function requestsFor(
 ): number {
   const stepMs = series.interval === undefined ? SETTLEMENT_MS : intervalMs(series.interval);
   const rows = ((to - from) * DAY_MS) / stepMs;
-  // With the other pagers, only an empty page shows the end.
+  // The other pagers usually need one more page to find the end.
   return Math.ceil(rows / route.limit) + (route.pager === 'end' ? 0 : 1);
 }
 
-/** Whether REST has the dataset for a symbol. A route with pairs instead of symbols has only perpetual contracts. */
+/** False if the route of the dataset has only perpetual contracts, and the symbol is no such contract. */
 export function takesSymbol(
   { rest: api }: Pick<Source, 'rest'>,
   { rest }: DatasetSpec,

@@ -104,8 +104,8 @@ function malformed(message: string): CryptodlError {
 }
 
 /**
- * A strict reader for the XML of bucket listings: elements, attributes, text, the five predefined entities and numeric entities. It refuses
- * incomplete and unbalanced documents and all other XML, because a damaged tag could otherwise hide its object.
+ * A strict reader for the XML of bucket listings: declaration, elements, attributes, text, the five predefined entities and numeric
+ * entities. It refuses incomplete and unbalanced documents and all other XML, because a damaged tag could otherwise hide its object.
  */
 
 interface XmlElement {

@@ -1,4 +1,4 @@
-/** The interface of an exchange: its facts, archive, listing and REST. `run` in main.ts passes one to each command. */
+/** The interface of an exchange: its facts, archive, listing and REST. main.ts passes one to each command that needs it. */
 import type { AnswerRules } from '../http/exchange-hosts.js';
 import type { Body, BodyFormat, Fetch } from '../http/fetch.js';
 import type { Copies } from '../http/response-cache.js';
@@ -25,7 +25,7 @@ export interface Archive {
   /** Prefix of all objects of a series. */
   seriesPrefix(series: Series, cadence: Cadence): string;
   objectKey(series: Series, period: Period): string;
-  /** Returns a function that reads the period from a key. It returns undefined for any name but that of an object of the series. */
+  /** Returns a function that reads the period from a key; undefined for a key that is not of an object of the series. */
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
   /** A name between the object of the previous period and that of this period, in the order of the listing. */
   markerBefore(series: Series, period: Period): string;
@@ -64,7 +64,7 @@ export interface UnpackOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A small object beside each object that contains its SHA-256. */
+/** A small object beside each object, with the SHA-256 of that object. */
 export interface Sidecar {
   /** Follows the key of the object. */
   readonly suffix: string;

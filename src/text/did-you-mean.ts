@@ -8,8 +8,8 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 }
 
 /**
- * The candidate with the smallest edit distance, ignoring case; undefined when more than a third of the text differs. Of equal
- * distances, a candidate with the same letters wins, then the first.
+ * The candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
+ * the first. Undefined when the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 64) return undefined;
@@ -19,7 +19,7 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   for (const candidate of candidates) {
     const folded = candidate.toLowerCase();
     let far = distance(typed, folded);
-    // Letters are compared only on a tie.
+    // A candidate with a larger distance cannot win, so its letters are not compared.
     if (best !== undefined && far > best.far + 0.5) continue;
     if (letters(folded) === typedLetters) far -= 0.5;
     if (best === undefined || far < best.far) best = { candidate, far };

@@ -4,14 +4,12 @@
  */
 import { relative, resolve, sep } from 'node:path';
 
-/** Text for terminals, pipes, logs and reports: passwords are masked and control characters are escaped. */
-
 /** A line of text, or an object that is written as one line of JSON. */
 export type Line = string | object;
 
 /** C0, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
 const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
-/** `JSON.stringify` escapes only C0. */
+/** `STEERING` without C0, which `JSON.stringify` escapes. */
 const STEERING_IN_JSON = /[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const SHORT: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': '\t' };
 

@@ -39,7 +39,7 @@ export interface FileCheck {
 }
 
 /**
- * Compares a file with its last commit: size, digest, row count and, with `--deep`, the rows.
+ * Compares a file with its last commit: size, digest, row count and, with `--deep`, the rows. Of a zip, only size and digest.
  * `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
  */
 export async function checkFile(

@@ -1,4 +1,4 @@
-/** Checks a lake series by series and, in mode `fix`, fixes the findings. */
+/** Checks each series of a lake. In mode `fix`, also fixes the findings. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayOf } from '../model/calendar.js';
@@ -44,11 +44,14 @@ export interface LakeCheck {
 
 const SERIES_AT_ONCE = 4;
 
-/** Yields in path order; checks a few series at a time. Rejects with `locked` if another run writes to the lake at the same time. */
+/**
+ * Yields in path order; checks a few series at a time. Rejects with `locked` if a series has findings and another run writes to the
+ * lake, and in mode `fix` if another run has taken over the lake.
+ */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);
-  // A check without --fix must not write into the lake, so the temporary files of DuckDB go to the folder of the system.
+  // A check without --fix must not write into the lake, so DuckDB uses the temporary folder of the system.
   const tempFolder = join(tmpdir(), `cryptodl-verify-${process.pid}`);
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {

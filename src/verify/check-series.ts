@@ -177,7 +177,7 @@ function zipFolders(venue: Source, series: Series): string[] {
   return [...new Set(folders)];
 }
 
-/** Symbolic links on the paths to the folders of its zips. */
+/** Symbolic links on the paths to the zip folders of the series. */
 async function linkedZipFolders(
   { root, venue }: CheckContext,
   series: Series,

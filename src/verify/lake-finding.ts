@@ -19,7 +19,7 @@ export type LakeFindingKind =
   | 'stranger'
   /** A symbolic link below the lake's root: it is not followed and not changed. */
   | 'link'
-  /** A temporary file of a run that was killed. */
+  /** A temporary file or an unfinished commit of a run that was killed. */
   | 'leftover'
   /** The file system refuses to read the file. */
   | 'unreadable'

@@ -60,13 +60,13 @@ function keysOfLabel({ venue, series, spec, today }: SeriesContext, label: strin
   return Array.from({ length: days }, (_, index) => keyOf(dayPeriod(period.from + index)));
 }
 
-/** The key in a damaged manifest line; undefined if it cannot be read. */
+/** The key in a damaged manifest line; undefined if it cannot be read or is not of the series. */
 export function keyInText(context: SeriesContext, text: string): string | undefined {
   const key = /"key":"([^"\\]+)"/.exec(text)?.[1];
   return key !== undefined && periodOf(context, key) !== undefined ? key : undefined;
 }
 
-/** `dropped` lines for these keys, except for periods that another object covers. */
+/** `dropped` lines for these keys, except for periods that held objects cover. */
 export function droppedLines(
   context: SeriesContext,
   keys: readonly string[],

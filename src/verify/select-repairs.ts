@@ -93,7 +93,7 @@ function requestsOf(
   return formats.flatMap((name) => requestOf(session, checked, spec, name) ?? []);
 }
 
-/** Undefined when nothing is missing. */
+/** Undefined when there is nothing to repair, or when the settings of the files are not known. */
 function requestOf(
   session: Pick<Session, 'nowMs' | 'venue'>,
   { check, findings, dropped: now }: LakeCheck,
@@ -178,8 +178,8 @@ interface DaysToRepair {
 const MAY_COME: ReadonlySet<AbsenceReason> = new Set(['hole', 'not-published-yet']);
 
 /**
- * Days of a series that `repair` fetches: missing between the first and the last held day, in broken files, incomplete, or
- * dropped, revised or cut. The spans are half-open, ascending and disjoint.
+ * The days of a series that `repair` fetches: days missing between the first and the last held day, days of broken files and of
+ * incomplete objects, and `others`. The spans are half-open, ascending and disjoint.
  */
 function daysToRepair(missing: DaysToRepair): { from: number; to: number }[] {
   const { held, broken, others, today } = missing;

@@ -25,7 +25,7 @@ import { checkLake } from './check-lake.js';
 import type { CheckRequest } from './check-lake.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
-/** Resolves with 0 for a sound or fixed lake, 4 for findings, 1 for unreadable files, 6 while a run writes. */
+/** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
 export async function verify(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
@@ -152,7 +152,7 @@ async function verifyIn(
   return count.summary();
 }
 
-/** With `--fix`, opening the lake has already finished or removed the leftover. */
+/** With `--fix`, opening the lake has already finished or removed the leftover, or moved it to `kept`. */
 function leftoverAt(path: string, isFixed: boolean, kept: string | undefined): LakeFinding {
   const isCommit = path.endsWith('.json');
   const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';

@@ -19,7 +19,7 @@ export interface ExistingFile {
   readonly inFile: readonly ObjectLine[];
   /** Objects whose rows stay in the file; none when the file is rebuilt. */
   readonly kept: readonly ObjectLine[];
-  /** Objects whose rows are removed from the file while others stay; none when the file is rebuilt. */
+  /** Objects whose rows are replaced by the rows to write; none when the file is rebuilt. */
   readonly replaced: readonly ObjectLine[];
   readonly objects: HeldObjects;
 }
@@ -48,9 +48,9 @@ export async function readExistingFile(
 }
 
 /**
- * The plan with all objects that must be fetched for its file. A file that differs from its last commit is rebuilt from all its
- * objects. If objects of an intact file are replaced, the objects with interleaved rows are replaced too. Rejects with `usage` if
- * the settings differ from those of the series.
+ * The plan with all objects that must be fetched for its file. With `force`, or if the file differs from its last commit, it is
+ * rebuilt from all its objects. If objects of an intact file are replaced, the objects with interleaved rows are replaced too.
+ * Without `force`, rejects with `usage` if the settings differ from those of the series.
  */
 export async function completePlan(
   context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
@@ -82,7 +82,7 @@ function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: Existin
   return { ...plan, tasks: withLines(plan, tasks, interleaved(inFile.filter(isReplaced), staying)) };
 }
 
-/** The lines whose time ranges overlap those of `others`, directly or through another such line. */
+/** The lines whose time ranges overlap those of `others`, directly or in a chain of overlapping lines. */
 function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]): ObjectLine[] {
   const found = lines.filter((line) => others.some((other) => !areDisjoint(line, other)));
   if (found.length === 0) return [];
@@ -102,12 +102,12 @@ export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
   return a.last < b.first || b.last < a.first;
 }
 
-/** Whether the fetched rows replace the held rows only if there are more of them. */
+/** Whether the held rows stay unless REST has more rows. */
 function isOptionalReplacement({ object, action }: Task): boolean {
   return action.kind === 'fetch' && object.rest?.keepsHeld === true;
 }
 
-/** The second check after that of the planner, because a plan from a failure report may be older than the series. */
+/** Repeats the check of the planner: a failure report may have two settings for a new series, and plans precede the first commit. */
 function checkSettings({ objects, folder }: ExistingFile, plan: PartitionPlan): void {
   const differences = differingSettings(objects.lines(), plan.settings);
   if (differences.length > 0) throwSettingsError(plan.series, folder, differences);

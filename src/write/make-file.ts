@@ -34,7 +34,10 @@ export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedO
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
 }
 
-/** Resolves with the staged file; without valid rows there is none and `result.rows` is 0. Rejects on disk errors and bugs. */
+/**
+ * Resolves with the staged file; without valid rows there is none and `result.rows` is 0. Rejects with `partition-incomplete` or
+ * `out-of-memory`, and on disk errors and bugs.
+ */
 export async function makeFile(
   session: DuckDbSession,
   context: WriterContext,
@@ -63,7 +66,7 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
   return spec;
 }
 
-/** About one month of 1m bars. */
+/** A month of 1m bars has about 6 MB. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */

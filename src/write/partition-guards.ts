@@ -45,7 +45,7 @@ export function guardWrite(
   return failAll(received, error);
 }
 
-/** Received objects that cannot replace their held rows, by key with the error: rows of objects that stay are interleaved with them. */
+/** Errors, by key, of received objects that cannot replace their held rows, because rows that stay are interleaved with these rows. */
 export function findInterleaved(
   existing: ExistingFile,
   received: readonly ReceivedObject[],

@@ -163,7 +163,7 @@ function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined
   return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
 
-/** Moves a damaged file to the quarantine if the archive no longer has any of its objects. */
+/** Moves a damaged file to the quarantine if all of its objects are absent from the archive and REST. */
 async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
@@ -183,7 +183,7 @@ async function writeNothing(
   return withLost(none, { lost, missing, quarantinePath });
 }
 
-/** Reports lost objects that the archive no longer has. Other lost objects can be fetched by a later run. */
+/** Reports lost objects that the archive or REST no longer has. Other lost objects can be fetched by a later run. */
 function withLost(
   result: WriteResult,
   {

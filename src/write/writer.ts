@@ -14,7 +14,7 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/overlap.js';
 
-/** Planned objects that were not received, by key: `absent` if the archive does not have them, else the error. */
+/** Planned objects that were not received, by key: `absent` if the archive or REST does not have them, else the error. */
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 
 export interface WriterContext {
@@ -31,7 +31,7 @@ export interface WriterContext {
   /** Runs `act` and adds its duration to the stage. */
   readonly timed: <T>(stage: 'check' | 'convert' | 'commit', act: () => Promise<T>) => Promise<T>;
   readonly tool: string;
-  /** Whether revisions are accepted that lack held rows. */
+  /** Whether revisions that lack held rows are accepted. */
   readonly acceptsShorter: boolean;
   /** The number of rows in a zip of the archive, or the error for an unreadable zip. */
   readonly countRows: (zip: Body, key: string) => Promise<number | CryptodlError>;
@@ -47,16 +47,16 @@ export interface WrittenObject extends Partial<ObjectFacts> {
 export interface WriteResult {
   readonly written: ReadonlyMap<string, WrittenObject>;
   readonly failed: ReadonlyMap<string, CryptodlError>;
-  /** Keys that the archive no longer has and whose rows stay in the file. */
+  /** Keys of objects that the archive or REST no longer has, but whose rows stay in the file. */
   readonly stillHeld?: ReadonlySet<string>;
   readonly files: number;
   readonly bytes: number;
   /** Rejected revisions that lack held rows, by key. */
   readonly shorter?: ReadonlyMap<string, ShorterRevision>;
-  /** Number of existing files that were moved to the quarantine, because the new files may lack some of their rows. */
+  /** Number of existing files that were moved to the quarantine, because some of their rows may not be written again. */
   readonly quarantined?: number;
   readonly duplicatesAcross: number;
-  /** Comparisons of rows from REST with rows that the archive published later. */
+  /** Comparisons of rows from REST with rows of the archive for the same periods. */
   readonly overlaps: readonly Overlap[];
 }
 
@@ -65,6 +65,6 @@ export interface PartitionWriter {
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
   /** Frees the resources of the writer. `write` must not be called afterwards. */
   close(): Promise<void>;
-  /** Commits the received objects. Rejects only on disk errors and bugs. */
+  /** Commits the received objects. Rejects on disk errors and bugs, and with `locked` when another run has taken over the lake. */
   write(plan: PartitionPlan, received: readonly ReceivedObject[], missing: Missing): Promise<WriteResult>;
 }

@@ -1,4 +1,4 @@
-/** `--format zip`: stores the files and sidecars of the archive in its own layout, without conversion. */
+/** `--format zip`: stores the zips and sidecars of the archive in the layout of the archive, without conversion. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -60,7 +60,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** Handles zips that the archive no longer has: intact ones stay; damaged ones are quarantined and reported as lost. */
+/** Handles zips that the archive no longer has: intact zips stay, damaged zips are quarantined, missing and damaged zips are lost. */
 async function lostZips(
   { venue, paths, clock }: WriterContext,
   held: HeldObjects,

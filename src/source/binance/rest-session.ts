@@ -163,8 +163,8 @@ const LONGEST_HOURS = 8;
 const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
 
 /**
- * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, or until the next
- * one if the previous is unknown. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
+ * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, else until the next
+ * settlement, else 8. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
  */
 async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): AsyncGenerator<Page> {
   let before: number | undefined;
@@ -184,7 +184,7 @@ async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): A
   }
 }
 
-/** Undefined if one of the times is unknown, or if a settlement between them is missing. */
+/** Undefined if one of the times is unknown, or if they are not 1 to 8 hours apart. */
 function hoursBetween(from: number | undefined, to: number | undefined): number | undefined {
   if (from === undefined || to === undefined) return undefined;
   const hours = Math.round((to - from) / HOUR_MS);
