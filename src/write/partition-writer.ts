@@ -163,7 +163,7 @@ function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined
   return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
 
-/** Moves a damaged file to the quarantine if all of its objects are absent from the archive and REST. */
+/** Moves a damaged file to the quarantine if every object in it is absent. */
 async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
