@@ -1,4 +1,4 @@
-/** Flags about the lake: where and how files are written, and which checks run. */
+/** Flags of the groups Output and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../model/task.js';
 import { DOWNLOADS, DOWNLOADS_AND_JOBS, EXAMINED, HELD, oneOf, WRITING } from './flag-spec.js';
 import type { FlagRows } from './flag-spec.js';
@@ -171,7 +171,7 @@ export const LAKE_FLAGS = {
     group: 'Safety',
     verbs: ['vision'],
     value: 'HOW',
-    doc: 'objects that changed upstream: check fetches them again and replaces the rows, unless rows of the lake would be lost; take replaces them always; ignore keeps the rows of the lake; only fetches nothing else',
+    doc: 'objects that changed upstream; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
     ...oneOf(['check', 'take', 'ignore', 'only']),
     default: 'check',
   },
@@ -179,7 +179,7 @@ export const LAKE_FLAGS = {
     group: 'Safety',
     verbs: ['vision'],
     value: 'N',
-    doc: 'if the range ends within the last N days, also check for revisions the days among them that the lake has',
+    doc: 'if the range ends within the last N days: also check the days of the lake within these N days for revisions, and fetch days that are missing after them',
     parse: parse.integer(0),
     default: '7',
   },

@@ -47,7 +47,7 @@ export function market(known: readonly string[]): Parse<string> {
   };
 }
 
-/** Any text that is not empty. */
+/** Any text that is not empty and has no NUL character. */
 export const text: Parse<string> = (value, where) => {
   if (value === '') throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
   if (value.includes('\0')) throw usage(`${where} holds a NUL character`);
@@ -154,7 +154,7 @@ function dateLike(value: string): string | undefined {
   const inMonth = `${year}-${month.padStart(2, '0')}-`;
   const written = `${inMonth}${date.padStart(2, '0')}`;
   if (parseDay(written) !== undefined) return written;
-  // The 31st of a shorter month.
+  // A day after the end of its month, like 2024-02-30, means the last day.
   return Number(date) > 31
     ? undefined
     : [30, 29, 28].map((last) => `${inMonth}${last}`).find((end) => parseDay(end));
@@ -212,7 +212,7 @@ export const until: Parse<Until> = (value, where) => {
   );
 };
 
-/** The time that a text like `8:30`, `0830`, `08.30`, `08:30Z` or `08:30:00` means. A bare number means minutes. */
+/** The time that a text like `8:30`, `0830`, `08.30`, `08:30Z` or `08:30:00` means. Another bare number means minutes. */
 function timeLike(value: string): string {
   const [, hours = '', minutes = ''] =
     /^(\d{1,2})[:.h]?(\d{2})(?::\d{2})?(?: ?(?:Z|UTC))?$/i.exec(value) ?? [];

@@ -13,7 +13,7 @@ import type { Venue } from '../source/venue.js';
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
 
-/** Texts as given; lists have several. */
+/** Texts as given: several for a repeated flag, or for a list or a map in a file. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;
 
 export interface RawLayer {
@@ -61,12 +61,12 @@ export function environmentLayer(
   return { origin: 'environment', values, nameOf: environmentName };
 }
 
-/** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides those of later sources. */
+/** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
 export const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
- * The first layer with a value wins. Throws a usage error for an invalid value. Without an exchange, markets and addresses
- * are those of the flag table.
+ * The first layer with a value wins; for the flags of a range, the first layer with any of them. Throws a usage error for an
+ * invalid value. Without an exchange, markets and addresses are those of the flag table.
  */
 export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
   const known = new Set(flagsOf(verb));
@@ -103,7 +103,7 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
   };
 }
 
-/** The values from which the other defaults are derived. Without an exchange, the hosts are those of the flag table. */
+/** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */
 function defaultSources(
   { retryPreset, archiveUrl }: Pick<Options, 'retryPreset' | 'archiveUrl'>,
   { hosts }: Pick<ExchangeWords, 'hosts'> = readVenueWords(),
@@ -149,7 +149,7 @@ function refuseRepeatedKey(name: FlagName, where: string, items: ReadonlySet<str
   }
 }
 
-/** Parses one item. If an error contains a corrected value, it gets the corrected flag. */
+/** Parses one item. An error that corrects the item becomes an error that corrects the value of the whole flag. */
 function corrected(name: FlagName, item: string, items: readonly string[], parse: () => unknown): unknown {
   try {
     return parse();
@@ -175,7 +175,10 @@ export function configLayer(file: string, content: unknown, verb: Verb): RawLaye
   return { origin: 'config file', values, nameOf: (name) => `${file}: ${name}` };
 }
 
-/** The values of a map whose keys are flag names. Throws usage errors for other keys, and for values that are not scalars. */
+/**
+ * The values of a map whose keys are flag names. Throws usage errors for other keys, for items that are not scalars, and for a list
+ * where the flag takes one value.
+ */
 export function mapValues(
   map: object,
   how: {

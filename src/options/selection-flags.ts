@@ -178,7 +178,7 @@ export const SELECTION_FLAGS = {
     group: 'When',
     verbs: DOWNLOADS_AND_JOBS,
     value: 'UNTIL',
-    doc: 'before downloading, wait until the archive has published the newest period of each series that has not ended: at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
+    doc: 'before downloading, wait until the archive has published the newest selected period of each series, except of series that have ended: at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
     parse: parse.until,
     example: '08:30',
   },

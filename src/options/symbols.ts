@@ -6,7 +6,7 @@ import type { Io } from '../model/io.js';
 import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
-/** A file's name has at most 255 bytes: up to three for each of these, and then the interval, the date and the ending. */
+/** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
 export const MOST_SYMBOL_CHARACTERS = 60;
 
 /** Longer lists of symbols are not repeated in corrected commands. */
@@ -31,7 +31,10 @@ export interface SymbolsOption extends SymbolPatterns {
   readonly lists: readonly SymbolList[];
 }
 
-/** Commas separate. Throws a usage error without any symbol or list, and for names that an archive key cannot contain. */
+/**
+ * Commas separate words. Throws a usage error if there is neither a list nor a word that selects symbols, and for words that an
+ * archive key cannot contain.
+ */
 export const symbols: Parse<SymbolsOption> = (text, where) => {
   const parts = text
     .split(',')
@@ -67,7 +70,7 @@ function unique(words: readonly string[]): string[] {
   return [...new Set(words)];
 }
 
-/** Throws a usage error without any word that selects. */
+/** Throws a usage error if no word selects symbols. */
 function refuseNothing(words: readonly string[], where: string): void {
   if (words.some((word) => !word.startsWith('!'))) return;
   throw usage(
@@ -96,7 +99,7 @@ function refuseUnsafe(word: string, words: readonly string[], where: string): vo
   }
 }
 
-/** White space between long names replaces a comma; `BTC USDT` is one name. */
+/** White space between long names means a comma; `BTC USDT` is one name. */
 function cleaned(word: string): string {
   const names = word.split(/\s+/).map(lettersOf);
   return names.every((name) => name.length >= SHORTEST_SYMBOL)
@@ -115,7 +118,7 @@ function lettersOf(text: string): string {
 /** Reads the content of a list. */
 export type ReadList = (list: SymbolList) => Promise<string>;
 
-/** The patterns of the option and of its lists. Throws usage errors for a list that cannot be read, and like the parser of the option. */
+/** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */
 export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
   if (option.lists.length === 0) return option;
   const exclusions = option.exclusions.map((pattern) => `!${pattern}`);

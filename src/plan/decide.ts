@@ -28,7 +28,10 @@ export interface DecideContext {
   readonly keyOf: (period: Period) => string;
 }
 
-/** The plan of one partition. With `split`, it has all days of a month; with zip, each object is a file, and a month is committed together. */
+/**
+ * The plan of one partition. With `split`, the partition has the day files that replace a month file. With format zip, each object is
+ * a file, and the partition is one commit.
+ */
 export async function decidePartition(
   context: DecideContext,
   label: string,
@@ -134,7 +137,7 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
 
 /**
  * Whether the listed object is the held revision. ETags decide, because the archive sometimes publishes the same bytes again with
- * a new date. Without an ETag on one side, size and date decide. A probed object has neither and counts as the same revision.
+ * a new date. Without an ETag on one side, size and date decide. A probed object has none of these and counts as the same revision.
  */
 function isSameRevision(
   { revisions }: DecideContext,
@@ -169,7 +172,7 @@ function isSameMoment(a: string | undefined, b: string | undefined): boolean {
   return first === second || Number.isNaN(first) || Number.isNaN(second);
 }
 
-/** Files that exist with the size of their last commit. */
+/** Files that exist with the size of their last commit, without those in `broken`. */
 async function intactFiles(context: DecideContext, lines: readonly ObjectLine[]): Promise<Set<string>> {
   const files = [...new Set(lines.map((line) => line.file))];
   const sizes = await Promise.all(files.map((file) => fileSize(join(context.folder, file))));

@@ -1,4 +1,4 @@
-/** Stores a plan: a small one in memory, a large one in a file that is read lazily. */
+/** Stores a plan: its first partitions in memory, the others in a file that is read lazily. */
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -87,7 +87,7 @@ export function listOrProbe(
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
         options.warn(
-          `the listing of ${seriesName(series)} is not available (${error.message}) and has no copy: the sidecars of each day are requested instead, also for other series without a listing`,
+          `the listing of ${seriesName(series)} is not available (${error.message}) and has no copy: the sidecar of each selected period is requested instead, also for other series without a listing`,
         );
       hasWarned = true;
       return probeSeries(probe, venue, series, cadence, selected);
@@ -144,7 +144,7 @@ async function addTo(plan: Plan, partition: PartitionPlan, venue: Source): Promi
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }
 
-/** Adds the weight of requests, once per span of periods that one request covers. */
+/** Adds the weight of requests, once per span of periods that share pages of REST. */
 function addWeights(
   { restWeights }: Pick<PlanTotals, 'restWeights'>,
   venue: Source,
@@ -175,9 +175,9 @@ function emptyTotals(): PlanTotals {
   };
 }
 
-// Held months that lack the rows of whole days, which their daily objects may have.
+// Held months that lack the rows of whole days. Their daily objects may have these rows.
 
-/** Plans a series. Daily objects replace its short months if the archive has them. */
+/** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
 async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { shortMonths = [], rest: _, ...own } = request;
   const plans: PartitionPlan[] = [];
@@ -207,7 +207,10 @@ function without(
   });
 }
 
-/** Held months of a series without rows of some days. Only for series with `--cadence auto`, because others may not take days. */
+/**
+ * The held months of a series that lack the rows of some days. Only months that were written with `--cadence auto`, because the other
+ * cadences do not mix months and days.
+ */
 export function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
   return held.lines().flatMap((line): ShortMonth[] => {
     const period = parsePeriod(line.cadence, line.period);

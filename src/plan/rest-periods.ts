@@ -111,7 +111,10 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   );
 }
 
-/** The period of REST that substitutes an object while the archive does not answer. Undefined if rows of the archive are held, or if REST lacks the period. */
+/**
+ * The period of REST that substitutes an object while the archive does not answer; `held` if the lake has its rows from REST already.
+ * Undefined if rows of the archive are held, if REST lacks the period, or if the period has too many rows.
+ */
 function substituteOf(
   { series, offer, held: all }: RestContext,
   { period, held, listed }: Choice,
@@ -127,7 +130,10 @@ function substituteOf(
   return { key: restKey(series, period), period, rest };
 }
 
-/** The period of REST that completes a held object. Undefined if no missing rows are known, or if REST lacks the period. */
+/**
+ * The period of REST that completes a held object. Undefined if its missing rows are not known, or if REST lacks the period, lacked it at a
+ * recent request, or has too many rows of it.
+ */
 function standInOf(
   { series, offer, isRecentlyAbsent }: RestContext,
   { period, held }: Choice,
@@ -145,8 +151,8 @@ function standInOf(
 }
 
 /**
- * A complete month is one period, unless the lake holds single days of it or REST has only its last days. A held month
- * stays one period. `days` undefined: the whole month is selected.
+ * With `hasMonths`, a complete month is one period, unless the lake holds single days of it or REST has only its last days. A held
+ * month stays one period. `days` undefined: the whole month is selected.
  */
 function periodsOf(
   { held, offer }: RestContext,
@@ -209,7 +215,7 @@ export function substitutedPlan(plan: PartitionPlan): PartitionPlan {
   return joinPeriods([{ ...plan, tasks }])[0] ?? plan;
 }
 
-/** Groups consecutive periods into one request, also across files. */
+/** Joins consecutive periods to spans that share pages of REST, also across files. */
 export function joinPeriods(plans: readonly PartitionPlan[]): PartitionPlan[] {
   const asked = plans
     .flatMap(({ tasks }) => tasks)

@@ -1,4 +1,4 @@
-/** The objects of one series in one cadence, near the selected days: from the listing, or without a current listing from requests for sidecars. */
+/** The objects of one series in one cadence, near the selected days: from the listing, or, without a current listing, from requests for sidecars. */
 import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type {
@@ -19,13 +19,13 @@ import type { Span } from '../source/venue.js';
 export interface SeriesListing {
   /** Objects by the first day of their period. */
   readonly objects: ReadonlyMap<number, ArchiveObject>;
-  /** ETags of their sidecars by the same key; undefined if sidecars were not read. */
+  /** ETags of their sidecars, also by the first day of the period; undefined if sidecars were not read. */
   readonly sidecars?: ReadonlyMap<number, string>;
   /** First listed period of the series, or a later one that is not after the selected start; undefined if nothing is listed. */
   readonly first: Period | undefined;
-  /** Last listed period, if the walk reached the end of the series. */
+  /** Last period that the walk found; without `more`, the last listed one. */
   readonly last: Period | undefined;
-  /** Whether the walk stopped before the end of the series. */
+  /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
   readonly copiedAt?: number;
@@ -43,7 +43,7 @@ export interface ListingRange {
   readonly from?: number;
   readonly to: number;
   readonly today: number;
-  /** Day after the last held one. The walk begins there or earlier, so that it finds the end of a delisted series. */
+  /** Day after the last held one. If it is recent, the walk begins at the last held day or earlier, to find the end of a delisted series. */
   readonly heldTo?: number;
 }
 
@@ -52,8 +52,8 @@ const PAGE_DAYS = 400;
 
 /**
  * One walk with `marker` from the month of the first selected period to the last one. It starts at the first day of the
- * month, to see whether the month has days, or earlier, to tell a late series from a delisted one. If the selected start is
- * missing, one more request finds the first period.
+ * month, to see whether the month has days, or earlier, to tell a late series from a delisted one. If the walk finds no
+ * period at or before the selected start, one more request finds the first period.
  */
 export async function listSeries(
   listing: Listing,
@@ -169,7 +169,7 @@ const PROBES_AT_ONCE = 16;
 /** This many of the newest days are probed if the listing lags. */
 export const LAG_DAYS = 3;
 
-/** Returns the same as `listSeries`, by probing each selected period. Throws `unreachable` for an open start. */
+/** Finds the objects by probing each selected period. They have no sizes and ETags. Rejects with `unreachable` for an open start. */
 export async function probeSeries(
   probe: Probe,
   venue: Source,
@@ -211,10 +211,10 @@ function periods(cadence: Cadence, from: number, to: number): Period[] {
   return found;
 }
 
-/** Periods that a copy of the listing may lack: the newest days, and months that were published after it. */
+/** A copy of the listing may lack periods from this many days before it, because the archive publishes them after their end. */
 const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: LAG_DAYS, monthly: 35 };
 
-/** If a copy replaced the listing, probes the periods that may have been published since then. */
+/** If a copy replaced the listing, probes the periods that may have been published since the copy was made. */
 export async function withNewerProbed(
   probe: Probe,
   venue: Source,

@@ -8,7 +8,7 @@ export interface QueryFault {
   /** `Binder`, `Catalog`, `Conversion`, … */
   readonly type: string;
   readonly text: string;
-  /** Offset of the fault in the query; in characters from the parser, else in bytes. */
+  /** Offset of the fault in the query: in characters for faults of the parser, in bytes for all others. */
   readonly position: number | undefined;
   /** The table or column that does not exist. */
   readonly missing: { readonly what: 'table' | 'column'; readonly name: string } | undefined;

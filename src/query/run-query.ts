@@ -19,7 +19,7 @@ export interface PreparedQuery {
   readonly specOf: (table: LakeTable) => DatasetSpec | undefined;
 }
 
-/** Rejects, also while rows are read, with usage errors for faults of the query, and with `disk` errors. */
+/** Rejects, also while rows are read, with usage errors for faults of the query, and with `disk`, `out-of-memory` or `interrupted`. */
 export async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
   for (const table of query.tables) await session.run(await viewOf(table, query.specOf(table)));
   await restrictAccess(session, query.root);
@@ -28,7 +28,7 @@ export async function runQuery(session: DuckDbSession, query: PreparedQuery): Pr
   return { columns: answer.columns, batches: batchesWithExplainedErrors(session, query, answer) };
 }
 
-/** Forbids files outside the lake and the network, and locks these settings. */
+/** Forbids the network and files outside the lake, and locks these settings. */
 async function restrictAccess(session: DuckDbSession, root: string): Promise<void> {
   for (const setting of [
     "TimeZone = 'UTC'",

@@ -87,7 +87,7 @@ function typeOf({ type }: ColumnSpec, isText: boolean): string {
   }
 }
 
-/** With a declared schema, DuckDB does not open every file to find the columns, which takes long with thousands of files. */
+/** With a declared schema, DuckDB finds the columns without opening every file. With thousands of files, opening all takes long. */
 function parquetPart(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part {
   const fields = columns?.map(
     ({ name, type }) =>
@@ -107,7 +107,7 @@ interface CsvShape {
   readonly timestamps: LakeFile['settings']['timestamps'];
 }
 
-/** Groups files by their header: files from before a column was added lack it. */
+/** Groups files by their header and by the form of their times. Files from before a column was added lack the column. */
 async function byShape(files: readonly LakeFile[]): Promise<Map<string, CsvShape>> {
   const shapes = new Map<string, CsvShape>();
   for (const file of files) {

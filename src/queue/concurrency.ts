@@ -1,4 +1,4 @@
-/** The number of objects in flight: fixed by the user, or the level at which the host delivers most objects per second. */
+/** The number of objects in flight: fixed by the user, or the lowest level at which the host delivers the most objects per second. */
 import type { LoadSign } from '../http/transport/measure.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
@@ -82,7 +82,7 @@ export class Concurrency {
     this.#meter = new RoundMeter(level, this.#search.turns, 0);
   }
 
-  /** Undefined while the level may still grow. */
+  /** Undefined at the maximum, before the first object, and while the level grows without failures. */
   get settled(): Settled | undefined {
     const { heldBy: why } = this.#search;
     // No level is known before the first object has arrived.
@@ -131,7 +131,7 @@ export class Concurrency {
     this.#isTooMuch('troubled', true, now);
   }
 
-  /** Whether a lower level is not in force yet: surplus requests must end, and after failures nearly all earlier requests. */
+  /** Whether a lower level is not in force yet. First the surplus requests must end; after failures, nearly all earlier requests. */
   #isSettling({ begunAt, endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
     const isEarlier = begunAt <= this.#since;

@@ -20,7 +20,7 @@ export interface QueueWork<Received> {
   ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
   readonly onFailed: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
   /**
-   * The tasks with their substitutes, after a round in which their host did not answer. Undefined when the host answers
+   * The plan with the substitutes of its tasks, after a round in which their host did not answer. Undefined if the host answers
    * again and another round follows (`hasRounds`).
    */
   readonly substituted: (plan: PartitionPlan, hasRounds: boolean) => Promise<PartitionPlan | undefined>;
@@ -33,7 +33,7 @@ export interface QueueWork<Received> {
 export type Download<Received> =
   | { readonly received: Received }
   | { readonly absent: AbsenceReason }
-  /** The lake holds an object with at least as many rows. */
+  /** The held object stays, because REST does not have more rows, or refused the request. */
   | { readonly isHeld: true };
 
 export interface QueueOptions {
@@ -57,7 +57,7 @@ export interface DeferredPlans {
 
 interface Round {
   readonly spool: DeferredPlans;
-  /** Plans that `next` has yielded. */
+  /** Plans that are done: after each of them, another plan was requested. */
   taken: number;
 }
 

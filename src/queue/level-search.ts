@@ -33,7 +33,7 @@ const SCALES = 0.25;
 const FLAT_LEVELS = 2;
 /** A level is better than a lower one only if its rate is higher by this factor. */
 const BETTER = 1.05;
-/** The level of a trial, relative to the present one, and the rounds between two trials. */
+/** The level of a trial, relative to the present one, and the rounds between a failed trial and the next one. */
 const [FEWER, MORE] = [0.75, 1.3];
 const ROUNDS_BETWEEN_TRIALS = 6;
 /** A trial with fewer objects must keep the share `AS_FAST` of the rate. A trial with x % more must raise the rate by `EARNS` times x %. */
@@ -46,7 +46,7 @@ const EARNS = 0.4;
 const ROOM = 1.1;
 const QUEUEING = 0.8;
 const LARGEST_CUT = 0.6;
-/** A host that refuses a larger share may have a little too much load. */
+/** A host that refuses more than twice this share may have a little too much load. */
 const USUAL_REFUSALS = 0.01;
 const [A_LITTLE_FEWER, FEWER_REFUSALS] = [0.9, 0.5];
 /** A refused level is tried again after this many rounds below it. */
@@ -86,7 +86,7 @@ export class LevelSearch {
     return this.#level;
   }
 
-  /** Why the level is not higher; undefined while it grows and at the maximum. */
+  /** Why the level is not higher; undefined at the maximum, and while it grows without failures. */
   get heldBy(): 'refused' | 'troubled' | 'no-faster-with-more' | undefined {
     if (this.#level >= this.#bounds.most) return undefined;
     if (this.#ceiling < Number.POSITIVE_INFINITY) return 'refused';

@@ -96,7 +96,7 @@ export class Failures {
   readonly #mayBeFull: boolean;
   /** The share at any load. */
   #usual = USUAL_SHARE;
-  /** Below this level, fewer requests in flight did not reduce the failures. */
+  /** Up to this level, the load is not the reason for the failures. */
   #harmlessUpTo = 0;
   #retreat: Retreat | undefined;
 

@@ -5,10 +5,10 @@ import type { AbsenceReason, PartitionPlan, Task } from '../model/task.js';
 import { Deferrals, failureOf } from './deferrals.js';
 import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 
-/** Most bytes of bodies in memory at once. Larger bodies are in the spool. */
+/** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-/** Tasks with a retryable failure are tried again in up to this many rounds at the end of the queue. */
+/** Failed tasks are tried again in up to this many rounds at the end of the queue, if their error has the trait `rounds`. */
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {
@@ -63,7 +63,7 @@ export class RunQueue<Received> {
     this.#options.stop.signal.throwIfAborted();
   }
 
-  /** One round for the substitutes of another source. Tasks whose host answers again wait for the next round. */
+  /** One round for substitutes from another source. Tasks whose host answers again wait for the next round. */
   async #substitute(deferrals: Deferrals, unanswered: Deferrals, hasRounds: boolean): Promise<void> {
     if (unanswered.count === 0 || this.#options.refusal() !== undefined) return;
     await this.#round(this.#substitutes(deferrals, unanswered.next(), hasRounds), hasRounds);

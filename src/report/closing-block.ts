@@ -112,7 +112,7 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
 const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
   refused: 'the host refused more',
   troubled: 'too many requests were broken off or had a wrong body',
-  'no-faster-with-more': 'more brought no more objects per second',
+  'no-faster-with-more': 'a higher number did not bring more objects per second',
 };
 
 function settledLine(settled: Settled | undefined): string[] {
@@ -257,7 +257,7 @@ export interface JobsClosing {
   readonly jobs: readonly EndedJob[];
   readonly elapsedMs: number;
   readonly reportPath: string | undefined;
-  /** The report of all jobs. */
+  /** Counts of the failures of all jobs. */
   readonly failed: Failed;
 }
 

@@ -165,7 +165,7 @@ function limitFlag(knobs: Knobs, name: string): string | undefined {
   return requestIntervalMs > 0 ? `--request-interval ${durationText(requestIntervalMs)}` : undefined;
 }
 
-/** Error code, which is also the flag, and option. */
+/** The error code, which is also the name of the flag; and the option. */
 const TIMEOUTS = [
   ['connect-timeout', 'connectTimeoutMs'],
   ['headers-timeout', 'headersTimeoutMs'],

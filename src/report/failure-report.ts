@@ -1,4 +1,4 @@
-/** The failure report: one JSON line per failure, written at once. It is the input of `cryptodl retry`. */
+/** The failure report: one JSON line per failure, written immediately. It is the input of `cryptodl retry`. */
 import { periodText } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import { jsonText } from '../text/printable.js';

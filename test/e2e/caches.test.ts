@@ -93,7 +93,7 @@ describe('the listing', () => {
       expect(after.stderr).toContain(' 0ms ago (2026-11-21 12:00 UTC)');
       // Of both symbols, what the copy could not have yet; no calendar is probed.
       expect(probes().length).toBeLessThanOrEqual(8);
-      expect(after.stderr).not.toContain('the sidecars of each day are requested');
+      expect(after.stderr).not.toContain('the sidecar of each selected period is requested');
     },
   );
 
@@ -136,7 +136,7 @@ describe('the listing', () => {
     expect(code).toBe(0);
     expect(stderr).toMatch(USED);
     expect(stderr).toContain('warning: the listing of um klines 1h GONEUSDT is not available (');
-    expect(stderr.match(/the sidecars of each day are requested/g)).toHaveLength(1);
+    expect(stderr.match(/the sidecar of each selected period is requested/g)).toHaveLength(1);
     expect(probes().filter((path) => path.includes('GONEUSDT'))).not.toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe('the listing', () => {
     const result = await run(THEN, '--dry-run', '--force');
     expect(result.code).toBe(0);
     expect(result.stderr).not.toMatch(USED);
-    expect(result.stderr).toContain('the sidecars of each day are requested');
+    expect(result.stderr).toContain('the sidecar of each selected period is requested');
   });
 
   it('copies that are damaged are thrown away with one warning, and the calendar is probed', async () => {
@@ -163,7 +163,7 @@ describe('the listing', () => {
     answerAll((_, response) => response.writeHead(503).end());
     const dry = await run(THEN, '--dry-run', '--force');
     expect([dry.code, dry.stderr.match(/is damaged and not used/g)?.length]).toEqual([0, 1]);
-    expect(dry.stderr).toContain('the sidecars of each day are requested');
+    expect(dry.stderr).toContain('the sidecar of each selected period is requested');
     expect(copiesIn(state)).toEqual(files);
     expect((await run(THEN, '--force')).code).toBe(0);
     expect(copiesIn(state).length).toBeLessThan(files.length);
