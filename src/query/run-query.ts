@@ -19,7 +19,7 @@ export interface PreparedQuery {
   readonly specOf: (table: LakeTable) => DatasetSpec | undefined;
 }
 
-/** Rejects, also while rows are read, with usage errors for faults of the query, and with `disk`, `out-of-memory` or `interrupted`. */
+/** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
 export async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
   for (const table of query.tables) await session.run(await viewOf(table, query.specOf(table)));
   await restrictAccess(session, query.root);

@@ -8,7 +8,7 @@ import type { Download, QueueOptions, QueueWork } from './deferrals.js';
 /** The maximum of bytes of all bodies in memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-/** Failed tasks are tried again in up to this many rounds at the end of the queue, if their error has the trait `rounds`. */
+/** Tasks that failed with the trait `rounds`, or for lack of such a task, are tried again in up to this many rounds at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {

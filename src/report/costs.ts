@@ -45,7 +45,7 @@ export class Costs {
     return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
   }
 
-  /** The outermost layer. Layers below report their waits through `onWait`. */
+  /** A layer outside of all layers that wait. They report their waits through `onWait`. */
   readonly layer: Layer = (next) => (request, context) => next(request, { ...context, onWait: this.#onWait });
 
   /** The layer around one attempt. */
