@@ -24,13 +24,13 @@ export interface Target {
 }
 
 export interface Counts {
-  /** Rows of an object by ordinal, without duplicates; undefined if the rows were not counted. */
+  /** Rows of an object by ordinal, without removed duplicates; undefined if the rows were not counted. */
   readonly rowsOf: (ordinal: number) => number | undefined;
-  /** Rows of an object, by ordinal, that share an id with another row but differ in values; 0 for datasets without ids. */
+  /** Rows of an object, by ordinal, that share an id with an earlier row but differ in values; 0 for datasets without ids. */
   readonly conflictsOf: (ordinal: number) => number;
   /** Rows of the file; undefined if they were not counted. */
   readonly rows: number | undefined;
-  /** Exact duplicates across objects; the file contains them. */
+  /** Exact duplicates across objects, which the file contains; 0 with `asPublished`. */
   readonly across: number;
 }
 
@@ -39,7 +39,7 @@ const NOT_COUNTED: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, row
 /** If rows are added to a larger file, sorting uses the disk. */
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Whether sorting must use the disk. `kept`: lines of the existing file that stay. */
+/** Whether the existing file is too large for sorting in memory. `kept`: the lines of the file that stay. */
 export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
@@ -71,7 +71,7 @@ async function sortInMemory(
   if (!settings.asPublished) {
     const [counted] = await session.rows(keysQuery(conversion));
     const rows = Number(counted?.['rows']);
-    // Usually there are no duplicates: rows are out of order, or days are added to a file.
+    // Usually the rows are only out of order, or days are added to a file, and there are no duplicates.
     if (Number(counted?.['keys']) === rows) {
       await session.run(copyStatement(conversion, { order: 'by-key', provenance }));
       return { ...NOT_COUNTED, rows };

@@ -1,4 +1,4 @@
-/** `cryptodl coverage`: compares the held rows of a lake with the expected rows. Reads only manifests and sends no request. */
+/** `cryptodl coverage`: compares the held rows of a lake with the expected rows. Reads no data file and sends no request. */
 import { correctedLine } from '../cli/print-error.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { dayOf } from '../model/calendar.js';
@@ -44,9 +44,9 @@ interface CoverageCounts {
   readonly below: string[];
   series: number;
   incomplete: number;
-  /** Incomplete series with a gap for a reason other than `not-fetched`. The others lack only days before or after the held days. */
+  /** Series that lack data for a reason other than `not-fetched`. The other incomplete series lack only data before or after their rows. */
   broken: number;
-  /** The verb that downloads the missing days of the other series. */
+  /** The verb that downloads the missing days if no series is `broken`. */
   continuing: Verb;
   leastPercent: number | null;
 }
@@ -55,7 +55,7 @@ interface CoverageCounts {
 const MOST_DAYS = 60;
 const MOST_NAMED = 5;
 
-/** Resolves with 4 when a series is below `--min`, with 1 when a manifest cannot be read. */
+/** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
 export async function coverage(run: CoverageRun): Promise<ExitCode> {
   const { source: venue, io, resolved } = run;
   const { options, origins } = resolved;
@@ -187,7 +187,7 @@ function conclude(
     if (hint !== undefined) say(`  ${hint}`);
   }
   if (refused.length > MOST_NAMED * 2)
-    say(`cryptodl: ${refused.length - MOST_NAMED * 2} more lines cannot be read`);
+    say(`cryptodl: ${refused.length - MOST_NAMED * 2} more manifests or lines cannot be read`);
   if (below.length > 0) {
     const more = below.length > MOST_NAMED ? ` and ${below.length - MOST_NAMED} more` : '';
     say(`below --min ${options.minPercent ?? 0} %: ${below.slice(0, MOST_NAMED).join(', ')}${more}`);
@@ -200,7 +200,7 @@ function conclude(
   return exitCodeOfCoverage({ below: below.length, refused: refused.length });
 }
 
-/** A download without `--symbols` continues the series of the lake, so the suggested line leaves it out. */
+/** A download without `--symbols` continues the series of the lake, so the suggested download has no `--symbols`. */
 function isSymbols(words: readonly string[], index: number): boolean {
   return words[index] === '--symbols' || words[index - 1] === '--symbols';
 }

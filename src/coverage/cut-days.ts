@@ -10,7 +10,7 @@ const LONG_MS = 2 * 3600_000;
 const EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
 const FEWEST_NEIGHBOURS = 2;
-/** A long stretch must be at least this many times as long as that of a near day. */
+/** A near day counts as shorter if this many times the length of its stretch is at most the length of the long stretch. */
 const LONG_TO_SHORT = 10;
 
 const TICKS: ReadonlySet<string> = new Set(['aggTrades', 'trades', 'bookTicker']);
@@ -48,7 +48,8 @@ export function longStretches(rows: DayRows, dayStart: DayStart): EmptyStretch[]
 }
 
 /**
- * Long stretches that are unusual: on most held days of the 7 before and after, and on at least two, the stretch is at most a tenth as long.
+ * Long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
+ * is at most a tenth as long.
  * Leaves out the start of the first day, because the symbol may have been listed during that day, and the end of the last day of a series
  * that has ended.
  */

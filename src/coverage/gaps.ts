@@ -1,4 +1,4 @@
-/** Finds the gaps of a series with their reasons, and counts held and missing rows or days. */
+/** Finds the gaps of a series with their reasons, and counts expected and missing rows or days. */
 import { monthOf, monthStart } from '../model/calendar.js';
 import { isMissing } from './absent-days.js';
 import type { GapReason } from './absent-days.js';
@@ -23,7 +23,7 @@ export interface Gap {
   readonly isLoose?: true;
 }
 
-/** Halts in seconds: `known` from config/halts.json, `derived` from rows that all symbols of a market lack. */
+/** Halts in seconds: `known` from config/halts.json, `derived` from rows that all symbols of a market and dataset lack. */
 export interface Halts {
   readonly known: Spans;
   readonly derived: Spans;
@@ -31,7 +31,7 @@ export interface Halts {
 
 export const NO_HALTS: Halts = { known: NO_SPANS, derived: NO_SPANS };
 
-/** Gaps in order of time. Neighbouring gaps with the same reason are joined. */
+/** Gaps in order of time. Neighbouring gaps with the same reason are joined, except loose ones. */
 export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   const { absent, loose, rowSeconds = DAY_SECONDS } = coverage;
   const gaps: Gap[] = [];
@@ -158,7 +158,7 @@ export function amountsOf(coverage: SeriesCoverage, gaps: readonly Gap[]): Amoun
   return { expected: Math.max(0, expected), missing: Math.min(missing, Math.max(0, expected)) };
 }
 
-/** The length of the periods of the heat map, `--json` and `--csv`, see `--by`. */
+/** The length of the periods of the heat-map, `--json` and `--csv`, see `--by`. */
 export type CoveragePeriod = 'day' | 'month';
 
 /** The amounts of each period, from the period of the first day on. */

@@ -2,9 +2,9 @@
 import { append, at, intersect, NO_SPANS } from './spans.js';
 import type { Spans } from './spans.js';
 
-/** From this many symbols that hold the day on, the times that all of them lack are halts. */
+/** If at least this many symbols hold a day, the times that all of them lack are halts. */
 const FEWEST_SYMBOLS = 3;
-/** Exactly two symbols are enough if their gaps begin and end less than this time apart. */
+/** Exactly two symbols are enough if the starts of their gaps are less than this time apart, and so are the ends. */
 const SAME_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 

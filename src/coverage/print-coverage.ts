@@ -1,4 +1,4 @@
-/** Prints coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
+/** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
 import { dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
 import type { Series } from '../model/task.js';

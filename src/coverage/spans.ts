@@ -2,7 +2,7 @@
 
 /**
  * A list of spans is flat, `[from, to, from, to, …]`, because a lake may have millions of them. Spans are half-open, ascending
- * and disjoint, in whole seconds or whole days.
+ * and disjoint, in seconds or days.
  */
 export type Spans = ArrayLike<number>;
 
@@ -40,7 +40,7 @@ export function subtract(a: Spans, b: Spans): number[] {
   return left;
 }
 
-/** Appends a span that begins no earlier than the last one. Joins them when they touch. */
+/** Appends a span that begins no earlier than the last one. Joins the two when they touch or overlap. */
 export function append(spans: number[], from: number, to: number): void {
   const last = spans.length - 1;
   if (last > 0 && from <= at(spans, last)) spans[last] = Math.max(at(spans, last), to);

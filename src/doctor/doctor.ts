@@ -22,7 +22,7 @@ export interface DoctorRun {
   readonly typed: Typed;
 }
 
-/** Resolves with 1 when a check failed. */
+/** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor({ source, resolved, io, typed }: DoctorRun): Promise<ExitCode> {
   const { options, origins } = resolved;
   const signals = watchSignals(io);

@@ -1,4 +1,4 @@
-/** `cryptodl run FILE`: reads the jobs of a file and checks the options of all of them before the first begins. */
+/** `cryptodl run FILE`: reads the jobs of a file and checks the options of all chosen jobs before the first job begins. */
 import { flagLayer } from '../cli/option-layers.js';
 import type { Invocation } from '../cli/program.js';
 import type { Clock } from '../model/clock.js';
@@ -24,13 +24,13 @@ export interface Jobs {
   readonly jobs: readonly Job[];
 }
 
-/** Throws a usage error for a file that is not valid, for an unknown name in `--only`, or for the first job with options that are not valid. */
+/** Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
 export async function readJobs(invocation: Invocation, io: Io, source: Source): Promise<Jobs> {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', 'cryptodl run config/jobs.example.yaml');
   const { jobs: entries, defaults } = jobsFile(
     path,
-    await readConfigFile(path, 'run', 'config/jobs.example.yaml shows what a file of jobs looks like'),
+    await readConfigFile(path, 'run', 'config/jobs.example.yaml is an example of a file of jobs'),
   );
   const flags = flagLayer(invocation);
   const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
@@ -88,7 +88,7 @@ export interface Job {
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
-/** Throws the usage errors of a run that its options and symbol files alone cause, without requests and without the lake. */
+/** Throws the usage errors that the options and symbol files of a run cause. Sends no request and does not read the lake. */
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved,

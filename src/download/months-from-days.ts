@@ -34,7 +34,7 @@ const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file-empty',
 ]);
 
-/** Whether the error is a fault of the object, so that a later request does not help. */
+/** Whether the error concerns the bytes of a monthly object: its daily objects may then replace it. */
 export function isBroken({ code }: CryptodlError): boolean {
   return BROKEN.has(code);
 }
@@ -45,7 +45,7 @@ export interface DoubtfulMonth {
   readonly object: ArchiveObject;
   /** The error of a failed object; undefined: the object is written. */
   readonly error?: CryptodlError;
-  /** Stretches of a written object without rows. */
+  /** The stretches without rows in a written object. */
   readonly gaps?: ObjectLine['gaps'];
   /** Reports the outcome of the monthly object. */
   readonly tell: () => Promise<void>;
@@ -55,7 +55,7 @@ interface Attempt extends DoubtfulMonth {
   readonly emptyDays: readonly number[];
   /** Whether the lake holds days before and after the month: then the month is not an end of the series. */
   readonly goesOn: { readonly before: boolean; readonly after: boolean };
-  /** The plan of its days has begun, and none of them failed or is absent so far. */
+  /** The plan of the days has begun. No day has failed so far, and no day that must have rows is absent. */
   isWhole: boolean;
 }
 
@@ -102,7 +102,7 @@ export class MonthsFromDays {
     return planRun(this.#session, { hasListing: true, requests });
   }
 
-  /** Yields the same plans. From its plan on, a month counts as whole until one of the days that must have rows fails or is absent. */
+  /** Yields the same plans. From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */
   async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
       const attempt = this.#attempts.get(idOf(plan));

@@ -24,8 +24,8 @@ type LakeRequest = Pick<LakeSession, 'paths' | 'runFolder'> &
   Pick<RunSession, 'clock' | 'deadline' | 'observer' | 'options' | 'stop' | 'times' | 'venue'>;
 
 /**
- * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. Rejects with `locked`, or with a
- * disk error that names the flag.
+ * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. Rejects with `locked`, with `usage` if
+ * the root is a file, with the error of a stop, or with a disk error.
  */
 export async function openLake(session: LakeRequest, command: string): Promise<OpenLake> {
   const { internal, root, staging } = session.paths;
@@ -45,7 +45,7 @@ export async function openLake(session: LakeRequest, command: string): Promise<O
 }
 
 async function emptyRunFolder(session: LakeRequest): Promise<string> {
-  // The name depends on the inode of a folder in the lake. In a new lake, that folder has only just been created.
+  // In a --temp-dir, the name depends on the inode of a folder of the lake. In a new lake, that folder has only just been created.
   const folder = runFolderIn(dirname(session.runFolder), session.paths);
   if (await clearLeftover(session, folder, '--temp-dir')) return folder;
   // The old folder probably belongs to another user.

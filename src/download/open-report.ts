@@ -84,9 +84,9 @@ export function sharedReport({ options, home, earlier, cut, nowMs }: Sharing): R
 interface Sharing {
   readonly options: Pick<Options, 'out' | 'failures'>;
   readonly home: string | undefined;
-  /** The report that a retry repeats and replaces. */
+  /** The report that a retry repeats. */
   readonly earlier: string | undefined;
-  /** Its last line, if that was not written to its end. */
+  /** The last line of `earlier`, if the line is incomplete. */
   readonly cut: CutLine | undefined;
   readonly nowMs: number;
 }

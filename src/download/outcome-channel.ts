@@ -78,7 +78,7 @@ export interface Notes {
   readonly months: MonthsFromDays;
 }
 
-/** Records a failed task. Failures of a stopped run are left out, and a month that its days may replace is recorded later. */
+/** Records a failed task. After a stop, `interrupted` is not recorded. A month that its days may replace is recorded later. */
 export async function recordFailure(
   session: RunSession & Pick<LakeSession, 'paths'>,
   { report, absences, months }: Notes,
@@ -114,7 +114,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
   const { code, at } = action.refused;
   const error = new CryptodlError(
     code,
-    `this revision failed at ${at} and is not fetched again until the archive publishes another (cryptodl retry fetches it)`,
+    `this revision failed at ${at}; this version of cryptodl does not fetch it again until the archive publishes another (cryptodl retry does)`,
   );
   error.attempts = 0;
   return error;

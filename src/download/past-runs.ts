@@ -17,7 +17,7 @@ interface PastRun {
   readonly verb: RunVerb;
   readonly resolved: Resolved;
   readonly failures: PastFailures;
-  /** Changes the hint of an error if it names flags that `retry` does not have. */
+  /** Replaces the hint and the correction of an error if the correction has flags that `retry` lacks. */
   readonly explain: Job['explain'];
 }
 
@@ -114,7 +114,7 @@ function ofJob(name: string, { code, message, hint, cause }: CryptodlError): Cry
   });
 }
 
-/** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`. */
+/** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */
 function paceOfMetrics(): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
   return Object.fromEntries(names.map((name) => [name, [defaultOf(name, 'metrics') ?? '']]));

@@ -79,7 +79,7 @@ export interface PingOptions {
   readonly timeoutMs: number;
 }
 
-/** Resolves with any 2xx. Rejects with a typed error that names only the host, because the path may be a secret. */
+/** Resolves for any 2xx. Rejects with a typed error that names the host but not the path, because the path may be a secret. */
 export async function ping({ pools, clock, timeoutMs }: PingOptions, url: string): Promise<void> {
   const { origin, pathname, search, host } = new URL(url);
   const stop = new AbortController();

@@ -13,7 +13,7 @@ import { FORMATS } from '../model/task.js';
 import type { AbsenceReason, ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 
-/** The published bytes or their sidecar are wrong: each later request of the same revision fails the same way. */
+/** Errors that the published bytes or their sidecar cause: each later request of the same revision fails the same way. */
 const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'sidecar-stale',
   'zip-broken',
@@ -35,16 +35,16 @@ export interface AbsenceContext {
   readonly nowMs: number;
 }
 
-/** Consecutive periods with one reason. `from` and `to` are numbers of days, or of months (see `monthOf`). */
+/** Consecutive periods with one reason. `from` and `to` are day numbers, or month numbers (see `monthOf`). */
 interface Stretch {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
-  /** The object exists, and its download failed with this code. */
+  /** The code of the error with which the object failed. */
   readonly failed?: ErrorCode;
   /** Set only for a stretch of one period. */
   readonly refused?: RefusedRevision;
   readonly hasAskedRest: boolean;
-  /** The lake holds the period, but it lacks rows. */
+  /** The lake holds the period with missing rows. */
   readonly isKept: boolean;
   readonly from: number;
   to: number;
@@ -103,13 +103,13 @@ export class AbsenceNotes {
     this.#stretchesOf(series).push(stretch);
   }
 
-  /** Notes an object of the archive whose download failed. `isVerified`: the refused bytes were those of the listed ETag. */
+  /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */
   noteFailure(
     { series, format, isVerified }: { series: Series; format: Format; isVerified: boolean },
     object: ArchiveObject,
     { code }: CryptodlError,
   ): void {
-    // The object was not requested before the deadline, so its state is unknown.
+    // The deadline ended the work on the object, so its state is unknown.
     if (code === 'time-over') return;
     const { cadence, from } = object.period;
     const at = cadence === 'daily' ? from : monthOf(from);
@@ -151,7 +151,7 @@ export class AbsenceNotes {
     this.#bySeries.clear();
   }
 
-  /** Lines only for new facts: another reason, or the same answer after a repetition that was due. */
+  /** Lines only for new facts: another reason or error, or the same answer after a repetition that was due. */
   #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
     const { cadence, reason, failed, refused, isKept } = stretch;
     const { nowMs } = this.#context;
@@ -189,7 +189,7 @@ export class AbsenceNotes {
   }
 }
 
-/** Undefined if the listing has no ETag of the object or of its sidecar. */
+/** Undefined if the object has no listed ETag, or if the plan did not read the sidecars of the listing for it. */
 function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): RefusedRevision | undefined {
   if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
   return { format, etag, sidecarEtag };

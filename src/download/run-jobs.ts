@@ -123,7 +123,7 @@ function targetOf(link: string): string | undefined {
   }
 }
 
-/** Runs at most `most` jobs at once, in their order. Jobs of one lake run one after the other. */
+/** Runs at most `most` jobs at once, in their order, except that a job waits while another job of its lake runs. */
 async function sideBySide(
   lakes: readonly string[],
   most: number,

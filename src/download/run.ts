@@ -37,7 +37,7 @@ export interface RunRequest {
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
-  /** Stops the run. Committed files stay, and the result counts the other tasks as undone. */
+  /** Stops the run. Committed files stay, and the result counts the tasks without an outcome as undone. */
   readonly signal: AbortSignal;
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunVerb;

@@ -1,4 +1,4 @@
-/** `--wait-for-publication`: checks less and less often whether the archive has the selected periods. */
+/** `--wait-for-publication`: checks less and less often whether the archive has the newest selected period of each series. */
 import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
@@ -136,7 +136,7 @@ function isOpenOnSomeDays(venue: Venue, { market, dataset, interval }: Series): 
 }
 
 /**
- * Series that are not published yet but will be. A series that ended before the others of its dataset does not count:
+ * Series whose period is not published yet but will be. A series that ended before the others of its dataset does not count:
  * otherwise, each delisted symbol would cost the whole wait for two weeks.
  */
 async function unpublished(context: PublicationContext, awaited: readonly Awaited[]): Promise<Awaited[]> {
@@ -155,7 +155,7 @@ interface Look {
   readonly awaited: Awaited;
   /** Whether the period is not published yet, judged by the listing of this series alone. */
   readonly isMissing: boolean;
-  /** First day of the last published period before the expected one. */
+  /** First day of the last published period before the expected one; -Infinity if the listing has none. */
   readonly before: number;
 }
 

@@ -17,8 +17,8 @@ interface Recipients {
 }
 
 /**
- * Writes the objects of a partition and reports their outcomes. Returns the keys that were not written, with their errors. `held`: the
- * archive no longer has the object, and its held rows stay.
+ * Writes the objects of a partition, and reports the outcomes of all but the failed ones. Returns the keys of failed objects with their
+ * errors, and `held` for keys that the archive no longer has and whose held rows stay.
  */
 export async function writeObjects(
   session: RunSession & Pick<LakeSession, 'paths'>,

@@ -719,7 +719,7 @@ describe('a mistake in the file', () => {
     const result = await run(['run', 'none.yaml']);
     expect([result.code, result.stderr]).toEqual([
       2,
-      'cryptodl: run: cannot read none.yaml (ENOENT)\n  config/jobs.example.yaml shows what a file of jobs looks like\n',
+      'cryptodl: run: cannot read none.yaml (ENOENT)\n  config/jobs.example.yaml is an example of a file of jobs\n',
     ]);
   });
 });

@@ -64,8 +64,8 @@ export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number)
 }
 
 /**
- * Position of the first packed byte of the member. Rejects with `zip-broken` when local header and central directory differ,
- * because two readers could then see different files.
+ * Position of the first packed byte of the member. Rejects with `zip-broken` when bytes are missing, and when name, method,
+ * encryption flag, CRC-32 or sizes differ between local header and central directory: two readers could then see different files.
  */
 export async function locateData(source: ByteSource, entry: ZipEntry): Promise<number> {
   const header = await source.read(entry.offset, LOCAL_HEADER_BYTES);
@@ -180,7 +180,7 @@ export async function* pieces(source: ByteSource, position: number, length: numb
 }
 
 function assertInside(position: number, length: number, size: number): void {
-  // Positions come from the headers of the zip. They have 64 bits; as JavaScript numbers they are inexact beyond 2^53.
+  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
   if (!Number.isSafeInteger(position) || position < 0 || position + length > size)
     throw cutError(position, length);
 }

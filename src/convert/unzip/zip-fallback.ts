@@ -80,7 +80,7 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
   return found;
 }
 
-/** Decodes a name as UTF-8 even without the flag, which many writers omit, or from the Unicode path field of Info-ZIP (0x7075). */
+/** The name in the Unicode path field of Info-ZIP (0x7075), else the raw name as UTF-8, even if the writer omitted the UTF-8 flag. */
 function nameOf(entry: Entry): string {
   const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
   return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
@@ -115,7 +115,7 @@ function quoteMember(name: string): string {
   return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
 }
 
-/** Rejects a central directory with more entries than the end record counts: readers would differ in what they see. */
+/** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
 async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
   if ((await nextHeader(zip, source)) === undefined) return;
   throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
