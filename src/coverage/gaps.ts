@@ -48,7 +48,7 @@ export function gapsOf(coverage: SeriesCoverage, halts: Halts): Gap[] {
   };
   for (const { from, to, reason } of absent) {
     const days = [from * DAY_SECONDS, to * DAY_SECONDS];
-    // A day without a file is explained by a halt only when the halt lasted the whole day.
+    // A halt explains a day that is not held only when the halt lasted the whole day.
     const halted = isMissing(reason) ? wholeDays(intersect(days, halts.known)) : NO_SPANS;
     eachSpan(halted, (start, end) => add(start, end, 'halt'));
     eachSpan(subtract(days, halted), (start, end) => add(start, end, reason));

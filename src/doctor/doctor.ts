@@ -1,4 +1,4 @@
-/** `cryptodl doctor`: prints one line for each check. */
+/** `cryptodl doctor`: prints one line for each result of a check. */
 import { toCryptodlError } from '../model/errors.js';
 import type { CheckResult, Status } from './check-result.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';

@@ -54,7 +54,7 @@ export function refuseLargePlan(session: Pick<RunSession, 'options'>, plan: Pick
   );
 }
 
-/** `--dry-run`: prints `fetch|skip|absent`, bytes and key of each object on stdout, or a `planned` event for each with `--json`. */
+/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
 export async function printPlan(
   plans: AsyncIterable<PartitionPlan>,
   io: Io,
