@@ -57,11 +57,11 @@ const EntrySchema = v.object({
 export type ReportHeader = v.InferOutput<typeof HeaderSchema>;
 export type JobHeader = v.InferOutput<typeof JobSchema>;
 export type WrittenEntry = v.InferOutput<typeof EntrySchema>;
-/** A failure with the number of its line, from 1. */
+/** A failure or a hole, with the number of its line, from 1. */
 export type ReportEntry = WrittenEntry & { readonly line: number };
 
 export interface ReadReport {
-  /** Path of the file, with symbolic links resolved; undefined for a pipe. */
+  /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
   readonly file: string | undefined;
   readonly header: ReportHeader;
   /** Empty for the report of a single run. */
@@ -77,7 +77,7 @@ export interface CutLine {
   readonly text: string;
 }
 
-/** Reads a report. Throws a usage error with the line for a file that is no report. */
+/** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
 export async function readFailureReport(path: string): Promise<ReadReport> {
   const { lines, cut } = await linesOf(path);
   const [first, ...others] = lines;
@@ -109,7 +109,7 @@ export function isHeader(line: string): boolean {
   return v.is(HeaderSchema, contentOf(line));
 }
 
-/** Whether a text is a later line of a report: a failure, a job, or blank. */
+/** Whether a text is a later line of a report: a failure, a hole, a job, or blank. */
 export function isLineBelow(line: string): boolean {
   const content = contentOf(line);
   return v.is(EntrySchema, content) || v.is(JobSchema, content) || line.trim() === '';

@@ -11,11 +11,11 @@ import { durationText } from '../model/units.js';
 const STAGES = ['wait', 'transfer', 'check', 'convert', 'commit'] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** Whole milliseconds. The three phases add up to `elapsedMs`. */
+/** Whole milliseconds. Apart from rounding, `planMs`, `pausedMs` and `workMs` add up to `elapsedMs`. */
 export interface TimeFigures {
   /** Since the command began. */
   readonly elapsedMs: number;
-  /** From the beginning to the first object: start-up, listing, plan, opening of the lake. */
+  /** From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake. */
   readonly planMs: number;
   /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
   readonly pausedMs: number;
@@ -55,7 +55,7 @@ export class StageTimes {
       this.#stagesMs[stage] += ms;
     });
 
-  /** The outermost layer: measures from the request of an object to its arrival. `onAttempt` reports the time in flight. */
+  /** Outside the retries: measures from the request of an object to its arrival. `onAttempt` reports the time in flight. */
   readonly layer: Layer = (next) => (request, context) =>
     this.#isOfWork(request) ? this.timed('wait', () => next(request, context)) : next(request, context);
 

@@ -38,11 +38,12 @@ export class Tally {
   archiveFailed = { fromRest: 0, held: 0 };
   duplicates = 0;
   duplicatesAcross = 0;
-  /** Rows with the id or the time of another row of the same object but other values, and their objects. */
+  /** Rows with the id or bar of another row of their object but other values, and rows of bars outside the period. */
   idConflicts = 0;
+  /** Objects with such rows. */
   conflictingObjects = 0;
   rows = 0;
-  /** Bytes of the zips that were written into the lake. */
+  /** Bytes of the objects that were written into the lake: zips, and rows from REST as CSV. */
   bytes = 0;
   files = 0;
   fileBytes = 0;
@@ -152,7 +153,7 @@ function hourText(instant: string): string {
   return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
 }
 
-// The last failures, for events and the summary. The report on disk has all failures. Their number in memory is
+// The last failures, for the closing block and the JSON summary. The report on disk has all failures. Their number in memory is
 // limited, and dropped records are counted.
 
 const MOST = 1000;

@@ -58,12 +58,12 @@ export async function schedule(
 
 function refuseUnschedulable({ verb }: Invocation): void {
   if (!isSchedulable(verb))
-    throw usage(`schedule cannot repeat ${verb}: it takes a command that downloads or checks`, undefined, {
+    throw usage(`schedule cannot repeat ${verb}: choose a command that downloads or checks`, undefined, {
       argv: FIRST_LINE,
     });
 }
 
-/** Throws the usage errors that the command itself would give before its first request. */
+/** Throws usage errors that the command itself would give before it reads the lake or sends a request. */
 async function resolveCommand(invocation: Invocation, { io }: Typed, source: Source): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
   if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
@@ -139,7 +139,7 @@ function jitter({ verb, values }: Invocation): string[] {
   return takes && values.jitter === undefined ? ['--jitter', DELAY.flag] : [];
 }
 
-/** `cryptodl-vision`; for `run` the name of the jobs file. */
+/** `cryptodl-vision`; for `run`, the name of the jobs file without its extension replaces the verb. */
 function unitName(verb: string, operand: string | undefined): string {
   const what = verb === 'run' ? basename(operand ?? verb).replace(/\.\w+$/, '') : verb;
   return `cryptodl-${what.replaceAll(/[^\w.-]/g, '_')}`;

@@ -11,7 +11,10 @@ import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { absolutePath, withoutPassword } from '../text/printable.js';
 
-/** The words of the command with absolute paths, and with flags for options that came from environment variables. */
+/**
+ * The words of the command with absolute paths, and with flags for options that came from environment variables. --out,
+ * --state-dir and --quiet are added, because cron has another environment and no terminal. Flags of `secretFlags` are left out.
+ */
 export function scheduledWords(
   argv: readonly string[],
   verb: Verb,
@@ -29,7 +32,7 @@ export function scheduledWords(
     .filter((name) => origins[name] === 'environment' && !secret.includes(name))
     .flatMap((name) => asFlag(name, absoluteValue(name, (texts[name] ?? []).join(','), home)));
   const more: string[] = [];
-  // Each job of `run` names its own lake.
+  // With `run`, this flag would replace the `out` of each job.
   if (known.includes('out') && origins.out === 'default' && verb !== 'run')
     more.push('--out', absolutePath(options.out, home));
   if (known.includes('state-dir') && options.stateDir === undefined && stateHome !== undefined)

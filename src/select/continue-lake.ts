@@ -24,8 +24,8 @@ import { fillOf, offerOf } from './rest-offer.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
 /**
- * A request for each series of the lake that the given flags select. The series keep their settings. Throws a usage error without
- * such a series.
+ * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
+ * flag stay those of the series. Complete series of ended datasets get no request. Throws a usage error if no series is selected.
  */
 export async function continueLake(
   context: LakeContext,
@@ -156,8 +156,8 @@ interface GapRules {
 }
 
 /**
- * The first day that is missing, or whose file does not have its committed size. Days that were absent upstream a short time
- * ago do not count.
+ * The first day that is missing, whose object is outdated, or whose file does not have its committed size. If there is no such
+ * day, the day after the last held one. Missing days that `isRequested` excludes do not count. Undefined without held objects.
  */
 async function firstGap(
   held: HeldObjects,

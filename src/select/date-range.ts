@@ -19,8 +19,8 @@ export function isRangeGiven(options: RangeOptions): boolean {
 }
 
 /**
- * The range of the options; yesterday without any. It begins at the earliest with the first day of the exchange. Throws usage errors
- * for two kinds of range, for days that are not over, and for an empty range.
+ * The range of the options; yesterday without any. It does not begin before the first day of the exchange. Throws usage errors
+ * for several kinds of range, for days that are not over, and for an empty range.
  */
 export function resolveRange(
   options: RangeOptions,
@@ -39,7 +39,7 @@ export function resolveRange(
   ].filter((kind) => kind !== undefined && kind !== '');
   if (kinds.length > 1)
     throw usage(
-      `${kinds.join(' and ')} are two kinds of range`,
+      `${kinds.join(' and ')} are different kinds of range`,
       `keep one, for example ${kinds[0] ?? '--days'}`,
       { flags: withoutOthers(options) },
     );

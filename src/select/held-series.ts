@@ -1,4 +1,4 @@
-/** The series in a lake, and the selection of `verify` and `repair` among them. */
+/** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
 import { join } from 'node:path';
 import { firstSymlink, symlinkMessage } from '../lake/path-checks.js';
 import { keyPath, MANIFEST, seriesFolder } from '../lake/layout.js';
@@ -80,7 +80,7 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-/** Throws a usage error if all series hold other formats. */
+/** Throws a usage error if all series hold only other formats. */
 export async function refuseFormat(
   format: Format,
   series: readonly Series[],
@@ -151,7 +151,7 @@ function whatOf(series: readonly Series[]): string {
   return [...names].slice(0, 3).join(', ') + (names.size > 3 ? ' …' : '');
 }
 
-/** Series are folders with a manifest, in path order. `warn` is called for folders that look like a series and are left out. */
+/** The series with a manifest, in path order. `warn` is called for files without a manifest, and for symbolic links. */
 export async function* heldSeries(
   root: string,
   venue: Source,

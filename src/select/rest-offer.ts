@@ -13,13 +13,13 @@ export interface OfferOptions {
   readonly nowMs: number;
   readonly mode: RestOffer['mode'];
   readonly includeToday: boolean;
-  /** REST also serves periods in the lake that lack rows. */
+  /** REST also completes held objects of the archive that lack rows. */
   readonly standsIn?: true;
   /** REST also serves objects that the archive lists, while the archive does not respond. */
   readonly substitutes?: true;
 }
 
-/** The days of a series that REST serves; undefined if REST does not have the series. */
+/** The days of a series that REST serves; undefined if REST does not have the series, or if its bars are longer than a day. */
 export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
   const { venue, nowMs, mode, includeToday } = options;
   const spec = findDataset(venue, series.market, series.dataset);
@@ -62,7 +62,7 @@ const SETTLE_MS = 3_600_000;
 /** The longest expected time from the start of a run to the request of the oldest day. */
 const MARGIN_MS = 3_600_000;
 
-/** The REST of a series for `vision`: with --fill rest, REST serves the days that the archive does not have. */
+/** The REST offer of a series for `vision`. With --fill rest, REST serves periods that the archive lacks or does not deliver. */
 export function fillOf(
   { options, venue, nowMs }: SelectionContext,
   series: Series,
@@ -72,7 +72,10 @@ export function fillOf(
   return rest === undefined ? {} : { rest };
 }
 
-/** The REST of a series for `metrics`. With --join archive, REST serves only periods that the archive lacks, if the archive has the dataset. */
+/**
+ * The REST offer of a series for `metrics`. With --join archive, if the archive has the dataset, REST serves only periods that
+ * the archive lacks or does not deliver.
+ */
 export function offerOf(context: SelectionContext, series: Series): RestOffer | undefined {
   const { venue, nowMs, options } = context;
   const spec = findDataset(venue, series.market, series.dataset);

@@ -32,7 +32,7 @@ const HAS: Readonly<Record<Provider, (spec: DatasetSpec) => boolean>> = {
   rest: isMetric,
 };
 
-/** Whether the value of a list is `all`. */
+/** Whether a list of values contains `all`. */
 export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);
 }
@@ -60,8 +60,8 @@ export function oneMarket(
 }
 
 /**
- * All selected combinations of market, dataset and interval. `all` leaves out combinations that do not exist. Throws a usage error
- * for a named combination that does not exist, and for a name that no market has.
+ * All selected combinations of market, dataset and interval. With `all`, combinations that do not exist are left out. Throws
+ * a usage error for a named combination that does not exist, and for a name that no market has.
  */
 export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 'archive'): ChosenDataset[] {
   const allowsMissing = isAll(flags.market);
@@ -77,7 +77,10 @@ export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 
   return refuseInAllMarkets(venue, flags, provider);
 }
 
-/** Throws the error for the first market that has one of the datasets, because no market has a selected combination. */
+/**
+ * Throws the error of the first market that has one of the datasets. Called if no selected combination exists, or if one of
+ * the intervals exists in no market.
+ */
 function refuseInAllMarkets(venue: Venue, flags: Flags, provider: Provider): never {
   const market =
     marketNames(venue).find((one) =>
@@ -154,7 +157,7 @@ function refuseUnknownIntervals(flags: MarketFlags, specs: readonly DatasetSpec[
   }
 }
 
-/** The error for a dataset of the other verb. */
+/** Throws the error for a dataset of the other verb. */
 function refuseSource(
   { market }: Pick<MarketFlags, 'market'>,
   { name }: DatasetSpec,
@@ -265,7 +268,7 @@ type Ended = Pick<ChosenDataset, 'market' | 'spec'>;
 /** The number of days in the suggested range, before the end of the dataset. */
 const SHOWN_DAYS = 7;
 
-/** Throws a usage error with the last day of the dataset, and a command for data that exists. */
+/** Throws a usage error with the last day of the dataset, and with a command for data that exists, if there is any. */
 export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   const text = endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`;
   const end = endOfDataset(spec);

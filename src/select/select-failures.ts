@@ -30,7 +30,10 @@ export function cutWarning(path: string, { line }: CutLine): string {
   return `${path} line ${line} is cut, so its failure is not known; run the original command again, then remove the line`;
 }
 
-/** The selection of exactly the failed periods. Throws usage errors for entries whose key does not fit their series and period. */
+/**
+ * The selection of exactly the failed periods. Throws a usage error for an entry whose key does not fit its series and period,
+ * whose period is not supported, or whose symbol is too long.
+ */
 export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
   const { path, entries, cut } = failures;
   if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
@@ -48,7 +51,7 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
   };
 }
 
-/** One request per series and settings. */
+/** One request per series, settings and source (archive or REST). */
 function requestsOf(context: LakeContext, { path, entries }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
   for (const entry of entries) {
@@ -86,7 +89,7 @@ function requestsOf(context: LakeContext, { path, entries }: PastFailures): Seri
   return [...requests.values()];
 }
 
-/** The REST of a series whose failures came from REST. */
+/** The REST offer of a series whose failures came from REST. */
 function restAgain({ venue, nowMs }: LakeContext, series: Series): Pick<SeriesRequest, 'rest'> {
   const rest = restOffer(series, { venue, nowMs, mode: 'only', includeToday: true });
   return rest === undefined ? {} : { rest };

@@ -75,7 +75,7 @@ export function parseSeriesOptions({ options, venue, nowMs }: SelectionContext):
   return { range, datasets };
 }
 
-/** Throws a usage error if REST has none of the datasets. */
+/** With --fill: throws a usage error if REST has none of the datasets, or for --format zip. */
 function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void {
   if (options.fill === undefined) return;
   const what =

@@ -23,7 +23,10 @@ export interface ChosenSymbols {
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
 }
 
-/** The selected symbols among those that the archive lists for the datasets. Throws usage errors, and `unreachable` for globs without a listing. */
+/**
+ * The selected symbols among those that the archive lists for the datasets; without a listing, the exactly named symbols.
+ * Throws usage errors, and for globs without a listing `unreachable` or `wait-too-long`.
+ */
 export async function chooseSymbols(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -53,7 +56,7 @@ function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[
   if (removed !== undefined) refuseEnded(context.venue, removed);
 }
 
-/** The exactly named symbols, with a warning. Throws `unreachable` for globs. */
+/** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
 function withoutListing(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -62,7 +65,7 @@ function withoutListing(
 ): MatchedSymbols {
   const selection = namesOnly(patterns, quotes);
   if (selection === undefined) {
-    // The host responded, and said when to try again.
+    // The hint of this error says that the same command may succeed later.
     if (error.code === 'wait-too-long') throw error;
     throw new CryptodlError(
       'unreachable',
@@ -79,7 +82,7 @@ function withoutListing(
   return selection;
 }
 
-/** Symbols of each dataset, of all its cadences, because some symbols have only monthly objects. */
+/** Symbols of each dataset, in all selected cadences, because some symbols have only monthly objects. */
 export async function listedSymbols(
   context: Pick<SymbolContext, 'venue' | 'listing' | 'observer'>,
   datasets: readonly ChosenDataset[],
@@ -127,7 +130,10 @@ export interface RestSymbols {
   readonly delisted: readonly string[];
 }
 
-/** The selected symbols among those that the exchange trades. Throws usage errors for names that neither the exchange nor the archive has, with the nearest name. */
+/**
+ * The selected symbols among those of REST. Throws usage errors, for example with the nearest name for a name that neither REST
+ * nor the archive has.
+ */
 export async function chooseRestSymbols(
   context: SymbolContext,
   patterns: SymbolPatterns,
@@ -176,7 +182,7 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
 
 const TRADING = 'TRADING';
 
-/** The status of each symbol, by name. If the host does not respond, the symbols of the archive count as traded. */
+/** The status of each symbol, by name. If the archive may replace a failed request, the archive's symbols count as traded. */
 async function tradedSymbols(context: SymbolContext, market: Market): Promise<ReadonlyMap<string, string>> {
   try {
     const symbols = await context.rest.symbols(market);
@@ -184,7 +190,7 @@ async function tradedSymbols(context: SymbolContext, market: Market): Promise<Re
   } catch (error) {
     if (!canUseArchive(error) && !isBannedBesideArchive(context, error)) throw error;
     const archived = await archivedSymbols(context, market);
-    // Without any list of symbols, the names cannot be wrong.
+    // Without any list of symbols, the names cannot be checked.
     if (archived.size === 0) throw error;
     const hint = error.hint === undefined ? '' : `; ${error.hint}`;
     context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
@@ -197,7 +203,7 @@ function canUseArchive(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && !error.fatal && error.code !== 'wait-too-long';
 }
 
-/** With --join, a ban by REST does not end the run: the symbols come from the archive. */
+/** With --join, a ban by REST, or another wait that is too long, does not end the run: the symbols come from the archive. */
 function isBannedBesideArchive({ options }: SymbolContext, error: unknown): error is CryptodlError {
   return options.join !== undefined && error instanceof CryptodlError && error.code === 'wait-too-long';
 }

@@ -75,7 +75,7 @@ function matcher(globs: readonly string[]): (symbol: string) => boolean {
   return globs.length === 0 ? () => false : picomatch([...globs], { nonegate: true, dot: true });
 }
 
-/** `BTCUSDT_240329`, `BTCUSD_PERP` and `ICPUSDT_SETTLED` have their quote before the underscore. */
+/** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
 export function hasQuote(symbol: string, quote: string): boolean {
   const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
   return pair.endsWith(quote) && pair.length > quote.length;
@@ -108,7 +108,7 @@ function unknownSymbols(
 
 const SEPARATORS = /[/\-_:. ]/g;
 
-/** The symbol for a name like `btc-usdt`, `BTCUSDT` instead of `BTCUSD_PERP`, `BTC`, or with a typo. */
+/** The symbol that a wrong name means: `btc-usdt`, `BTC`, a name with a typo, or `BTCUSDT` in a market with `BTCUSD_PERP`. */
 export function symbolLike(name: string, available: readonly string[]): string | undefined {
   const plain = name.replaceAll(SEPARATORS, '').toUpperCase();
   const pair = name.split('_')[0] ?? '';

@@ -1,4 +1,4 @@
-/** One page of the bucket listing: parses its query string, and reads it from the folder. */
+/** One page of the bucket listing: parses the query string, and reads the page from the folder. */
 import { lstat, opendir, readdir, realpath } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export interface ListedObject {
 export interface ListingPage {
   readonly objects: readonly ListedObject[];
   readonly commonPrefixes: readonly string[];
-  /** The last entry of this page, when there are more. */
+  /** Key of the last entry of this page; undefined for the last page. */
   readonly resumeAfter: string | undefined;
 }
 
@@ -83,15 +83,15 @@ type BucketEntry =
 /** Selects entries of the listing. */
 interface Range {
   readonly prefix: string;
-  /** Exclusive lower bound; no object needs to have this key. */
+  /** Exclusive lower bound. An object with this key need not exist. */
   readonly after: string;
   /** Report folders as common prefixes instead of descending into them. */
   readonly folded: boolean;
 }
 
 /**
- * The entries of a range in byte order. Reads a folder only when it is reached, and none outside the range,
- * so that a page costs the same in a bucket of a thousand objects and of a million.
+ * The entries of a range in byte order. Reads a folder only when it is reached, and no folder outside the range,
+ * so that objects in other folders do not make a page slower.
  */
 async function* walkBucket(root: string, range: Range): AsyncGenerator<BucketEntry> {
   const top = `${TOP_FOLDER}/`;
@@ -151,7 +151,7 @@ function childrenOf(entries: readonly Dirent[]): Child[] {
   return children;
 }
 
-/** Whether a key, or for the key of a folder anything in it, can be in range. */
+/** Whether a key can be in range. For the key of a folder: whether the folder or a key in it can be in range. */
 function isInRange(key: string, { prefix, after, folded }: Range): boolean {
   if (!key.startsWith(prefix)) return false;
   if (compareKeys(key, after) > 0) return true;

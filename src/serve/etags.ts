@@ -54,8 +54,8 @@ async function digestOf(algorithm: Algorithm, path: string, size: bigint): Promi
 }
 
 /**
- * Quoted ETag: the MD5 of the content, or for large files the form of a multipart upload (`<32 hex>-<parts>`),
- * made from size and time so that a listing of gigabyte files need not read them.
+ * Quoted ETag: the MD5 of the content, or for large files and their sidecars the form of a multipart upload
+ * (`<32 hex>-<parts>`), made from size and time so that a listing of gigabyte files need not read them.
  */
 export async function etagOf(object: StoredObject, digests: DigestCache): Promise<string> {
   const { size, mtimeNs } = object.stats;

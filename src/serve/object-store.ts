@@ -24,7 +24,7 @@ export function isKeyPart(name: string): boolean {
   return name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
 }
 
-/** The path of a key (without trailing slash); undefined outside `data/`. */
+/** The path of a key (without trailing slash); undefined outside `data/`, and for a hidden or empty part. */
 export function pathOfKey(root: string, key: string): string | undefined {
   const parts = key.split('/');
   if (parts[0] !== TOP_FOLDER || !parts.every(isKeyPart)) return undefined;
@@ -48,7 +48,7 @@ export function mayHaveSidecar(name: string): boolean {
   return !name.endsWith(SIDECAR_SUFFIX);
 }
 
-/** Status of a regular file. Undefined when the path has a symbolic link, which could lead out of the root. */
+/** Status of a regular file. Undefined without one, or when the path has a symbolic link, which could lead out of the root. */
 async function regularFile(path: string): Promise<BigIntStats | undefined> {
   return missingAsUndefined(async () => {
     const stats = await lstat(path, { bigint: true });

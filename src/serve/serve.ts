@@ -26,7 +26,7 @@ import {
 } from './refusal.js';
 import type { Refusal } from './refusal.js';
 
-/** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder or port. */
+/** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */
 export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
   const facts = await stat(directory).catch(() => undefined);
   if (facts?.isDirectory() !== true) {
@@ -56,7 +56,7 @@ const MOST_CONNECTIONS = 512;
 
 /**
  * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
- * and the bucket listing. Symbolic links and hidden files below the folder are not part of it.
+ * and the bucket listing. Symbolic links and hidden files below the folder are not served.
  * Throws `usage` when there is no such folder.
  */
 export function archiveHandler(

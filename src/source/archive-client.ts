@@ -1,4 +1,4 @@
-/** Requests to the archive, except those for its objects: pages of its listing, and sidecars. */
+/** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../model/errors.js';
 import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';

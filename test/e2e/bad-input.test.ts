@@ -163,7 +163,7 @@ describe('bad input', () => {
     {
       type: 'two kinds of range',
       args: ['--interval', '1h', '--symbols', 'BTCUSDT', '--days', '2', '--from', '2026-11-14'],
-      says: '--days and --from are two kinds of range',
+      says: '--days and --from are different kinds of range',
       hint: 'keep one',
     },
     {

@@ -676,7 +676,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'two kinds of range',
     'jobs: { a: { verb: vision, days: 1, months: 2 } }',
-    'jobs.yaml: jobs.a: days and months are two kinds of range\n',
+    'jobs.yaml: jobs.a: days and months are different kinds of range\n',
   ],
   [
     'no such market',

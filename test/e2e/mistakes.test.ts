@@ -284,7 +284,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     typed: ['vision', '--symbols', 'BTCUSDT', '--days', '7', '--from', '2026-11-18'],
-    says: '--days and --from are two kinds of range',
+    says: '--days and --from are different kinds of range',
     line: 'cryptodl vision --symbols BTCUSDT --days 7',
   },
   {
@@ -576,13 +576,13 @@ const ELSEWHERE: readonly {
     typed: 'vision --config c.yaml',
     files: { 'c.yaml': 'symbols: BTCUSDT\ndays: 2\nfrom: 2026-11-18\n' },
     says:
-      'c.yaml: days and c.yaml: from are two kinds of range\n  keep one, for example --days\n' +
+      'c.yaml: days and c.yaml: from are different kinds of range\n  keep one, for example --days\n' +
       '  delete the line "from: 2026-11-18" in c.yaml\n',
   },
   {
     typed: 'run jobs.yaml',
     files: { 'jobs.yaml': 'jobs: { a: { verb: vision, symbols: BTCUSDT, days: 2, from: 2026-11-18 } }' },
-    says: 'jobs.yaml: jobs.a: days and from are two kinds of range\n  keep one, for example days\n  delete "from"\n',
+    says: 'jobs.yaml: jobs.a: days and from are different kinds of range\n  keep one, for example days\n  delete "from"\n',
   },
 ];
 

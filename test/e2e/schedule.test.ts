@@ -280,7 +280,7 @@ const MISTAKES: readonly (readonly [string[], string, string])[] = [
   ],
   [
     ['schedule', '--', 'serve', 'raw'],
-    'schedule cannot repeat serve: it takes a command that downloads or checks',
+    'schedule cannot repeat serve: choose a command that downloads or checks',
     'cryptodl schedule -- vision --symbols BTCUSDT --days 7',
   ],
 ];

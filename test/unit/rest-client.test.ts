@@ -123,7 +123,7 @@ describe('an answer', () => {
     const { client } = clientOf(() => ({ status: 200, body }));
     expect(await refusal(client.get(TIME.fapi, same))).toMatchObject({
       code: 'answer-malformed',
-      message: `/fapi/v1/time did not answer in JSON: it starts with ${start}`,
+      message: `/fapi/v1/time did not answer in JSON: the answer starts with ${start}`,
       retryable: true,
       rounds: true,
     });

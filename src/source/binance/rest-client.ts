@@ -9,7 +9,7 @@ export type RestHost = (typeof REST_HOSTS)[number];
 export interface RestOptions {
   readonly fetch: Fetch;
   readonly urls: Readonly<Record<RestHost, string>>;
-  /** Address of a host that replaces that of spot if it does not serve this location; undefined if there is none. */
+  /** Address of a second spot host, used if the first one does not serve this location; undefined without a second one. */
   readonly otherSpotUrl: string | undefined;
   readonly priority: Priority;
   readonly signal: AbortSignal;
@@ -134,8 +134,10 @@ function parsed(bytes: Buffer, path: string): unknown {
     return JSON.parse(bytes.toString('utf8')) as unknown;
   } catch (error) {
     const start = JSON.stringify(bytes.subarray(0, 40).toString('utf8'));
-    throw new CryptodlError('answer-malformed', `${path} did not answer in JSON: it starts with ${start}`, {
-      cause: error,
-    });
+    throw new CryptodlError(
+      'answer-malformed',
+      `${path} did not answer in JSON: the answer starts with ${start}`,
+      { cause: error },
+    );
   }
 }

@@ -125,11 +125,11 @@ export async function* startAnchored(
     const rows = await get({ startTime: start, endTime: to - 1 });
     const last = rows.at(-1);
     if (last === undefined) break;
-    // Prevents an endless loop if each answer has a row at its start.
+    // Otherwise, answers with a single row at the requested start would advance by 1 ms per page.
     if (last.at < nextMs)
       throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the previous page`);
     nextMs = last.at + leastMs;
-    // `readPage` refuses rows before the start, so this is later.
+    // `readPage` refuses rows before the start, so the new start is later.
     start = last.at + 1;
     yield { rows, known: start };
   }
@@ -162,7 +162,7 @@ export async function* idAnchored(get: GetPage, { from, to }: Span): AsyncGenera
   while (rows.length === 0 && known < to) {
     const endTime = Math.min(known + HOUR_MS, to) - 1;
     rows = await get({ startTime: known, endTime });
-    // A page may lack later rows of its hour, so only the time up to its last row is known; an empty page has no row in its hour.
+    // A page may lack later rows of its hour, so only the time up to its last row is known. If it is empty, its hour has no rows.
     known = rows.at(-1)?.at ?? endTime + 1;
     yield { rows, known };
   }
