@@ -3,12 +3,12 @@ import type { Series } from '../model/task.js';
 import { durationText, numberText } from '../model/units.js';
 
 /**
- * - `short-month`: the monthly object has no rows of some days, although the daily objects have rows, or although it has rows before and after.
+ * - `short-month`: the monthly object has no rows of days whose daily objects have rows, or of days between its first and last row.
  * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
  * - `rows-differ`: rows with the same key and different values.
- * - `labels-shift`: the same rows with times that are one interval later or earlier.
+ * - `labels-shift`: the same rows with times one interval later or earlier, or a day from which times mark the other end of the interval.
  * - `ids-disordered`, `ids-missing`, `ids-conflicting` (one id with different values): ids of trades.
- * - `columns-constant`: a column has one value in this object, but varies in others.
+ * - `columns-constant`: a column has one value on this day, but varies on most days; or no column of the object varies.
  */
 type AuditFindingKind =
   | 'short-month'
@@ -33,7 +33,7 @@ export interface AuditFinding {
   readonly columns?: Readonly<Record<string, number>>;
   /** The shift of the labels in milliseconds; positive: later. */
   readonly shiftMs?: number;
-  /** The first affected row: its key, and the values of both sides. */
+  /** The first case: sort key, ids, values of both cadences, or meanings of the labels. */
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
@@ -46,9 +46,9 @@ export interface MonthAudit {
   /** Number of days whose rows were compared with those of the monthly object. */
   readonly daysCompared: number;
   readonly rows: number;
-  /** True when the daily objects have all rows of the monthly object, and more rows or other values. */
+  /** True when the daily objects have all rows of the monthly object on the compared days, and more rows or other values. */
   readonly isMonthlyWorse: boolean;
-  /** Rows of the monthly object on days that have no daily object. */
+  /** Rows of the monthly object on days that have no readable daily object. */
   readonly rowsWithoutDay: number;
 }
 
@@ -61,7 +61,7 @@ export function findingText(finding: AuditFinding): string {
   switch (kind) {
     case 'short-month':
       return rows === 0
-        ? `no rows of ${daysText(finding)}, although there are rows before and after, and no daily object`
+        ? `no rows of ${daysText(finding)}, and no daily object; there are rows before and after`
         : `no rows of ${daysText(finding)}; the daily objects have ${rowsText}`;
     case 'rows-missing':
       return `${rowsText} of ${daysText(finding)} only in the daily objects${firstText(example)}`;

@@ -23,7 +23,7 @@ export interface MonthObjects {
   readonly received: readonly ReceivedObject[];
   /** Days without a daily object between days that have one. */
   readonly holes: readonly number[];
-  /** Labels of the last audited day before this month, if there is one. */
+  /** The last day before this month whose labels are known, if there is one. */
   readonly labels: DayLabels | undefined;
   /** Prefix of the paths of temporary files. */
   readonly scratchPath: string;
@@ -36,7 +36,7 @@ export interface AuditResult {
   readonly labels: DayLabels | undefined;
 }
 
-/** Rows are loaded with numbers by value and in their published order. */
+/** Rows are loaded in their published order, with numbers as doubles. */
 export const AUDITED: Settings = {
   format: 'parquet',
   partition: 'month',
@@ -46,7 +46,7 @@ export const AUDITED: Settings = {
   asPublished: true,
 };
 
-/** Rejects on disk errors and bugs. */
+/** Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs). */
 export async function auditMonth(engine: Engine, objects: MonthObjects): Promise<AuditResult> {
   const failed = new Map<string, CryptodlError>();
   const conversion = conversionOf(objects);
@@ -79,7 +79,7 @@ function conversionOf({ spec, series, received, scratchPath }: MonthObjects): Co
   };
 }
 
-/** About two months of 1m bars. */
+/** About six months of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 async function inspectMonth(

@@ -22,7 +22,10 @@ import { findingText } from './audit-finding.js';
 import { rebuildsOf, selectRebuilds } from './rebuild-months.js';
 import { comparableMonths, selectAudit } from './select-audit.js';
 
-/** Resolves with 4 for findings and permanent failures, 3 or 7 for failures that may succeed later, 0 for none, or with the code of the rebuild. */
+/**
+ * Resolves with 7 or 3 for failures that may succeed later, else 4 for findings and permanent failures, else 0. The
+ * rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
+ */
 export async function audit(run: LookUp): Promise<ExitCode> {
   const signals = watchSignals(run.io);
   const tally = new AuditTally();
@@ -58,7 +61,10 @@ class AuditTally {
   readonly listed = { monthly: 0, daily: 0 };
   /** The months `[from, to)` of the series whose dataset has both cadences. */
   comparable: { readonly from: number | undefined; readonly to: number } | undefined;
-  /** Findings and failures of monthly objects that daily objects replace in the lake; `rebuilt`: those that this run replaces. */
+  /**
+   * Findings and failures of monthly objects whose months the lake holds as daily objects. `rebuilt`: the number of those in months
+   * that this run rebuilds.
+   */
   readonly mendable = { findings: 0, failures: new Set<AuditFailure>(), rebuilt: 0 };
 
   add({ audit: { series, findings, daysCompared, rows }, failures, monthlyKey, days }: AuditedMonth): void {
@@ -87,7 +93,7 @@ class AuditTally {
     return [...this.findings.values()].reduce((sum, number) => sum + number, 0);
   }
 
-  /** `isMended`: daily objects have replaced the worse monthly objects in the lake. */
+  /** `isMended`: the months of `mendable` are now in the lake as daily objects, so their findings and failures do not count. */
   exitCode(isMended: boolean): ExitCode {
     const failures = isMended
       ? this.failures.filter((failure) => !this.mendable.failures.has(failure))

@@ -21,7 +21,7 @@ export interface Comparison {
 type Declared = Pick<Conversion, 'spec' | 'series'>;
 
 /**
- * The table `rows` must hold the rows of both cadences. `days`: days with a daily object, ascending. `key`: key of the
+ * The relation `rows` must hold the rows of both cadences. `days`: days with a daily object, ascending. `key`: key of the
  * monthly object.
  */
 export async function compareCadences(

@@ -1,4 +1,4 @@
-/** Checks on single objects: ids, constant columns, missing days, and labels of metrics. */
+/** Checks that compare no rows of the two cadences: ids, constant columns, missing days, and the meaning of labels. */
 import { DAY_MS, dayText, startOfDay } from '../model/calendar.js';
 import type { Row, DuckDbSession } from '../convert/duckdb.js';
 import type { AuditFinding } from './audit-finding.js';
@@ -20,7 +20,7 @@ const NUMBER = quoteName('.number');
 /** Ids of `trades` have gaps at the exchange itself (github.com/binance/binance-public-data, issues 363 and 458). */
 const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
-/** The table `rows` must hold all objects; column `.ordinal` names the object of a row. */
+/** The relation `rows` must hold the rows of all objects; column `.ordinal` is the ordinal of the row's object. */
 export async function inspectIds(
   session: DuckDbSession,
   { spec }: Declared,
@@ -78,8 +78,8 @@ async function missingIds(session: DuckDbSession, id: string, keyOf: KeyOf): Pro
 const LEAST_INSTANTS = 24;
 
 /**
- * Reports columns that are constant on one day (per level, where rows have levels) but vary on most other days, and
- * objects in which all columns are constant.
+ * Reports columns that are constant on one day (per level, where rows have levels) but vary on most days, and objects in which
+ * no column varies.
  */
 export async function inspectColumns(
   session: DuckDbSession,
@@ -172,7 +172,7 @@ export interface DayLabels {
   readonly labels: Labels;
 }
 
-/** Days whose labels have another meaning than on the day before; `before` is the last audited day. */
+/** Days whose labels have another meaning than on the last day with a known meaning. `before`: that day in an earlier month. */
 export async function inspectLabels(
   session: DuckDbSession,
   { spec, series }: Declared,
@@ -205,7 +205,7 @@ export async function inspectLabels(
   return { findings, last };
 }
 
-/** Undefined if the first and the last row of the day do not show the meaning. */
+/** Undefined if the first and the last row of the day do not show the meaning of the labels. */
 function labelsOf(row: Row, startMs: number, stepMs: number): Labels | undefined {
   const startsAt = Number(row['first']) - startMs;
   const endsAt = Number(row['last']) - startMs;

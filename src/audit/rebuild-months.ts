@@ -1,4 +1,4 @@
-/** `audit --prefer daily`: selects the months of the lake whose monthly object is worse than the daily objects. */
+/** `audit --prefer daily`: selects the months of the lake whose monthly object is unreadable or worse than the daily objects. */
 import { join } from 'node:path';
 import { monthOf, parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';

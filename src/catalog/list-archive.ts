@@ -40,7 +40,7 @@ export const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER 
 
 const SERIES_AT_ONCE = 16;
 
-/** Symbols of the datasets, in key order. Throws usage errors for unknown symbols and removed datasets. */
+/** Symbols of the datasets, in key order. Throws usage errors for unknown symbols, and if a removed dataset or all datasets have none. */
 export async function* listSymbols(
   session: Catalog,
   datasets: readonly ChosenDataset[],

@@ -30,7 +30,7 @@ interface Item {
   readonly fields: object;
 }
 
-/** `operand`: markets, datasets, symbols or periods. Throws usage errors. */
+/** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
 export async function list(operand: string | undefined, run: LookUp): Promise<ExitCode> {
   const name = LISTS.find((candidate) => candidate === operand);
   if (name === undefined) throw refuseName(operand);
@@ -170,7 +170,7 @@ async function periods(
   ]);
 }
 
-/** Prints the items to stdout, aligned on a terminal for markets and datasets, and their number and `more` to stderr. */
+/** Prints the items to stdout (markets and datasets on a terminal in aligned columns). Prints their number and `more` to stderr. */
 async function print(
   run: LookUp,
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -21,7 +21,7 @@ export async function schema(
   return 0;
 }
 
-/** Looks in the market of the flag or the default; without the flag also in the first market that has the dataset. */
+/** Looks in the market of `--market`. Without the flag: in the default market, then in the first market that has the dataset. */
 function choose(
   venue: Venue,
   word: string | undefined,

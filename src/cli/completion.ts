@@ -10,7 +10,7 @@ import type { FlagName } from '../options/flags.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeText } from './write-data.js';
 
-/** Throws a usage error for an unknown shell. */
+/** Throws a usage error for a missing or unknown shell. */
 export async function completion(shell: string | undefined, io: Io): Promise<ExitCode> {
   const name = SHELLS.find((candidate) => candidate === shell);
   if (name === undefined) throw refuseShell(shell);
@@ -30,7 +30,7 @@ function refuseShell(shell: string | undefined): Error {
 interface Values {
   readonly words: readonly string[];
   readonly files?: 'file' | 'folder';
-  /** A list of words, separated by commas. */
+  /** Whether a value is a list of words, separated by commas. */
   readonly list?: boolean;
 }
 
@@ -72,7 +72,7 @@ function bashFlagArms(): string[] {
 function bashVerbArm(verb: Verb): string {
   const operands = operandsOf(verb);
   const words = `_cryptodl_words "${[...operands.words, ...flagWords(verb)].join(' ')}"`;
-  // Without words, files are completed. Flags are completed after a dash.
+  // If the operand is a path, paths are completed, and flags only after a dash.
   const files = operands.files === undefined ? '' : `[[ $cur != -* ]] && ${bashValues(operands)} || `;
   return `    ${verb}) ${files}${words} ;;`;
 }

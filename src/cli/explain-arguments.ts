@@ -14,7 +14,7 @@ import { VERB_TEXTS } from './verbs.js';
 /** A useful first command for a new user. */
 const FIRST_LINE = ['vision', '--symbols', 'BTCUSDT', '--days', '1'];
 
-/** Throws the usage error for a missing or unknown verb, which is the first word. */
+/** Throws the usage error for a missing or unknown verb. The first word of `argv` is taken as the verb. */
 export function refuseVerb(argv: readonly string[]): never {
   const [word, ...rest] = argv;
   if (word === undefined)
@@ -117,14 +117,14 @@ export function refuseArguments(error: CommanderError, argv: readonly string[]):
   return usage(first, VERB_TEXTS[verb].examples[0]);
 }
 
-/** The message about an unknown flag, and the line without that flag. */
+/** The message about an unknown flag, and the line in which that flag is corrected, moved or removed. */
 interface UnknownFlag {
   readonly message: string;
   readonly hint?: string;
   readonly argv: readonly string[];
 }
 
-/** The line without the flags that its command lacks. */
+/** The line after `explainUnknown` has corrected, moved or removed each unknown flag. */
 function withKnownFlags(argv: readonly string[]): readonly string[] {
   const verb = verbOf(argv);
   const words = verb === undefined ? [] : wordsOf(argv, verb);
@@ -209,7 +209,8 @@ function valueInFile(flag: FlagName, typed: string | undefined): string {
 }
 
 /**
- * The given value if the flag accepts it, else the typed name of the flag (`--csv` means `--format csv`), else an accepted value.
+ * The given value if the flag accepts it or has no choices. Else the typed name of the flag if it is one of the choices (`--csv`
+ * means `--format csv`), else the default or the example.
  */
 function validValue(name: FlagName, typed: string, value: string | undefined): string {
   const spec = flagSpec(name);
@@ -270,7 +271,7 @@ function folded(argv: readonly string[], verb: Verb): string[] {
   return line;
 }
 
-/** The line with another value of the flag: added to those of a list, instead of the only one. */
+/** The line with `item` as a value of the flag: added to the values of a list, or in place of a single value. */
 function withItem(argv: readonly string[], verb: Verb, flag: FlagName, item: string): string[] {
   const words = wordsOf(argv, verb);
   const at = words.findIndex(({ kind, flag: of }) => kind === 'value' && of === flag);

@@ -55,7 +55,7 @@ export function endLookUp(error: unknown, { typed }: LookUp, signals: Signals): 
   return printError(toCryptodlError(error), typed);
 }
 
-/** Turns a failure of the listing into `unreachable`, for verbs that cannot work without it. Returns other errors unchanged. */
+/** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
 export function asUnreachable(error: unknown): unknown {
   if (!isListingFault(error) || error.code === 'wait-too-long') return error;
   return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {

@@ -1,4 +1,4 @@
-/** The table of verbs: operand, description, examples. Help, completion and documents are made from it. */
+/** The table of verbs: operand, description, examples. Help, completion and hints are made from it. */
 import type { Verb } from '../options/flag-spec.js';
 
 /** A row of the table. */
@@ -109,7 +109,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   sql: {
     operand: '[query]',
-    doc: 'query the lake in SQL: one SELECT over views like um_klines; - reads the query from stdin, @FILE from a file',
+    doc: 'query the lake in SQL: one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
     examples: [
       "cryptodl sql 'SHOW TABLES'",
       "cryptodl sql 'SELECT symbol, max(high) AS high FROM um_klines GROUP BY symbol'",
@@ -118,7 +118,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['query', 'select', 'duckdb', 'ask'],
   },
   coverage: {
-    doc: 'compare the rows of the lake with those it should have, from its manifests: a heat-map, a table, and each gap with its reason',
+    doc: 'compare the row counts in the manifests of the lake with the expected ones: a heat-map, a table, and each gap with its reason',
     examples: [
       'cryptodl coverage',
       "cryptodl coverage --market um --dataset klines --symbols '*USDT' --months 6",

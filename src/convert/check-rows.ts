@@ -1,6 +1,6 @@
 /**
- * The slow, exact checker: finds the first invalid line of a CSV. It runs only when the fast reader (DuckDB) rejects a partition,
- * or when a file contains characters that the fast reader accepts although they are invalid.
+ * The slow, exact checker of lines. It searches a CSV for the first invalid line when the fast reader (DuckDB) rejects the
+ * objects, or when the fast reader may accept invalid content of the CSV. It also checks samples while a large CSV is unpacked.
  */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
@@ -78,7 +78,7 @@ const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
   hour: 'an hour from 0 to 23',
   flag: 'true or false',
   text: 'a text without quotes and control characters',
-  integer: 'a whole number',
+  integer: 'a whole number between -2^53 and 2^53',
   number: 'a finite number',
   symbol: 'the symbol',
 };

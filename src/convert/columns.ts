@@ -27,7 +27,7 @@ export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
   return spec.columns.filter((column) => column.type !== 'symbol');
 }
 
-/** The SQL type with which the CSV reader reads a cell. Integers are read as doubles, because an integer type rounds `1.5` to 2. */
+/** The SQL type with which the CSV reader reads a cell. No cell is read as an integer, because an integer type rounds `1.5` to 2. */
 export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
   switch (column.type) {
     case 'time':

@@ -11,20 +11,20 @@ export interface Conversion {
   readonly series: Series;
   /** In period order. */
   readonly received: readonly ReceivedObject[];
-  /** An existing file whose rows stay, and the objects that stay in it, in period order. */
+  /** An existing file with rows that stay. `lines`: the objects of these rows, in period order. */
   readonly kept?: {
     readonly file: string;
     readonly lines: readonly ObjectLine[];
     /** Objects whose rows are removed from the file. Their time ranges overlap no object that stays. */
     readonly replaced: readonly ObjectLine[];
   };
-  /** Rows of REST in the existing file that archive rows replace; both are compared. */
+  /** Replaced objects whose periods were received from the other source (archive or REST). The rows of both are compared. */
   readonly overlap?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
   /** Archive objects in the existing file that have changed upstream; held rows that the new revision lacks are counted. */
   readonly revised?: { readonly file: string; readonly lines: readonly ObjectLine[] };
   /** Days in the existing file that a monthly object replaces. It must have all of their rows, and more. */
   readonly days?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
-  /** Path of a temporary file; the names of other temporary files begin with it. */
+  /** Path of a temporary file. The paths of other temporary files begin with it or with `targetPath`. */
   readonly csvPath: string;
   readonly targetPath: string;
   /** More CSV than this is parsed into a file instead of memory. */

@@ -38,13 +38,14 @@ export interface ConversionResult {
   /** Exact duplicates across objects; they are kept. */
   readonly duplicatesAcross: number;
   readonly overlap?: Overlap;
-  /** Held rows that a revision lacks, by its key. */
+  /** The number of held rows that a new revision of an object lacks, by the key of the object. */
   readonly lacked: ReadonlyMap<string, number>;
 }
 
 /**
- * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors with the line. Without a
- * valid object no file is written and `rows` is 0. Rejects with `partition-incomplete`, and on disk errors and bugs.
+ * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors. Without a valid object, or if
+ * the monthly object may not replace held days, no file is written and `rows` is 0. Rejects with `partition-incomplete`, and with
+ * errors that do not concern the content of the objects (disk, memory, interruption, bugs).
  */
 export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
   try {
@@ -132,7 +133,7 @@ function gapsFact(gaps: NonNullable<ObjectFacts['gaps']>): Pick<ObjectFacts, 'ga
 
 interface Irregularities {
   readonly gaps: ReadonlyMap<number, NonNullable<ObjectFacts['gaps']>>;
-  /** Rows after the first of their bar. */
+  /** Rows after the first of their bar, and rows outside of the period. */
   readonly crowded: ReadonlyMap<number, number>;
 }
 

@@ -29,7 +29,7 @@ export interface ReceivedObject {
 export interface Inspected {
   readonly rows: number;
   readonly headerLines: number;
-  /** The fast reader would accept invalid content that may be in the file: `1_000`, `+-1`, `1e-400`, an extra comma. */
+  /** The file may have invalid content that the fast reader accepts: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
   /** No byte order mark, no carriage return and all columns: the fast reader can read the file directly. */
   readonly isPlain: boolean;
@@ -61,8 +61,9 @@ export interface RowSink {
 }
 
 /**
- * Reads a published CSV completely. `sink` receives its rows without header, byte order mark and carriage returns; every row ends
- * with a line feed, and columns that the archive lacks are blank. Rejects with `header-unknown` or `file-empty`.
+ * Reads a published CSV completely. `sink` receives its rows without header, byte order mark, and carriage returns before line
+ * feeds; every row ends with a line feed, and columns that the archive lacks are blank. Rejects with `header-unknown` or
+ * `file-empty`, and on disk errors.
  */
 export async function inspectCsv(
   received: ReceivedObject,
@@ -74,7 +75,8 @@ export async function inspectCsv(
   const counts = { rows: 0, underscores: 0, spaces: 0 };
   let isBlankEndSplit = false;
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
-  // The fast reader ignores one extra blank cell. With appended commas, a row with too many cells ends with one.
+  // The fast reader ignores an extra blank cell at the end of a row. With appended commas, a row with too many cells ends with
+  // such a cell.
   let isSuspicious = rowEnd !== '\n';
   let isPlain = rowEnd === '\n';
   let headerLines = 0;
@@ -267,7 +269,7 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   }
 }
 
-/** The lines after the header, for the exact checker. Ends after the first line that is too long. Only LF and CRLF end a line. */
+/** The lines after the header, for the exact checker. May end within a line that is too long. Only LF and CRLF end a line. */
 export async function* rowLines(received: ReceivedObject, headerLines: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let skip = headerLines;

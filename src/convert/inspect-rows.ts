@@ -193,8 +193,8 @@ export interface SampledCsv {
 }
 
 /**
- * Returns a function that takes the chunks of an archived CSV in order, and checks the header and the first complete line of each
- * chunk. It throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
+ * Returns a function that takes the chunks of an archived CSV in order. It checks the header, and in each chunk the line between
+ * the first two line feeds. It throws `header-unknown`, `row-malformed` or `symbol-mismatch`. All rows are checked later.
  */
 export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) => void {
   const columns = archivedColumns(spec);
@@ -206,7 +206,7 @@ export function sampleRows({ spec, symbol, name }: SampledCsv): (chunk: Buffer) 
     const end = start === 0 ? -1 : chunk.indexOf(NEWLINE, start);
     bytesOfLine = start === 0 ? bytesOfLine + chunk.length : chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
     if (bytesOfLine > LONGEST_LINE) {
-      const text = `${name}: the line at byte ${bytes + chunk.length - bytesOfLine} is longer than ${LONGEST_LINE} characters`;
+      const text = `${name}: the line at byte ${bytes + chunk.length - bytesOfLine} is longer than ${LONGEST_LINE} bytes`;
       throw new CryptodlError('row-malformed', text);
     }
     if (end >= 0) {

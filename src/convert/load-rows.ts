@@ -82,7 +82,7 @@ class GatheringSink implements RowSink {
   }
 }
 
-/** Large CSVs are read directly if they are plain; the others are rewritten first. */
+/** Plain CSVs in files are read directly; all others are written to new files first. */
 export async function gatherLarge(
   conversion: Conversion,
   objects: readonly ReceivedObject[],

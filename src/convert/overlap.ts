@@ -1,4 +1,4 @@
-/** Compares rows of REST with rows of the archive for the same periods, and new revisions with held ones. */
+/** Compares rows of REST with rows of the archive for the same periods, new revisions with held ones, and months with held days. */
 import { parsePeriod, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
@@ -88,7 +88,7 @@ function keyOf(spec: DatasetSpec): string | undefined {
   return column?.type === 'integer' ? column.name : undefined;
 }
 
-/** `lost`: rows of these lines in the file that the relation `rows` lacks; `gained`: the reverse. Compared by id or time. */
+/** Compares the rows of `replaced` with the relation `rows`, by id or time. `lost`: rows only of `replaced`; `gained`: only of `rows`. */
 export async function countChangedRows(
   session: DuckDbSession,
   { spec, ...conversion }: Conversion,

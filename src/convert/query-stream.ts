@@ -98,7 +98,7 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** Runs a query whose stream ended before its last row again, to reject with its error. Never resolves. */
+/** For a query whose stream ended too early: runs the query again to reject with its error, else with `disk`. Never resolves. */
 async function whyIncomplete(
   connection: DuckDBConnection,
   text: string,

@@ -24,11 +24,11 @@ export interface ReadObjects {
 export interface ReadOptions {
   /** Receives the errors of invalid objects, by key. */
   readonly failed: Map<string, CryptodlError>;
-  /** Returns a number for each input that identifies its rows. */
+  /** Returns the ordinals of the inputs: each row gets the ordinal of its object. */
   readonly ordinalsOf: (inputs: readonly Input[]) => readonly number[];
 }
 
-/** Reads the objects until all remaining ones are valid. Undefined when none is. Rejects on disk errors and bugs. */
+/** Reads the objects until all remaining ones are valid. Undefined when none is. Rejects with errors that do not concern the content. */
 export async function readObjects(
   session: DuckDbSession,
   conversion: Conversion,
@@ -72,7 +72,8 @@ async function readRows(
     return rejectOutsidePeriod(conversion, inputs, stats, failed) ? undefined : { stats, staged };
   } catch (error) {
     const known = toCryptodlError(error);
-    // Errors of DuckDB about content have no code of their own. Errors with a known code do not concern the content.
+    // Errors of DuckDB about content have no code of their own and become `bug`. Only `assertStats` throws `row-malformed`.
+    // Errors with any other code do not concern the content.
     if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
     if (await findWrongLines(conversion, inputs, failed)) return undefined;
     // Every single line is valid, but the files cannot be read: all objects fail.
@@ -100,7 +101,7 @@ function rejectOutsidePeriod(
     const [first, last] = [isoInstant(row, 'first'), isoInstant(row, 'last')];
     const { period, key } = received.object;
     const [rows, unordered] = [Number(row['rows']), Number(row['unordered'])];
-    // Duplicates count as unordered, and so may the first row of an object that follows a later object.
+    // `unordered` counts duplicates, and the first row of an object if the rows before it belong to a later object.
     if (unordered <= 1 && hasShorterBars(spec, series, received.object, rows - unordered)) {
       const expected = expectedRows(spec, series, received.object) ?? 0;
       const text = `${received.name}: ${rows} rows, expected ${expected} for interval ${series.interval ?? ''}`;

@@ -32,7 +32,7 @@ export interface CsvFile {
 export interface Origin {
   /** Row count of each object, in file order. */
   readonly rowCounts: readonly number[];
-  /** Position of each object in period order. */
+  /** The number that identifies each object, in file order. */
   readonly ordinals: readonly number[];
 }
 
@@ -207,7 +207,7 @@ function allRows({ spec, settings, kept }: SqlContext): string {
   return kept === undefined ? own : `${own} UNION ALL SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM kept`;
 }
 
-/** A total order: the sort columns by value, then all columns. */
+/** A total order: with `asPublished` the published order, else the sort columns by value, then all columns. */
 function totalOrder({ spec, settings }: SqlContext): string {
   if (settings.asPublished) return `${ORDINAL}, ${NUMBER}`;
   const leading = sortColumns(spec).map(sortExpression);
@@ -239,8 +239,8 @@ function sameAsBefore(columns: string): string {
 }
 
 /**
- * Counts in the file that `sortIntoFile` wrote, for each object: rows, rows equal to the previous row, and rows with the same
- * sort key but other values.
+ * Counts in the file that `sortIntoFile` wrote, without marked duplicates, for each object: rows, rows equal to the previous row,
+ * and rows with the same sort key as the previous row but other values.
  */
 export function sortedCounts({ spec }: SqlContext, path: string): string {
   const key = `row(${sortKey(spec)}, ${ORDINAL})`;
@@ -262,7 +262,7 @@ function sortedFile(path: string): string {
 
 /**
  * `as-is`: `rows` is in order, and `kept` is empty. `by-key`: sort keys are unique. `total`: sort keys may repeat, and exact
- * duplicates within an object are removed.
+ * duplicates within an object are removed; with `asPublished`, the published order with all rows.
  */
 export type RowOrder = 'as-is' | 'by-key' | 'total';
 

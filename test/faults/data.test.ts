@@ -512,7 +512,7 @@ describe('D: rows', () => {
     {
       what: 'a line of 10 MB',
       zip: (key) => zipOf(key, `${linesOf(key)[0] ?? ''}\n${digits('')}`),
-      refusal: /^row-malformed: \S+: the line at byte \d+ is longer than 2097152 characters/,
+      refusal: /^row-malformed: \S+: the line at byte \d+ is longer than 2097152 bytes/,
     },
     {
       what: '10 MB of digits',

@@ -305,7 +305,7 @@ describe.each([
       async (cell) => {
         const made = await make({ '2024-01-15': trade('1') + trade(cell) }, {}, TRADES);
         expect(made.failed.get('2024-01-15.zip')?.message).toBe(
-          `2024-01-15.csv line 2: agg_trade_id is "${cell}", not a whole number`,
+          `2024-01-15.csv line 2: agg_trade_id is "${cell}", not a whole number between -2^53 and 2^53`,
         );
       },
     );
