@@ -44,7 +44,7 @@ const ENGINE_MEMORY_BYTES = 600e6;
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
 
-/** Yields months in the order of the series, then of time. Rejects when the listing is unavailable or the disk is full. */
+/** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
 export async function* auditArchive(
   session: Session,
   audited: readonly AuditedSeries[],

@@ -9,7 +9,7 @@ import { archivedColumns } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
 
-/** A verified, unpacked object that is to be written to a file. */
+/** A received and verified object. */
 export interface ReceivedObject {
   readonly object: ArchiveObject;
   readonly zip: Body;
@@ -17,7 +17,7 @@ export interface ReceivedObject {
   readonly csv: Body;
   /** Name of the CSV, for messages. */
   readonly name: string;
-  /** Size of the zip, for the manifest. */
+  /** Size of the zip (of REST: of the CSV), for the manifest. */
   readonly zipBytes: number;
   readonly sha256: string;
   readonly etag?: string;

@@ -10,7 +10,7 @@ import type { Conversion } from './conversion.js';
 import type { Row, DuckDbSession } from './duckdb.js';
 import { quoteName, timestampLiteral } from './sql.js';
 
-/** The number of rows that a period must have; undefined for rows at irregular times, and for a period that is not over. */
+/** The number of rows that a period must have; undefined for rows at irregular times, bars longer than a day, and a period that is not over. */
 export function expectedRows(
   spec: DatasetSpec,
   { interval }: Series,
@@ -87,8 +87,8 @@ export async function findGaps(
 }
 
 /**
- * Ordinals of objects that do not have exactly one row for each regular time from their first to their last row. Any other object
- * with the expected number of rows has no gap.
+ * Ordinals of objects with a missing or repeated regular time between their first and last row, or with a row at another time. Any
+ * other object with the expected number of rows has no gap.
  */
 export async function findIrregularObjects(
   session: DuckDbSession,
