@@ -1,4 +1,4 @@
-/** Creates folders and writes chunks; handles a recursive `mkdir` that loops forever, and writes that stop early. */
+/** Creates folders without the recursive `mkdir`, which can loop forever, and writes chunks, also if a write stops early. */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';

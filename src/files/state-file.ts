@@ -65,7 +65,7 @@ export class StateFile<T> {
 
   /** Changes the content under a lock. Readers see the old or the new content. Warns instead of rejecting. */
   update(change: (content: T) => T): Promise<void> {
-    // The updates of this process run one after the other, so that it never waits for its own lock.
+    // The updates of this object run one after the other, so that none of them waits for the lock of another.
     this.#updated = this.#updated.then(() => this.#update(change));
     return this.#updated;
   }
@@ -127,8 +127,8 @@ function parsed(text: string): unknown {
 export const TOO_LARGE = 'too large';
 
 /**
- * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`, and for anything but a
- * regular file, because reading a pipe without a writer would never end.
+ * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`. Rejects also for anything
+ * but a regular file, because reading a pipe without a writer would never end.
  */
 export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -65,7 +65,7 @@ export class Bans {
     this.#writing.add(writing);
   }
 
-  /** Removes all bans of a host. Resolves with the places that were banned. */
+  /** Removes all bans of a host. Resolves with the places of the removed bans. */
   async clear(host: string): Promise<string[]> {
     const places: string[] = [];
     await this.#file.update((bans) => {
@@ -76,12 +76,12 @@ export class Bans {
     return places;
   }
 
-  /** Resolves when all recorded bans are on disk. */
+  /** Resolves when the writes of all recorded bans have ended. */
   async written(): Promise<void> {
     await Promise.all(this.#writing);
   }
 
-  /** Reads the file. A ban that is longer than a host can ask for is shortened in the file, with a warning. */
+  /** Reads the file. A ban that still lasts longer than `LONGEST_WAIT_MS` is shortened in the file, with a warning. */
   async #read(): Promise<BansByPlace> {
     const bans = await this.#file.read();
     const latest = this.#clock.now() + LONGEST_WAIT_MS;
@@ -89,7 +89,7 @@ export class Bans {
     if (absurd.length === 0) return bans;
     const places = absurd.map(([place]) => place).join(', ');
     this.#warn(
-      `the remembered ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: no host bans for longer`,
+      `the remembered ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: a ban by a host never lasts longer`,
     );
     await this.#file.update((all) => shortened(all, latest));
     return shortened(bans, latest);

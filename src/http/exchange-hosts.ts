@@ -20,7 +20,7 @@ export interface ExchangeHosts extends AnswerRules {
   readonly listingUrl: string;
   /** The same objects as at `archiveUrl`. */
   readonly fallbackUrl: string | undefined;
-  /** Addresses of REST, by the name of the option that replaces each: `fapi-url`. */
+  /** Addresses of REST. The key is the name of the option that sets the address: `fapi-url`. */
   readonly restUrls: Readonly<Record<string, string>>;
   /** Further addresses to which an answer may redirect. */
   readonly knownUrls: readonly string[];

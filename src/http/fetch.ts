@@ -1,4 +1,4 @@
-/** The types of one request: what the layers pass on and return. */
+/** The types of one request, which its layers pass on and return. */
 
 /** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
@@ -23,7 +23,7 @@ export interface FetchRequest {
   readonly heldEtag?: string | undefined;
   /** Checked on every attempt. */
   readonly expect?: Expectation;
-  /** The part of the body that an earlier attempt left at `spoolPath`. Only the rest is requested if the object is the same. */
+  /** The part of the body that an earlier attempt left at `spoolPath`. Of the same object, the server sends only the rest. */
   readonly partial?: PartialBody;
 }
 
@@ -65,8 +65,9 @@ export type Sign = 'sent' | 'headers' | 'bytes' | 'paused' | 'resumed';
 
 /**
  * The reason of a wait. `permit`: the limit of a bucket · `pause`: the host refused with 429 or 418 · `socket` and
- * `socket-of-host`: `--pool-limit` and `--pool-limit-per-host` · `retry-budget`: the retry budget is empty · `back-off`: the delay
- * before a retry · `retry-after`: the same delay, given by the host · `breaker`: the breaker of the host is open.
+ * `socket-of-host`: `--pool-limit` and `--pool-limit-per-host` · `retry-budget`: the retry budget allows no retry now ·
+ * `back-off`: the delay before a retry · `retry-after`: the same delay, given by the host · `breaker`: the breaker of the host is
+ * open.
  */
 export type Wait =
   'permit' | 'pause' | 'socket' | 'socket-of-host' | 'retry-budget' | 'back-off' | 'retry-after' | 'breaker';
@@ -84,7 +85,7 @@ export interface FetchContext {
   readonly attemptId?: string;
   /**
    * Set for all attempts but the first. A `retry` takes from the retry budget. An attempt after a wait for a limit or a
-   * breaker (`waited`) takes nothing from it, but counts as a retry in flight, and their number is limited.
+   * breaker (`waited`) takes nothing from it, but counts as a retry in flight. The number of retries in flight is limited.
    */
   readonly again?: 'retry' | 'waited' | undefined;
   readonly onWait?: OnWait;
@@ -121,7 +122,8 @@ export interface FetchResponse {
 }
 
 /**
- * Resolves when the body is complete. Rejects with a CryptodlError. 304 and 404 are answers, not errors.
+ * Resolves when the body is complete. Rejects with a CryptodlError, with the reason of the signal, or with the original error of
+ * the disk or of a bug. 304 and 404 are answers, not errors.
  */
 export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<FetchResponse>;
 

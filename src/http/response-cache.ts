@@ -1,6 +1,6 @@
 /**
  * Copies of answers, for runs in which the host does not answer. A damaged copy is removed with a warning. If the folder cannot be
- * written, the run goes on without copies. All runs of the machine share the copies; the last written one counts.
+ * written, the run writes no further copies. All runs of the machine share the copies; the last written one counts.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
@@ -35,9 +35,9 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** Older temporary files were left by a killed run and are removed. */
 const STAGED_MS = 3_600_000;
 const WRITES_AT_ONCE = 8;
-/** Copies that wait in memory for the disk, at most. */
+/** If more copies wait in memory for the disk, `keep` waits too. */
 const MOST_WAITING = 64;
-/** Unpacked bytes at most; the largest accepted answer of REST. */
+/** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
 /** Names of copies and of their temporary files. Other files in the folder are never removed. */

@@ -33,7 +33,7 @@ interface HttpOptions extends LimitOptions, SocketOptions {
   readonly headersTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly totalTimeoutMs: number;
-  /** The longest wait for a permit, a retry or a breaker. */
+  /** The longest pause of a bucket, and the longest wait for a retry or a breaker. */
   readonly maxWaitMs: number;
   readonly breakerFailures: number;
   readonly breakerSuccesses: number;
@@ -53,7 +53,7 @@ interface RequestFigures {
 
 /** Measures the time of waits and failed attempts. */
 interface RequestCosts {
-  /** The outermost layer of a request. */
+  /** The layer around all attempts of a request. */
   readonly layer: Layer;
   /** The layer around one attempt. */
   readonly wire: Layer;
@@ -65,7 +65,7 @@ interface RequestTimes {
   onAttempt(attempt: AttemptEnd): void;
 }
 
-/** Takes the results of attempts and sets the number of objects in flight by them. */
+/** Sets the number of objects in flight from the results of attempts. */
 interface LoadObserver {
   /** Objects in flight, at most. */
   readonly limit: number;
@@ -73,7 +73,7 @@ interface LoadObserver {
   onEnded(sign: LoadSign): void;
   /** `now`: time of the monotonic clock. */
   onBadContent(now: number): void;
-  /** A request begins (1) or ends (-1) to wait for its retry. */
+  /** A retry begins (1) or stops (-1) waiting for the retry budget. */
   onWaiting(change: 1 | -1): void;
 }
 
@@ -110,7 +110,7 @@ export interface Stack {
   close(): Promise<void>;
 }
 
-/** Retries in flight that a host always allows, at any concurrency. */
+/** Retries in flight that the retry budget of a host allows at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
 /** The request stack of a run. `layersOver` has the order of its layers. */
@@ -294,7 +294,7 @@ function knownHosts({
   return new Set(urls.map((url) => new URL(url).host));
 }
 
-/** Only requests for objects and sidecars decide the concurrency. The listing and REST have other hosts and limits. */
+/** Only attempts for objects and sidecars count for the concurrency. The listing and REST have other hosts and limits. */
 function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
   return bucket === 'archive';
 }

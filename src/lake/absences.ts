@@ -13,14 +13,17 @@ export interface AbsentLine {
   readonly first: string;
   readonly last: string;
   readonly reason: AbsenceReason;
-  /** The object exists, but fetching it failed with this code. `reason` is then `hole`, for readers without this field. */
+  /** The object exists, but fetching it failed with this code. Earlier programs ignore this field and read the reason `hole`. */
   readonly failed?: ErrorCode;
-  /** A revision that was fetched and rejected, and is not fetched again. The line then has one period. */
+  /**
+   * A revision that was fetched and rejected. By default, the same program version does not fetch it again. The line then has
+   * one period.
+   */
   readonly refused?: RefusedRevision;
   /** The number of requests without result; `at`: the last of them, ISO. */
   readonly asked: number;
   readonly at: string;
-  /** The same for requests to REST; also for held periods with missing rows. */
+  /** The same for requests to REST. The line may then have held periods that lack rows. */
   readonly rest?: { readonly asked: number; readonly at: string };
   readonly tool: string;
 }
@@ -61,7 +64,10 @@ export class Absences {
     const last = parsePeriod(line.cadence, line.last);
     const atMs = Date.parse(line.at);
     if (first === undefined || last === undefined || Number.isNaN(atMs) || !(line.asked >= 1))
-      throw new CryptodlError('manifest-damaged', `"${line.first}" … "${line.last}" are no periods`);
+      throw new CryptodlError(
+        'manifest-damaged',
+        `"${line.first}" … "${line.last}" are no periods, or "asked" or "at" is wrong`,
+      );
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)
       this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });

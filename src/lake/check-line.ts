@@ -183,14 +183,14 @@ function isObject(value: unknown): value is Fields {
 export interface ObjectKeys {
   /** The first folder of all keys; `--format zip` writes below it. */
   readonly topFolder: string;
-  /** Returns a function that reads the period of a key; it returns undefined for every other name. */
+  /** Returns a function that reads the period of a key; it returns undefined if a name is no key of this series and cadence. */
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
 }
 
 interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
   /** Whether a key belongs to the object of this period. */
   isOfPeriod(key: string, cadence: Cadence, period: string): boolean;
-  /** Whether a key belongs to any object. */
+  /** Whether a key belongs to any object of the series. */
   isOfSeries(key: string): boolean;
 }
 

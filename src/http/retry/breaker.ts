@@ -9,7 +9,7 @@ import type { Failover } from './fallback-host.js';
 export interface BreakerOptions {
   readonly clock: Clock;
   readonly openMs: number;
-  /** Least wait after a firewall refused this address, in milliseconds. A second refusal stops the host for this run. */
+  /** Least wait after a firewall refused this address, in milliseconds. A second refusal ends all requests to the host. */
   readonly blockedMs: number;
   /** Failures in a row that open the breaker. */
   readonly failuresToOpen: number;
@@ -30,7 +30,7 @@ const WINDOW_MS = 10_000;
 /** Requests in flight at most while the breaker is half-open. */
 const PROBES = 3;
 
-/** `neutral`: a result that says nothing about the host, such as refused content or an abort. */
+/** `neutral`: a result that says nothing about the host, such as a 429, a refusal of one object (403) or an abort. */
 type Result = 'success' | 'failure' | 'blocked' | 'neutral';
 
 /** The state of one host: closed, open until a time, half-open with a few probes, or stopped until the end of the run. */
@@ -45,7 +45,7 @@ class Breaker {
   #openUntil = 0;
   #isBlocked = false;
   #probes = 0;
-  /** Aborts when the breaker closes or stops the host, and so ends the waits for it. */
+  /** Aborts when the breaker becomes `closed` or `stopped`, and so ends the waits for the breaker. */
   #over = new AbortController();
 
   constructor(host: string, options: BreakerOptions) {
@@ -64,7 +64,7 @@ class Breaker {
     const waitMs = this.#openUntil - this.#options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {
       const state = `${this.#host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
-      throw new CryptodlError('breaker-open', `${state}: it gets no requests for now`, {
+      throw new CryptodlError('breaker-open', `${state}: the host gets no requests for now`, {
         ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', state) } : {}),
         retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
         over: this.#over.signal,
@@ -154,7 +154,7 @@ function stopped(host: string): CryptodlError {
   });
 }
 
-/** Error codes of requests that the host did not answer. */
+/** Error codes of requests that may not have reached the host. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -171,7 +171,7 @@ class Hosts {
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
   readonly #unknown = new Set<string>();
-  /** Hosts behind a proxy that could not be reached at the last request. */
+  /** The errors of hosts whose proxy could not be reached, by host. */
   readonly #proxied = new Map<string, CryptodlError>();
 
   constructor(options: BreakerOptions) {
@@ -188,7 +188,7 @@ class Hosts {
       const unreachable =
         this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
       const unknown = this.#unknown.has(host) ? `there is no host ${host}` : '';
-      // The other source (REST or the archive) has had no request yet and may answer.
+      // The other source (REST or the archive) may still have the data.
       if ((unreachable === '' && unknown === '') || this.#options.failover?.isPossible === true) throw error;
       const { message, hint = '' } = this.#proxied.get(host) ?? {};
       if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
@@ -218,7 +218,7 @@ function resultOf(error: unknown): Result {
   return error.hostFault ? 'failure' : 'neutral';
 }
 
-/** The layer that stops requests to a failing host. A 404 is an answer; refused content and aborts say nothing about a host. */
+/** The layer that stops requests to a failing host. A 404 is an answer; for other results see `Result`. */
 export function breaker(options: BreakerOptions): Layer {
   const hosts = new Hosts(options);
   return (next) => async (request, context) => {

@@ -9,7 +9,7 @@ export interface FallbackHost {
   readonly other: string;
 }
 
-/** Error codes of requests that were not sent to their host. */
+/** Error codes for a host that gets no requests now. */
 const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
 
 /** This layer stands outside of the breaker, so that each of the two hosts has its own breaker. */
@@ -37,7 +37,7 @@ function waitOf({ code, retryAfterMs }: CryptodlError): number {
   return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
 }
 
-/** If another source has the data, a run does not wait longer than this for a host. Milliseconds. */
+/** If another source has the data: longest pause of archive or listing, and longest delay before a retry. Milliseconds. */
 const SHORT_WAIT_MS = 10_000;
 
 /**

@@ -11,7 +11,7 @@ export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
   /** Retries per request. */
   readonly retries: number;
-  /** Longest wait of a request for a limit or an open breaker, in milliseconds. */
+  /** Longest delay before a retry, and longest wait for a limit or an open breaker, in milliseconds. */
   readonly maxWaitMs: number;
   readonly failover?: Failover | undefined;
   readonly onRetry?: (event: RetryEvent) => void;
@@ -19,7 +19,7 @@ export interface RetryOptions extends BackoffOptions {
   readonly onEnd?: (retries: number, error?: unknown) => void;
 }
 
-/** After these errors, the request only waits, and no attempt is used up: nothing was sent, or a limit was reached. */
+/** After these errors, the request only waits, and no attempt is used up: nothing was sent, or the host serves nothing now. */
 const WAITS: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'rate-limited', 'banned', 'address-blocked']);
 /** After these errors, the request fails at once if another source has the data. */
 const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-blocked']);
@@ -27,7 +27,7 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'address-block
 const PACED: ReadonlySet<ErrorCode> = new Set(['rate-limited', 'banned']);
 /** An attempt that received at least so many new bytes of the body resets the count of retries. */
 const PROGRESS_BYTES = 8 * 1024 * 1024;
-/** Content that contradicts its digest is requested twice more, past caches, also with fewer retries. */
+/** After these errors, the content is requested twice more, past caches, even if `retries` is smaller. */
 const WRONG_CONTENT: ReadonlySet<ErrorCode> = new Set([
   'checksum-mismatch',
   'sidecar-stale',
@@ -38,7 +38,7 @@ const WRONG_CONTENT_RETRIES = 2;
 /** After these errors, caches must revalidate, because a cache may have damaged the body. */
 const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-damaged']);
 
-/** The retry layer. A rejected error carries the number of attempts. */
+/** The retry layer. An error after which it retries or gives up carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
   return (next) => async (request, context) => {
     const tries = new Tries(options, request, context);
@@ -67,7 +67,7 @@ class Tries {
   /** Attempts that this layer began, including those that only had to wait. */
   #begun = 0;
   #partial: PartialBody | undefined;
-  /** The most bytes of the body that an attempt received. */
+  /** The received bytes of the body when progress last reset the count of retries. */
   #mostBytes = 0;
 
   constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
@@ -226,8 +226,8 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
 }
 
 /**
- * The last three have a random delay: `full` from the whole step, `equal` from its upper half, and `decorrelated` from the base
- * delay to three times the previous delay.
+ * The last three have a random delay: `full` between 0 and the step, `equal` between half the step and the step, and
+ * `decorrelated` between the base delay and three times the previous delay.
  */
 export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
 

@@ -1,4 +1,4 @@
-/** Limits that the user sets (`--request-interval`, `--requests-per-minute`) in addition to the meter of a bucket. */
+/** Limits of the user besides the meter of a bucket: `--request-interval`, `--requests-per-minute`, and `--limits` of a rate. */
 import type { Meter } from './meter.js';
 
 /** At most `requests` requests in any `spanMs` milliseconds. */

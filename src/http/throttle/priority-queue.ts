@@ -17,11 +17,11 @@ export interface LimiterTally {
   /** Number of waits, and their sum in milliseconds. */
   waits: number;
   waitedMs: number;
-  /** Refusals of the server for too many requests; a burst counts as one. */
+  /** Refusals of the server for too many requests; refusals of requests in flight together count as one. */
   refusals: number;
 }
 
-/** Waiting requests by priority, in each priority in the order of arrival. */
+/** Waiting requests by priority. Those of one priority are in the order of arrival. */
 export class PriorityQueue<T extends Waiting> {
   readonly #queues: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),
@@ -49,7 +49,10 @@ export class PriorityQueue<T extends Waiting> {
     };
   }
 
-  /** The first request of each priority in the order of service: first the priorities that earned a permit, lowest first, then the others. */
+  /**
+   * The oldest request of each priority, in the order of service: priorities with an earned permit from the lowest to the
+   * highest, then the others from the highest to the lowest.
+   */
   heads(shares: Shares): T[] {
     const heads = PRIORITIES.flatMap((priority) => {
       const [head] = this.#queues[priority];
@@ -213,7 +216,7 @@ export class Demand {
     return wanting;
   }
 
-  /** Whether the run of a file wants permits now. Removes the file of a run that ended. */
+  /** Whether the run of a file wants permits now. Removes a file older than `LEFT_MS`. */
   #isFresh(name: string): boolean {
     const path = join(this.#folder.path, name);
     const facts = lstatSync(path, { throwIfNoEntry: false });
@@ -231,7 +234,7 @@ export class Demand {
     } catch (error) {
       this.#isOff = true;
       this.#options.warn(
-        `the priorities of runs in ${this.#folder.path} cannot be shared (${errnoOf(error)}): --priority does not count between them`,
+        `runs cannot share their priorities in ${this.#folder.path} (${errnoOf(error)}): --priority does not count between them`,
       );
     }
   }

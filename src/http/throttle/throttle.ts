@@ -58,7 +58,7 @@ export interface ThrottleFigures {
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were for a limit that the user set. */
+  /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
   readonly isChosen: boolean;
 }
 
@@ -175,7 +175,7 @@ export class Throttle {
   #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
-    // All buckets of the family are paused before the error of a pause that is too long is thrown.
+    // First all buckets of the family are paused. Only then an error for a too long pause is thrown.
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
       if (retryAfterMs !== undefined)
         this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);

@@ -1,4 +1,4 @@
-/** Caches DNS answers for all connections. A name is resolved again after five minutes, or after a failed connection. */
+/** Caches DNS answers for all direct connections. A name is resolved again after five minutes, or after a failed connection. */
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -32,7 +32,7 @@ export class DnsCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #resolver: Resolver;
   readonly #entries = new Map<string, Entry>();
-  /** The last good answers, which are used while the resolver is down. */
+  /** The last good answers, which are used if a query fails. */
   readonly #last = new Map<string, Answer>();
   #hits = 0;
   #misses = 0;

@@ -1,4 +1,4 @@
-/** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. No other file knows their codes. */
+/** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. */
 import { CryptodlError, errnoOf, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 
@@ -68,7 +68,7 @@ const CONNECTING: ReadonlySet<ErrorCode> = new Set([
   'connect-timeout',
 ]);
 
-/** Whether the failed connection was to this address. With NO_PROXY the connection may have been directly to the host. */
+/** Whether the failed connection was to this address. With NO_PROXY, the program may have connected directly to the host. */
 function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
   const proxyPort = Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port);
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
@@ -83,7 +83,7 @@ function isAt({ protocol, hostname, port }: URL, error: Error): boolean {
 const TRUST_HINT =
   'certificates are always checked; if your own proxy signs them, name its authority with --ca-file FILE';
 
-/** undici reports the refusal of a proxy only in the text of its error; for http, with the code of an invalid request. */
+/** undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
   const match = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   const status = Number(match?.[1] ?? Number.NaN);
@@ -152,7 +152,7 @@ export function statusError(
 /** The longer of the waits that header and body ask for, in milliseconds. */
 function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
-  // Relative to the clock of the server, whose Date header has whole seconds; without that header, to the clock of this machine.
+  // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
   const fromBody =
     until === undefined ? undefined : until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
   const waits = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
@@ -171,7 +171,7 @@ function statusCode({ status, head }: Answer, refusal: Refusal): ErrorCode {
   return 'http-protocol';
 }
 
-/** An error document of S3 or in HTML in one short line. */
+/** One short line: the code of an error document of S3, the title of an HTML page, or the beginning of the body. */
 function summary(head: string): string {
   const code =
     /<Code>([^<]{1,80})<\/Code>/.exec(head)?.[1] ?? /<title>([^<]{1,80})<\/title>/i.exec(head)?.[1];

@@ -54,11 +54,11 @@ export interface LoadSign {
   readonly sentAt: number;
   readonly endedAt: number;
   /**
-   * `refused`: the host refused the request or the connection. `troubled`: the connection or the content was bad, possibly
-   * without any relation to the load. `other`: the result says nothing about the load.
+   * `refused`: the host refused the request, or did not accept the connection in time. `troubled`: the connection or the content
+   * was bad, possibly without any relation to the load. `other`: the result says nothing about the load.
    */
   readonly result: 'good' | 'refused' | 'troubled' | 'other';
-  /** The answer is an object of the run, not a sidecar. */
+  /** The request was for an object, not for a sidecar. */
   readonly isObject: boolean;
   /** The event loop of this process is late. */
   readonly isLate: boolean;

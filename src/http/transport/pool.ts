@@ -1,4 +1,4 @@
-/** The connections of a run (undici): one keep-alive pool per origin, or the proxy in front of it. */
+/** The connections of a run (undici): one keep-alive pool per origin, or one agent per proxy. */
 import { rootCertificates } from 'node:tls';
 import { Client, EnvHttpProxyAgent, Pool } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
@@ -7,13 +7,13 @@ import { DnsCache } from './dns-cache.js';
 import type { DnsFigures } from './dns-cache.js';
 
 export interface PoolOptions {
-  /** Most sockets per origin. */
+  /** Sockets per origin, at most. */
   readonly connections: number;
-  /** Most direct sockets of all origins together. The caller must send no more requests at the same time. */
+  /** Direct sockets of all origins together, at most. The caller must send no more requests at the same time. */
   readonly most?: number | undefined;
   /** The open sockets of all pools that share `most`; by default those of this call alone. */
   readonly open?: Set<Connection> | undefined;
-  /** Milliseconds for which an idle socket is kept; 0 keeps none. */
+  /** Milliseconds for which an idle socket is kept; 0 keeps none, but has no effect with `http2`. */
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
   readonly http2: boolean;

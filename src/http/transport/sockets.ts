@@ -101,7 +101,7 @@ export interface Bandwidth {
 
 export const UNLIMITED: Bandwidth = { take: () => undefined };
 
-/** Shorter waits are added to that of a later chunk, because a timer costs more. Milliseconds. */
+/** A shorter wait is added to the wait of a later chunk, because a timer would cost more than the wait. Milliseconds. */
 const LEAST_WAIT_MS = 5;
 
 /** Each received chunk takes its share of time. The next read waits until that time is over. */

@@ -20,8 +20,8 @@ const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
 
 /**
- * The layer of timeouts, with one AbortController per attempt. One timeout is for the headers, from the sending of the request, so
- * that waiting for a socket spends nothing. Others are for a pause within the body, for a slow body, and for the whole attempt.
+ * The layer of timeouts, with one AbortController per attempt. The timeout for the headers begins when the request is sent, so
+ * that waiting for a socket does not spend it. Others are for silence within the body, a slow body, and the whole attempt.
  */
 export function timeout(options: TimeoutOptions): Layer {
   return (next) => async (request, context) => {
@@ -59,7 +59,7 @@ export function timeout(options: TimeoutOptions): Layer {
   };
 }
 
-/** The timers of one attempt. Signs of life of the host reset them. */
+/** The timers for the headers and the body of one attempt. The signs of the attempt start and cancel them. */
 class Watch {
   readonly #options: TimeoutOptions;
   readonly #expire: (code: ErrorCode, text: string) => void;

@@ -13,7 +13,7 @@ import type { SinkOptions } from './sink.js';
 
 /** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
-/** Bytes of other answers that are read for the error message, at most. */
+/** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
 export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
@@ -78,7 +78,7 @@ interface Attempt {
   readonly held: Sink | undefined;
 }
 
-/** The state of one request: an undici DispatchHandler that settles exactly once. */
+/** The state of one attempt: an undici DispatchHandler that settles exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: TransportOptions;
   readonly #request: FetchRequest;
@@ -182,7 +182,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(this.#tooLong());
       return;
     }
-    // `take` follows the return above: a wait that nothing awaits would be an unhandled rejection when the run ends.
+    // `take` must follow the return above. Otherwise its promise has no handler, and is an unhandled rejection when the run ends.
     const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
     controller.pause();

@@ -8,9 +8,9 @@ import { bodySize } from '../fetch.js';
 import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
 
 /**
- * Rejects with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`; the error
- * carries the refused body as evidence. The published digest is requested together with the object, and again on every attempt
- * (past caches after a mismatch), because the archive replaces an object and its sidecar in two separate writes.
+ * Refuses a body with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`;
+ * the error carries the refused body as evidence. The published digest is requested together with the object. After a mismatch
+ * it is requested again, past caches, because the archive replaces an object and its sidecar in two separate writes.
  */
 export const verify: Layer = (next) => async (request, context) => {
   const { expect } = request;
