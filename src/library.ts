@@ -59,7 +59,7 @@ export type VisionOptions = {
     ValueOf<GivenValue<Name>> | undefined;
 };
 
-/** Where the caller gives another type than the parsed one. */
+/** The type that the caller gives: for markets and symbols, it is not the type of the parsed value. */
 type GivenValue<Name extends FlagName> = Name extends 'market'
   ? readonly MarketWord[]
   : Name extends 'symbols'
@@ -69,9 +69,9 @@ type GivenValue<Name extends FlagName> = Name extends 'market'
 type MarketWord = (typeof MARKETS)[number] | typeof ALL;
 
 export interface VisionHooks {
-  /** Ends the run. Committed data stays, and `summary()` counts the objects that were not begun. */
+  /** Ends the run. Committed data stays, and `summary()` and the loop reject with the code `interrupted`. */
   readonly signal?: AbortSignal;
-  /** Called once, before the first byte. */
+  /** Called once, before the first request for an object. */
   readonly onPlan?: (plan: Announcement) => void;
   readonly onWarning?: (message: string) => void;
 }

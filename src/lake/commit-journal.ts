@@ -59,8 +59,8 @@ export interface RefusedCommit {
 const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
 
 /**
- * Completes the commits of a killed run in this lake. A damaged journal, or one of another lake, is not applied: it is moved to a
- * folder of its own together with all staged files, and returned.
+ * Completes the commits of a killed run in this lake. Rejected journals are not applied: they are moved to one new folder
+ * together with all staged files, and returned.
  */
 export async function finishCommits(paths: LakePaths, venue: JournalVenue): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
@@ -164,7 +164,10 @@ function relativeJournal(
 /** Thrown with the reason for not applying a journal. */
 class JournalRefused extends Error {}
 
-/** Rejects with `JournalRefused` for a damaged journal, for one of another lake, and for paths outside this lake. */
+/**
+ * Rejects with `JournalRefused` for a journal that is damaged, belongs to another lake, or names other files than the partitions
+ * of one series. Rejects with the error of the disk for a journal that cannot be read.
+ */
 async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<JournaledCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {

@@ -1,5 +1,5 @@
 /**
- * The worker thread of `file-writer.ts`. It uses synchronous calls except for fsync, because nothing else runs on this thread.
+ * The worker thread of `file-writer.ts`. Its calls that copy and write are synchronous, because nothing else runs on this thread.
  */
 import { closeSync, copyFileSync, fsync, openSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { withPath } from '../model/errors.js';
 import { renameAll } from './publish.js';
 import type { FileError, FileJob, FileToWrite } from './file-writer.js';
 
-/** Maximum number of open files; they are synced concurrently. */
+/** Maximum number of files that one job has open at the same time; these files are synced concurrently. */
 const AT_ONCE = 64;
 const synced = promisify(fsync);
 

@@ -22,7 +22,7 @@ export interface InspectedManifest {
   readonly exists: boolean;
   /** The content of the valid lines. */
   readonly manifest: Manifest;
-  /** The text of the valid lines, in file order. */
+  /** The text of the valid lines and of the lines of a later version, in file order. */
   readonly sound: readonly string[];
   readonly damaged: readonly DamagedLine[];
   /** Numbers of lines that a later version of cryptodl wrote. */

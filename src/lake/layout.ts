@@ -16,8 +16,8 @@ const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 const UNSAFE = /[\u0000-\u001f\u007f/\\:*?"<>|%]/g;
 
 /**
- * Converts any text to one file or folder name: raw UTF-8, with separators, control characters and reserved names
- * percent-encoded. `originalName` converts it back.
+ * Converts any text to one file or folder name in raw UTF-8. Percent-encodes control characters, `/\:*?"<>|%`, a first dot, a
+ * last dot or space, and the first character of a device name. `originalName` converts the name back.
  */
 export function safeName(name: string): string {
   let safe = name.replaceAll(UNSAFE, encodeCharacter);
@@ -83,7 +83,7 @@ export interface LakePaths {
   readonly staging: string;
   readonly failures: string;
   readonly quarantine: string;
-  /** The absolute path of a folder relative to the root. Rejects with `disk` when the path contains a symbolic link. */
+  /** The absolute path of a folder; `path` is relative to the root. Rejects with `disk` when `path` contains a symbolic link. */
   readonly folder: (path: string) => Promise<string>;
 }
 
@@ -99,7 +99,10 @@ export function refuseFileAsRoot(root: string): void {
   if (isFile) throw usage(`--out: ${shownPath(root)} is a file, not a folder`);
 }
 
-/** Rejects with `disk` if one of the folders that a run writes and clears is a symbolic link, and with `usage` if the root is a file. */
+/**
+ * Rejects with `disk` if `.cryptodl`, `.cryptodl/tmp`, `failures` or `quarantine` is a symbolic link, and with `usage` if the
+ * root is a file.
+ */
 export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
   refuseFileAsRoot(root);
   await Promise.all(['.cryptodl/tmp', 'failures', 'quarantine'].map(folder));

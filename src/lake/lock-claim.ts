@@ -10,7 +10,7 @@ import { LEASE_MS } from './lock-lease.js';
 const CLAIM = /^lock-[0-9a-f-]{36}\.(claim|tmp)$/;
 const WAIT_MS = 10;
 const GIVE_UP_AFTER_MS = 3000;
-/** A claim exists for milliseconds; an unreadable one of this age was left by a crash. */
+/** A claim exists for a few seconds at most; an unreadable one of this age was left by a crash. */
 const TORN_AFTER_MS = 10_000;
 
 type WaitClock = Pick<Clock, 'monotonic' | 'sleep'>;
@@ -25,8 +25,8 @@ interface Rival {
  * `me`, to be renamed to the lock file, and the time of the file system. Rejects with `locked` when other claims prevent this for
  * three seconds.
  *
- * Every process creates its claim first and then lists the claims, so of two processes the later one sees the earlier. A
- * process that sees a claim with a smaller nonce withdraws its own, so one process always proceeds.
+ * Every process lists the claims again after it has created its own, so the later one of two processes sees the claim of the
+ * earlier one. A process that sees a claim with a smaller nonce withdraws its own, so one process always proceeds.
  */
 export async function withClaim<T>(
   directory: string,
@@ -43,7 +43,7 @@ export async function withClaim<T>(
     // The limit is a time, because reading hundreds of claims takes longer than the wait between two attempts.
     const giveUpAt = clock.monotonic() + GIVE_UP_AFTER_MS;
     for (;;) {
-      // Listing first avoids a claim that would be withdrawn at once.
+      // A list before the claim avoids a claim that would be withdrawn at once.
       rivals = await listRivals();
       if (!hasSmaller(rivals, me)) {
         await rename(resting, path);

@@ -23,7 +23,7 @@ export interface LeaseOptions {
   readonly path: string;
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
-  /** Called once, with a `locked` error, when the lock has another holder. */
+  /** Called once, with a `locked` error, when the lock file is gone, damaged or of another holder. */
   readonly onLost: (error: CryptodlError) => void;
 }
 
@@ -40,7 +40,10 @@ export class Lease {
     this.#timer = options.clock.timer(HEARTBEAT_MS, () => void this.#beat(), { keepsAlive: false });
   }
 
-  /** Rejects with `locked` when the lock has another holder, and with the error of the disk when the file cannot be read. */
+  /**
+   * Rejects with `locked` when the lock file is gone, damaged or of another holder, and with the error of the disk when the file
+   * cannot be renewed.
+   */
   async confirm(): Promise<void> {
     // Both clocks are used: the monotonic clock stops while the machine sleeps, and the wall clock may be changed.
     const { wall, monotonic } = this.#time();
@@ -58,7 +61,7 @@ export class Lease {
   }
 
   async #beat(): Promise<void> {
-    // A failed renewal is repeated at the next heartbeat; until then `confirm` rejects with the error.
+    // A failed renewal is repeated at the next heartbeat, and by `confirm` when the last renewal is too old.
     await this.#renew().catch(() => undefined);
     if (this.#lost === undefined) this.#timer.restart();
   }
@@ -92,7 +95,7 @@ export class Lease {
   }
 }
 
-/** Renews the lock file of `nonce`. If the file belongs to another holder, resolves with that holder, or with `none`. */
+/** Renews the lock file if its holder has this `nonce`; else resolves with its holder, `none` for a missing or damaged file. */
 async function touch(path: string, nonce: string): Promise<LockHolder | 'none' | undefined> {
   let file: FileHandle;
   try {
@@ -128,7 +131,7 @@ export async function fileSystemNow(directory: string): Promise<number | undefin
   }
 }
 
-/** Whether the lease of a lock file has expired; false for files of versions without renewal. */
+/** Whether the lease of a lock file has expired; false for files of versions without renewal, and if `nowMs` is undefined. */
 export function isExpired({ holder, mtimeMs }: HolderFile, nowMs: number | undefined): boolean {
   if (holder?.heartbeatMs === undefined || nowMs === undefined) return false;
   // A time more than an hour ahead is not a renewal: it was set by hand, or the clock was set back after it.

@@ -15,9 +15,9 @@ import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
   readonly takenFrom: LockHolder | undefined;
-  /** Call before every commit. Rejects with `locked` when another run has taken over the lake. */
+  /** Call before every commit. Rejects with `locked` when this run has lost the lock, and with the error of the disk. */
   confirm(): Promise<void>;
-  /** Whether this run knows that another run has taken over the lake. */
+  /** Whether this run knows that it has lost the lock. */
   readonly isLost: boolean;
   /** Releases the lock; a second call does nothing. */
   release(): Promise<void>;
@@ -26,7 +26,7 @@ export interface Lock {
 export interface LockRequest {
   readonly command: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep' | 'timer'>;
-  /** Called once, with a `locked` error, when another run has taken over the lake. */
+  /** Called once, with a `locked` error, when this run has lost the lock. */
   readonly onLost: (error: CryptodlError) => void;
 }
 
@@ -34,11 +34,12 @@ const HOLDER_POLL_MS = 20;
 const HOLDER_POLLS = 15;
 
 /**
- * Locks the lake of `directory` (`<out>/.cryptodl`, created if missing). Between processes on one Linux machine a socket of the
- * kernel decides, so a killed run leaves no lock behind. In all other cases `lock.json` decides: it names the holder. It is valid
- * while that process runs; if the holder is on another host or in another container, while the file is renewed.
+ * Locks the lake of `directory` (`<out>/.cryptodl`, created if missing). Between processes of one network namespace on Linux, a
+ * socket of the kernel decides, so a killed run leaves no lock behind. In all other cases `lock.json` decides, which names the
+ * holder. The file is valid while the holder runs. For a holder on another host or in another container, it is valid until the
+ * lease expires.
  *
- * Rejects with `locked`, also if this process already holds the lock. The message names the holder.
+ * Rejects with `locked`, also if this process already holds the lock. The message names the holder if it is known.
  */
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await makeFolder(directory);
@@ -202,10 +203,10 @@ export function holderText(holder: LockHolder): string {
 
 // The lock of the kernel: an abstract unix socket for each lake (Linux only).
 
-/** `taken` by another process; `unknown` on platforms without abstract sockets; else the lock of this process. */
+/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
 export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
 
-/** The length of sun_path. All names have it, because only some versions of Node pad shorter names with zeros. */
+/** The length of sun_path without the first byte. All names are this long, because only some versions of Node pad with zeros. */
 const NAME_BYTES = 107;
 
 /**
@@ -217,7 +218,7 @@ export async function bindSocket(directory: string): Promise<SocketLock> {
   return listenOn(await socketName(directory));
 }
 
-/** Whether another process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
+/** Whether a process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
 async function isSocketTaken(directory: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const path = await socketName(directory);

@@ -20,7 +20,7 @@ export interface ObjectLine {
   readonly open?: true;
   /** The revision of the same object that was held before. */
   readonly replaces?: Revision;
-  /** A later revision that was rejected because it has fewer rows. */
+  /** A later revision that was rejected because it lacks held rows. */
   readonly shorter?: Revision & { readonly rows: number };
   /** The digest in the sidecar, if it differs although size and ETag match the listing. */
   readonly staleSidecar?: string;
@@ -53,7 +53,7 @@ export interface ObjectLine {
   readonly tool: string;
 }
 
-/** An object whose rows are no longer in its file. `repair` fetches it again if it is not held. */
+/** An object whose rows are no longer in its file. `repair` fetches it again, unless held objects cover its period. */
 export interface DroppedLine {
   readonly v: 1;
   readonly kind: 'dropped';

@@ -139,7 +139,7 @@ export class HeldObjects {
     return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
   }
 
-  /** A line of the last commit of a file, with its current size and digest. */
+  /** The last line that names a file: it has the current size and digest of the file. */
   lastOfFile(file: string): ObjectLine | undefined {
     return this.#lastOfFile.get(file);
   }
@@ -164,7 +164,7 @@ export function emptyManifest(): Manifest {
 
 /**
  * Reads a manifest; a missing file gives an empty one. An incomplete last line is ignored. Rejects with `manifest-damaged`,
- * naming file and line, for damage before it and for lines of a newer version.
+ * naming file and line, for any other damaged line and for a line of a newer version.
  */
 export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
   const manifest = emptyManifest();
@@ -222,7 +222,7 @@ function lineError(where: string, cause: unknown): CryptodlError {
   });
 }
 
-/** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar. */
+/** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar, and for an invalid `at` or `asked`. */
 export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);

@@ -25,7 +25,7 @@ export function isManifestFile(format: Format, file: unknown): file is string {
   return typeof file === 'string' && file.split('/').every(isPlainName);
 }
 
-/** The first symbolic link between the root and a relative path below it; undefined without one. The root may be a link. */
+/** The first symbolic link on a path relative to the root, its end included; undefined without one. The root may be a link. */
 export async function firstSymlink(root: string, path: string): Promise<string | undefined> {
   const names = path.split('/');
   const paths = names.map((_, index) => names.slice(0, index + 1).join('/'));
@@ -77,7 +77,7 @@ export async function openRegularFile(path: string, flags: number): Promise<File
 
 function notRegularError(path: string): CryptodlError {
   return new CryptodlError('disk', `${shownPath(path)} is not a regular file`, {
-    hint: 'move it away; cryptodl verify then lists the missing data',
+    hint: 'move it away; cryptodl verify then lists the files that no manifest line names',
   });
 }
 

@@ -62,7 +62,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Syncs a directory. File systems without directory sync (some network mounts) answer EINVAL or ENOTSUP, which is ignored. */
+/** Syncs a directory. Ignores EINVAL, ENOTSUP and EISDIR: some file systems (network mounts) cannot sync directories. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,4 +1,4 @@
-/** The quarantine: damaged files of the lake and rejected objects are moved there with their cause, and never deleted. */
+/** The quarantine: damaged and foreign files of the lake, damaged manifest lines and rejected objects, each with its cause. */
 import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';

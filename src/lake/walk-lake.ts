@@ -1,4 +1,4 @@
-/** Lists the content of a lake: series folders, files outside them, and symbolic links. */
+/** Lists the series folders of a lake, the other files in the folder of the exchange, and symbolic links. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../model/errors.js';
@@ -18,7 +18,7 @@ export interface SeriesFolder {
   readonly links: readonly string[];
 }
 
-/** A file outside the series folders, or a symbolic link, which is not followed. Relative to the root of the lake. */
+/** A file outside the series folders, or a symbolic link, which is not followed. `path` is relative to the root of the walk. */
 export interface LoosePath {
   readonly kind: 'file' | 'link';
   readonly path: string;
@@ -29,7 +29,7 @@ type Found = SeriesFolder | LoosePath;
 /** The folders of cryptodl in the root of a lake, besides that of the exchange. */
 const FIXED_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
 
-/** In path order. Yields nothing for a missing lake. Rejects with a usage error for a file as root. */
+/** Yields folder after folder, sorted by name; nothing for a missing lake. Rejects with a usage error for a file as root. */
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFileAsRoot(root);

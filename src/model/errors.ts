@@ -97,8 +97,8 @@ const CATALOGUE = {
 export type ErrorCode = keyof typeof CATALOGUE;
 
 /**
- * The longest wait that the program accepts from a host. Bans by Binance last from 2 minutes to 3 days (Binance API
- * documentation, "Limits"); a longer one is an error of the host or of a clock.
+ * The longest wait that the program accepts from a host. A longer wait is an error of the host or of a clock: bans by Binance
+ * last from 2 minutes to 3 days (Binance API documentation, "Limits").
  */
 export const LONGEST_WAIT_DAYS = 7;
 export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * 24 * 3600_000;
@@ -111,15 +111,15 @@ export interface Correction {
   readonly operand?: string;
   /** The complete corrected arguments; `flags` are applied to them. */
   readonly argv?: readonly string[];
-  /** Another command for the same lake and other paths. */
+  /** Another command. It keeps the given flags for the lake, the addresses, the time and the config file. */
   readonly command?: readonly string[];
-  /** The corrected value of the option that is being parsed; the parser adds the flag. */
+  /** The corrected value of the option that is being parsed; `options/resolve.ts` adds the flag. */
   readonly value?: string;
 }
 
 interface Details {
   readonly cause?: unknown;
-  /** The wait that the server asked for, at most LONGEST_WAIT_MS. */
+  /** The wait that the server asked for, at most LONGEST_WAIT_MS; or the wait for an open breaker. */
   readonly retryAfterMs?: number | undefined;
   /** The next step for the user, printed on its own line. */
   readonly hint?: string | undefined;
@@ -134,7 +134,7 @@ interface Details {
   readonly over?: AbortSignal;
 }
 
-/** The only error class of the program. Code compares `code`, never the message. */
+/** The class of the errors that users see. Code compares `code`, never the message. */
 export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
   readonly code: ErrorCode;
@@ -146,7 +146,7 @@ export class CryptodlError extends Error {
   readonly over: AbortSignal | undefined;
   /** The received part of an incomplete body; the next attempt resumes after it. */
   partial: PartialBody | undefined;
-  /** Requests sent for this task before the error became final. */
+  /** Attempts of the request that failed; those of earlier rounds are not included. */
   attempts = 1;
   /** Set by the retry layer after its last attempt. A caller that makes this request as part of another does not retry again. */
   isGivenUp = false;

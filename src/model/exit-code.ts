@@ -1,4 +1,4 @@
-/** Exit codes. Only this file decides about them. */
+/** Exit codes, except for code 1 of a failed check of `doctor` and of a stdout that cannot be written (`cli/process.ts`). */
 import type { ErrorCode } from './errors.js';
 
 /** The facts on which the exit code depends. */

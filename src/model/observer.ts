@@ -34,7 +34,7 @@ export interface RetryEvent {
 
 export interface Observer {
   warn(message: string): void;
-  /** Called before a long requested wait; the message names its reason and length. */
+  /** Called before a wait that a flag requests, for example --wait-lock, and when this wait ends without result. */
   waiting(message: string): void;
   announce(announcement: Announcement): void;
   /** The downloads begin. `inFlight` returns the number of objects in progress. */

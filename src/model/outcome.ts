@@ -20,7 +20,7 @@ interface Written {
   readonly duplicates?: number;
   /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
   readonly idConflicts?: number;
-  /** Size of the zip. */
+  /** Size of the zip; for rows from REST, of their text as CSV. */
   readonly bytes: number;
   /** No digest is published: only the CRC-32 in the zip verifies the content. */
   readonly unverified: boolean;
@@ -39,7 +39,7 @@ export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
 type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   /** The archive no longer has the object; the held rows stay. */
   readonly withdrawn?: true;
-  /** Rows from REST are held, and requests to the archive, which has the period, failed with this code. */
+  /** Rows from REST are held, and requests to the archive, which has or may have the period, failed with this code. */
   readonly archiveFailed?: ErrorCode;
 };
 
@@ -70,7 +70,7 @@ interface TaskIdentity {
   readonly cadence: Cadence;
   /** `2024-01-15` or `2024-01`. */
   readonly period: string;
-  /** Name of the object in the archive. */
+  /** Name of the object in the archive, or `rest/…` for rows from REST. */
   readonly key: string;
 }
 

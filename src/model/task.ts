@@ -23,7 +23,7 @@ export interface Period {
   readonly to: number;
 }
 
-/** The settings of the files of a series. All files of one format in a series have the same settings. */
+/** The settings of the files of a series. All files of one format agree in the settings that change files of this format. */
 export interface Settings {
   readonly format: Format;
   readonly partition: PartitionPeriod;
@@ -54,9 +54,9 @@ export interface RestPeriod {
   /** The days `[from, to)` that share pages of REST: the pages are requested once for all of these days. */
   readonly from: number;
   readonly to: number;
-  /** The absence reason if REST has no rows of the period either. */
+  /** The absence reason if REST has no rows of the period. Without `fills`, it is `hole` after the first row of these days. */
   readonly reasonIfEmpty: AbsenceReason;
-  /** The archive has no object of this period. */
+  /** The archive has no object of this period, has an incomplete one, or does not answer. */
   readonly fills?: true;
   /** The period is not over: the next run requests it again. */
   readonly open?: true;
@@ -64,7 +64,7 @@ export interface RestPeriod {
   readonly insteadOf?: ShortObject;
   /** If the rows are incomplete or the request fails, the held rows stay. */
   readonly keepsHeld?: true;
-  /** The archive has or may have the period, but the last request failed with this code. */
+  /** The archive has or may have the period, but the last request to the archive failed with this code. */
   readonly archiveFailed?: ErrorCode;
 }
 
@@ -123,7 +123,7 @@ export interface PartitionPlan {
   /** `2024-01` or `2024-01-15`. */
   readonly label: string;
   readonly tasks: readonly Task[];
-  /** The reason to rebuild the file from all its objects; undefined: rows are added to the file, or it is new. */
+  /** The reason to rebuild the file from all its objects; undefined: rows are added or replaced in the file, or it is new. */
   readonly rebuild?: 'damaged' | 'forced';
   /** The file exists, but the manifest lists no object of it, for example because a run was killed during a commit. */
   readonly isUnlisted?: true;

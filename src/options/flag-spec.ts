@@ -1,4 +1,4 @@
-/** The shape of a row of the flag table, and the sets of verbs that rows name. */
+/** The shape of a row of the flag table, and sets of verbs for the rows. */
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 import type { RetryPreset } from '../source/facts.js';
@@ -64,11 +64,11 @@ export interface FlagSpec {
   readonly default?: string;
   /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
-  /** The default, if it depends only on other options. Without it, an option with `unset` is undefined when it is not given. */
+  /** The default, if other options and the exchange decide it. An option with neither `default` nor `derive` may be undefined. */
   readonly derive?: (from: DefaultSources) => unknown;
   /** Verbs that select everything without the flag. Their help shows no default. */
   readonly narrows?: readonly Verb[];
-  /** Defaults of single verbs, before `default`. */
+  /** Defaults of single verbs, instead of `default`. */
   readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
 
@@ -81,16 +81,16 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
 });
 
 export const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
-/** Verbs that send requests. `doctor` does too, with its own set below. */
+/** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
 export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
-/** Verbs with flags that hold for a single download and for all jobs of `run`. */
+/** For flags of a single download that `run` takes for all its jobs. */
 export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 /** `doctor` takes the flags whose settings it checks for the other verbs. */
 export const EXAMINED: readonly Verb[] = [...ONLINE_AND_JOBS, 'doctor'];
 /** Verbs with flags for markets, datasets and days. */
 export const CHOOSING: readonly Verb[] = ['vision', 'metrics', 'list', 'coverage', 'audit'];
-/** Verbs with flags for the format of files. The other downloads keep the format of the lake or of the report. */
+/** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING: readonly Verb[] = ['vision', 'metrics'];
 /** Verbs that select among the series of a lake. */
 export const HELD: readonly Verb[] = ['verify', 'repair'];

@@ -1,4 +1,4 @@
-/** Reads the file of `cryptodl run`: named jobs and their shared defaults. Throws usage errors with file, job and key. */
+/** Checks the content of the file of `cryptodl run`: jobs and their shared defaults. Usage errors name file, job and key. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { flagsOf, nameOptions } from './flags.js';
@@ -10,7 +10,7 @@ export interface JobEntry {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
-  /** A copy of an error that has file and job, and names options by their keys. */
+  /** Copies an error. The copy names file and job, and its options by their keys. */
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
