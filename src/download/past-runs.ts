@@ -107,11 +107,8 @@ function ofRetry(error: CryptodlError, continuing: readonly string[]): CryptodlE
   });
 }
 
-function ofJob(name: string, { code, message, hint, cause }: CryptodlError): CryptodlError {
-  return new CryptodlError(code, `job ${name}: ${message}`, {
-    cause,
-    hint,
-  });
+function ofJob(name: string, { code, message, hint, cause, correction }: CryptodlError): CryptodlError {
+  return new CryptodlError(code, `job ${name}: ${message}`, { cause, hint, correction });
 }
 
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */

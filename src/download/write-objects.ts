@@ -118,6 +118,7 @@ const REFUSED_BYTES: ReadonlySet<string> = new Set([
   'rows-outside-period',
   'not-a-zip',
   'zip-broken',
+  'zip-bomb',
   'zip-unsupported',
 ]);
 

@@ -77,10 +77,7 @@ export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 
   return refuseInAllMarkets(venue, flags, provider);
 }
 
-/**
- * Throws the error of the first market that has one of the datasets. Called if no selected combination exists, or if one of
- * the intervals exists in no market.
- */
+/** Throws the error of the first market that has one of the datasets. */
 function refuseInAllMarkets(venue: Venue, flags: Flags, provider: Provider): never {
   const market =
     marketNames(venue).find((one) =>

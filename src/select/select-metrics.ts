@@ -1,6 +1,7 @@
 /** The selection of `cryptodl metrics`: options → series requests for REST. */
 import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
+import type { Market } from '../model/task.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList } from '../options/symbols.js';
@@ -47,7 +48,7 @@ export async function selectMetrics(
     range: range.text,
     notes: [
       ...excludedNotes(chosen.excluded),
-      ...delistedNotes(chosen),
+      ...delistedNotes(chosen, oneMarket(context.venue, options, 'metrics')),
       ...restingNotes(chosen),
       ...datedNotes(context, chosen.symbols, datasets),
       ...retentionNotes(context, requests),
@@ -120,10 +121,10 @@ function refuseDated(
   );
 }
 
-function delistedNotes({ delisted }: RestSymbols): string[] {
+function delistedNotes({ delisted }: RestSymbols, market: Market): string[] {
   if (delisted.length === 0) return [];
   return [
-    `delisted   ${firstThree(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --dataset metrics,fundingRate`,
+    `delisted   ${firstThree(delisted)}${countBeyondFew(delisted)}: not traded any more; the archive has the history: cryptodl vision --market ${market} --dataset metrics,fundingRate`,
   ];
 }
 

@@ -77,7 +77,7 @@ function withoutListing(
     );
   }
   context.observer.warn(
-    `the listing is not available (${error.message}): the sidecars of each day are requested instead`,
+    `the listing is not available (${error.message}): the sidecar of each selected period is requested instead`,
   );
   return selection;
 }
@@ -163,7 +163,7 @@ function allDelisted(delisted: readonly string[], market: Market): Error {
   const few = delisted.slice(0, 5);
   return usage(
     `${few.join(', ')}: not traded any more, so REST has nothing of ${few.length === 1 ? 'it' : 'them'}`,
-    'the archive has the history: cryptodl vision --dataset metrics,fundingRate',
+    'the archive has the history:',
     {
       command: [
         'vision',

@@ -86,6 +86,11 @@ describe('retry', () => {
     );
   });
 
+  it('counts the attempts also for an error that is not retried', async () => {
+    const { response } = await run(['connection-lost', 'connection-lost', 'zip-bomb']);
+    expect(await refusal(response)).toMatchObject({ code: 'zip-bomb', attempts: 3 });
+  });
+
   it('asks as often as there are retries and one, at the announced times, and the error says how often', async () => {
     const { response, asked, events } = await run(['connection-lost']);
     const error = await refusal(response);

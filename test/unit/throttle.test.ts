@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
-import { Throttle } from '../../src/http/throttle/throttle.js';
+import { SharedBuckets, Throttle } from '../../src/http/throttle/throttle.js';
 import type { Quota, ThrottleOptions } from '../../src/http/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -124,6 +124,25 @@ describe('throttle', () => {
     for (let request = 0; request < 5; request += 1) void fetch(REQUEST, context());
     await clock.advance(600_000);
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
+  });
+
+  it('lets each run of a shared bucket give up a long pause for itself', async () => {
+    const clock = new VirtualClock();
+    const shared = new SharedBuckets();
+    const usual = { clock, shared, usedPermits: BINANCE_ANSWERS.usedPermits, buckets: { archive: PLENTY } };
+    const pauses = [slowDown(60_000)];
+    const host: Fetch = () => {
+      const error = pauses.shift();
+      return error === undefined ? Promise.resolve(answer()) : Promise.reject(error);
+    };
+    const longestWaitMs = { archive: () => 10_000 };
+    const hasOther = new Throttle({ ...usual, maxWaitMs: 3_600_000, longestWaitMs }).layer(host);
+    const hasNone = new Throttle({ ...usual, maxWaitMs: 3_600_000 }).layer(host);
+    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
+    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
+    const waiting = hasNone(REQUEST, context());
+    await clock.advance(60_000);
+    await expect(waiting).resolves.toMatchObject({ status: 200 });
   });
 
   it('takes a burst of 429 for one refusal', async () => {

@@ -85,7 +85,10 @@ class Tries {
       try {
         return await next(this.#nextRequest(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
-        if (!isRetried(error)) throw this.#endedWaiting(error, failure);
+        if (!isRetried(error)) {
+          if (failure !== undefined && wasSent(error)) error.attempts = this.#attempt;
+          throw this.#endedWaiting(error, failure);
+        }
         failure = error;
       }
       failure.attempts = this.#attempt;
@@ -206,6 +209,11 @@ function waitFor({ code, retryAfterMs }: CryptodlError, delayMs: number): Wait {
 
 /** Codes that end all waiting. */
 const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
+
+/** Whether the error is the result of an attempt, not of a wait that ended before it. */
+function wasSent(error: unknown): error is CryptodlError {
+  return error instanceof CryptodlError && !error.fatal && !FINAL.has(error.code) && !error.isGivenUp;
+}
 
 function isRetried(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && error.retryable && !FINAL.has(error.code) && !error.isGivenUp;

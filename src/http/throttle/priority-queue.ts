@@ -79,6 +79,9 @@ export type Wanting = Readonly<Record<Priority, number>>;
 const LOWER_SHARE = 0.2;
 
 /** A permit for one request. */
+/** The longest pause for which a request waits, in milliseconds. */
+export type LongestWait = (() => number) | undefined;
+
 export interface WeightedPermit {
   readonly weight: number;
   readonly priority: Priority;

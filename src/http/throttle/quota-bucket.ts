@@ -1,10 +1,10 @@
 /** The permits of one limit of a server. Requests get them by priority. A refusal pauses the bucket. */
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, waitTooLong } from '../../model/errors.js';
+import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait, Priority } from '../fetch.js';
 import type { Meter } from './meter.js';
-import type { Demand, LimiterTally, Wanting, WeightedPermit } from './priority-queue.js';
+import type { Demand, LimiterTally, LongestWait, Wanting, WeightedPermit } from './priority-queue.js';
 import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
 
 export interface QuotaBucketOptions {
@@ -15,12 +15,12 @@ export interface QuotaBucketOptions {
   readonly demand?: Pick<Demand, 'show' | 'hide' | 'others'> | undefined;
   /** A longer pause is refused with `wait-too-long`. */
   readonly maxWaitMs: number;
-  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
-  readonly longestWaitMs?: (() => number) | undefined;
 }
 
 export interface Permit extends WeightedPermit {
   readonly onWait?: OnWait | undefined;
+  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
+  readonly longestWaitMs?: LongestWait;
 }
 
 interface Waiter extends Permit {
@@ -90,7 +90,8 @@ export class QuotaBucket implements LimiterTally {
         `a request of weight ${permit.weight} never fits into ${name}, which has ${meter.most}`,
       );
     }
-    this.#refuseLongPause();
+    const tooLong = this.#longPause(permit.longestWaitMs);
+    if (tooLong !== undefined) throw tooLong;
     const now = clock.monotonic();
     this.#wantedAt[permit.priority] = now;
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
@@ -105,8 +106,7 @@ export class QuotaBucket implements LimiterTally {
 
   /** Gives back the permit of a request that was not sent. */
   giveBack(weight: number): void {
-    const { clock, meter } = this.#options;
-    meter.giveBack(weight, clock.monotonic());
+    this.#options.meter.giveBack(weight, this.#options.clock.monotonic());
     this.#wake();
   }
 
@@ -126,7 +126,12 @@ export class QuotaBucket implements LimiterTally {
    * The server refused a request that was sent at `sentAt`. `retryAfterMs`: the wait that it asks for, if it gives one. Refusals of
    * requests that were in flight together count as one. Throws like `pause`.
    */
-  onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
+  onRefused(
+    sentAt: number,
+    retryAfterMs: number | undefined,
+    tally: LimiterTally = this,
+    longestWaitMs?: LongestWait,
+  ): void {
     const { clock, meter } = this.#options;
     const now = clock.monotonic();
     const isNew = sentAt > this.#refusedAt;
@@ -136,8 +141,8 @@ export class QuotaBucket implements LimiterTally {
       this.#refusedAt = now;
     }
     const untilWindow = retryAfterMs ?? meter.onExhausted(now);
-    if (untilWindow !== undefined) this.pause(untilWindow);
-    else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS));
+    if (untilWindow !== undefined) this.pause(untilWindow, longestWaitMs);
+    else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS), longestWaitMs);
   }
 
   #wait(permit: Permit, signal: AbortSignal): Promise<void> {
@@ -179,28 +184,27 @@ export class QuotaBucket implements LimiterTally {
 
   /**
    * Pauses the bucket for `delayMs`. A shorter pause does not end a longer one. Throws `wait-too-long` or `rate-limited`,
-   * and refuses all waiting requests with the same error.
+   * and refuses each waiting request for which the pause is too long.
    */
-  pause(delayMs: number): void {
+  pause(delayMs: number, longestWaitMs?: LongestWait): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
-    try {
-      this.#refuseLongPause();
-    } catch (error) {
-      for (const waiter of this.#waiters) waiter.refuse(error);
-      this.#wake();
-      throw error;
+    for (const waiter of this.#waiters) {
+      const tooLong = this.#longPause(waiter.longestWaitMs);
+      if (tooLong !== undefined) waiter.refuse(tooLong);
     }
     this.#wake();
+    const tooLong = this.#longPause(longestWaitMs);
+    if (tooLong !== undefined) throw tooLong;
   }
 
-  #refuseLongPause(): void {
-    const { clock, maxWaitMs, longestWaitMs } = this.#options;
+  /** The error for a request that does not wait for the rest of the pause. Runs that share the bucket may wait for different times. */
+  #longPause(longestWaitMs: LongestWait): CryptodlError | undefined {
+    const { clock, maxWaitMs } = this.#options;
     const leftMs = this.#pausedUntil - clock.monotonic();
-    if (longestWaitMs !== undefined && leftMs > longestWaitMs()) throw longPause(leftMs);
-    if (leftMs <= maxWaitMs) return;
-    throw waitTooLong(
-      `the host asks for a wait of ${durationText(leftMs)}, longer than --max-wait ${durationText(maxWaitMs)}`,
-    );
+    const asks = `the host asks for a wait of ${durationText(leftMs)}`;
+    if (leftMs > (longestWaitMs?.() ?? Infinity)) return longPause(asks);
+    if (leftMs <= maxWaitMs) return undefined;
+    return waitTooLong(`${asks}, longer than --max-wait ${durationText(maxWaitMs)}`);
   }
 
   get #isPaused(): boolean {
@@ -289,11 +293,4 @@ export class QuotaBucket implements LimiterTally {
       others[priority] + (now - this.#wantedAt[priority] < WANTS_MS ? 1 : waiting[priority]);
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
-}
-
-/** The retry layer passes this error on at once. The caller uses the other source, or requests the object again later. */
-function longPause(leftMs: number): CryptodlError {
-  const error = new CryptodlError('rate-limited', `the host asks for a wait of ${durationText(leftMs)}`);
-  error.isGivenUp = true;
-  return error;
 }

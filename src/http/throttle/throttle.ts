@@ -7,7 +7,7 @@ import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
 import type { Budget, Meter, Rate, WindowCount } from './meter.js';
 import { PacedMeter } from './paced-meter.js';
 import type { Pace } from './paced-meter.js';
-import type { Demand, LimiterTally } from './priority-queue.js';
+import type { Demand, LimiterTally, LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 
 interface WindowQuota {
@@ -31,7 +31,7 @@ export interface ThrottleOptions {
   readonly buckets: Readonly<Record<string, Quota>>;
   readonly maxWaitMs: number;
   /** Functions that return the longest pause of a bucket in milliseconds. A longer one is refused with `rate-limited`. */
-  readonly longestWaitMs?: Readonly<Record<string, (() => number) | undefined>>;
+  readonly longestWaitMs?: Readonly<Record<string, LongestWait>>;
   /** The count of a bucket; by default that of this process alone. */
   readonly countOf?: (bucket: string) => WindowCount;
   /** Demand of other runs for a bucket. */
@@ -72,8 +72,8 @@ export class SharedBuckets {
   readonly #counts = new Map<string, WindowCount>();
 
   of(name: string, quota: Quota, options: ThrottleOptions): ServerBucket {
-    const { clock, maxWaitMs, longestWaitMs, countOf } = options;
-    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs, longestWaitMs?.[name]]), () =>
+    const { clock, maxWaitMs, countOf } = options;
+    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs]), () =>
       createBucket(name, quota, options, {
         rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
         count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new ProcessCount()),
@@ -144,10 +144,11 @@ export class Throttle {
     this.#priorities.add(priority);
     const { banLeftMs } = this.#options;
     const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
-    if (banMs > 0) bucket.pause(banMs);
+    const longestWaitMs = this.#options.longestWaitMs?.[request.bucket];
+    if (banMs > 0) bucket.pause(banMs, longestWaitMs);
     const { onWait } = context;
     await bucket.take(
-      { weight, priority, onWait },
+      { weight, priority, onWait, longestWaitMs },
       context.signal,
       context.waitSignal,
       this.#tallyOf(request.bucket),
@@ -180,7 +181,8 @@ export class Throttle {
       if (retryAfterMs !== undefined)
         this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
       try {
-        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name));
+        const longestWaitMs = this.#options.longestWaitMs?.[name];
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name), longestWaitMs);
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -227,10 +229,10 @@ interface SharedMeters {
 function createBucket(
   name: string,
   quota: Quota,
-  { clock, maxWaitMs, longestWaitMs, demandOf }: ThrottleOptions,
+  { clock, maxWaitMs, demandOf }: ThrottleOptions,
   { rateOf, count }: SharedMeters,
 ): ServerBucket {
-  const waits = { clock, name, maxWaitMs, longestWaitMs: longestWaitMs?.[name] };
+  const waits = { clock, name, maxWaitMs };
   const time = new ServerClock(clock.now() - clock.monotonic());
   if ('permitsPerSecond' in quota) {
     const meter = paced(rateOf(quota), quota);
