@@ -160,7 +160,7 @@ describe('L: disks', () => {
     {
       id: 'L1',
       fault: 'ENOSPC when a file is renamed',
-      // After those of the copies of listings, which nobody needs, and of the lock.
+      // After the writes of listing copies, which the run does not need, and of the lock.
       inject: 'rename:error=ENOSPC:when=6',
       says: 'the disk is full: ENOSPC',
     },

@@ -1,4 +1,4 @@
-/** N1, N29, N30: hosts that are not there, or whose name nobody knows. */
+/** N1, N29, N30: hosts that are not there, and hosts whose names no name server knows. */
 import { describe, expect } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';

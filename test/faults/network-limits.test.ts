@@ -200,7 +200,7 @@ describe('N: hosts that refuse or fail', () => {
       exit: 0,
     },
     async (exit) => {
-      // Four zips, then one more: five failures in a row would open the breaker, and then nobody holds a permit.
+      // Four zips, then one more: five failures in a row would open the breaker, and then no request holds a permit.
       const last: (() => void)[] = [];
       const sidecars: (() => void)[] = [];
       const seen = new Set<string>();

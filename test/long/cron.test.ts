@@ -1,4 +1,4 @@
-/** The flags for runs that nobody watches, through the real binary in an environment like cron's. */
+/** The flags for unattended runs, through the real binary in an environment like cron's. */
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';

@@ -217,16 +217,16 @@ it('a listing that cannot be had is left alone for a minute, and then asked agai
   const listing = createListing(
     () => {
       asked += 1;
-      return Promise.reject(new CryptodlError('connect-failed', 'nobody is there'));
+      return Promise.reject(new CryptodlError('connect-failed', 'no server listens'));
     },
     S3_LISTING,
     { monotonic: () => now },
   );
   const walk = (): Promise<IteratorResult<string>> => listing.folders('data/').next();
-  await expect(walk()).rejects.toThrow('nobody is there');
-  await expect(walk()).rejects.toThrow('nobody is there');
+  await expect(walk()).rejects.toThrow('no server listens');
+  await expect(walk()).rejects.toThrow('no server listens');
   expect(asked).toBe(1);
   now = 60_000;
-  await expect(walk()).rejects.toThrow('nobody is there');
+  await expect(walk()).rejects.toThrow('no server listens');
   expect(asked).toBe(2);
 });

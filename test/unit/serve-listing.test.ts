@@ -17,7 +17,7 @@ import {
 
 const SERIES = 'data/spot/daily/klines/BTCUSDT/1m';
 const KEY = `${SERIES}/BTCUSDT-1m-2024-01-01.zip`;
-const CONTENT = Buffer.from('PK\u0003\u0004 not really a zip, but nobody looks');
+const CONTENT = Buffer.from('PK\u0003\u0004 not really a zip, but the server does not look');
 
 afterAll(removeFolders);
 

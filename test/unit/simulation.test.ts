@@ -101,7 +101,7 @@ interface Outcome {
   readonly level: number;
 }
 
-/** The layers of the program and its queue over simulated time, with the options that nobody gave. */
+/** The layers of the program and its queue over simulated time, with the default options. */
 async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outcome> {
   const clock = new VirtualClock();
   clock.random = randoms((weather.seed ?? 0) + 11);

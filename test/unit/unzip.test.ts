@@ -94,7 +94,7 @@ describe('a zip that is fine', () => {
       ]),
     ],
     [
-      'a member nobody can read beside it',
+      'an unreadable member beside it',
       makeZip([{ name: 'x', data: 'x', encrypted: true }, { name: 'y', data: 'y', method: 93 }, ONE]),
     ],
     ['a data descriptor', makeZip([{ ...ONE, dataDescriptor: true }])],

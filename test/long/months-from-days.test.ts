@@ -9,7 +9,6 @@ import type { CliResult } from '../helpers/cli.js';
 import { manifestLines, parquetDigests } from '../helpers/lake.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
-import { sizedRows } from '../helpers/tier-size.js';
 
 const scene = useScene({});
 const { scratch, folder } = scene;
@@ -178,15 +177,12 @@ describe('a monthly object that is broken', () => {
     ],
   ];
 
-  it.each(sizedRows(BROKEN, 2))(
-    'gives way to its days as well: %s with %s',
-    async (symbol, _what, publishWrong) => {
-      publishWrong(keyOf(symbol, '2024-01'), csvOf(symbol, DAYS[0] ?? ''));
-      publishDays(symbol, DAYS.slice(27));
-      const { events } = await vision('wrong', symbol);
-      expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
-    },
-  );
+  it.each(BROKEN)('gives way to its days as well: %s with %s', async (symbol, _what, publishWrong) => {
+    publishWrong(keyOf(symbol, '2024-01'), csvOf(symbol, DAYS[0] ?? ''));
+    publishDays(symbol, DAYS.slice(27));
+    const { events } = await vision('wrong', symbol);
+    expect(events.at(-1)).toMatchObject({ outcomes: { ok: 4, skipped: 1, failed: 0 }, exitCode: 0 });
+  });
 
   it.each([
     ['was listed in the middle of it', 'BORNUSDT', DAYS.slice(27)],
@@ -275,7 +271,7 @@ describe('a monthly object without some of its days', () => {
     await isLikeItsDays('short', 'SHORTUSDT');
   });
 
-  it.each(sizedRows(['SIGKILL', 'SIGINT'] as const, 1))(
+  it.each(['SIGKILL', 'SIGINT'] as const)(
     'gives way to its days in the run after one that %s ended, with symbols and without',
     async (signal) => {
       const symbol = `${signal}USDT`;

@@ -10,7 +10,6 @@ import { publishMetrics } from '../helpers/metrics-archive.js';
 import { memberOf, publish, publishZip } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
-import { sizedRows } from '../helpers/tier-size.js';
 
 const HOUR_MS = 3_600_000;
 const HEADER =
@@ -104,7 +103,7 @@ describe('held rows', () => {
     ['rows as published', ['--as-published']],
   ] as const;
 
-  describe.each(sizedRows(FORMS, 1))('in %s', (_, form) => {
+  describe.each(FORMS)('in %s', (_, form) => {
     /** What the revision of the 8th is, its outcome and the exit code. */
     const BROKEN: readonly (readonly [string, () => void, string, number])[] = [
       [
@@ -184,7 +183,7 @@ describe('held rows', () => {
   });
 
   const ZIPS = ['zips', ['--format', 'zip']] as const;
-  describe.each([...sizedRows(FORMS, 1), ZIPS])('in %s', (_, form) => {
+  describe.each([...FORMS, ZIPS])('in %s', (_, form) => {
     const isConverted = form[1] !== 'zip';
     it.runIf(isConverted)(
       'a revision with as many rows, of other hours, is partial and named, and the held rows stay until --revisions take',
