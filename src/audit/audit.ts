@@ -41,7 +41,7 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   }
 }
 
-/** Findings that disappear when daily objects replace the monthly one. Days that neither cadence has stay missing. */
+/** Findings that disappear when daily objects replace the monthly one. A day that is in neither cadence stays missing. */
 const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set([
   'short-month',
   'rows-missing',

@@ -113,7 +113,7 @@ complete -F _cryptodl cryptodl
 `;
 }
 
-/** Quotes a text for zsh and escapes the punctuation of _describe and _arguments. */
+/** Escapes a text for use within single quotes of zsh, and the punctuation of _describe and _arguments. */
 function zshText(text: string): string {
   return text.replaceAll(/[[\]:\\]/g, (character) => `\\${character}`).replaceAll("'", String.raw`'\''`);
 }

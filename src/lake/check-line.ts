@@ -31,7 +31,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The same for parsed JSON. */
+/** Like `createLineReader`, for a line that is already parsed. */
 export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
   const keys = createKeyCheck(seriesFolder, archive);
   return (line) => {

@@ -26,7 +26,7 @@ export interface LoosePath {
 
 type Found = SeriesFolder | LoosePath;
 
-/** The folders of cryptodl in the root of a lake, besides that of the exchange. */
+/** The folders of cryptodl in the root of a lake whose names do not depend on the exchange. */
 const FIXED_FOLDERS = ['.cryptodl', 'failures', 'quarantine'];
 
 /** Yields folder after folder, sorted by name; nothing for a missing lake. Rejects with a usage error for a file as root. */

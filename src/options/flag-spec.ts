@@ -64,7 +64,7 @@ export interface FlagSpec {
   readonly default?: string;
   /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
-  /** The default, if other options and the exchange decide it. An option with neither `default` nor `derive` may be undefined. */
+  /** The default, if other options and the exchange decide it. An option with a value, but with neither `default` nor `derive`, may be undefined. */
   readonly derive?: (from: DefaultSources) => unknown;
   /** Verbs that select everything without the flag. Their help shows no default. */
   readonly narrows?: readonly Verb[];
@@ -83,7 +83,7 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
 export const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'retry', 'repair'];
 /** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
 export const ONLINE: readonly Verb[] = [...DOWNLOADS, 'verify', 'list', 'audit'];
-/** For flags of a single download that `run` takes for all its jobs. */
+/** The downloads and `run`, for flags that `run` accepts for all its jobs. */
 export const DOWNLOADS_AND_JOBS: readonly Verb[] = [...DOWNLOADS, 'run'];
 export const ONLINE_AND_JOBS: readonly Verb[] = [...ONLINE, 'run'];
 /** `doctor` takes the flags whose settings it checks for the other verbs. */

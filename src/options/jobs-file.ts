@@ -10,7 +10,7 @@ export interface JobEntry {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
-  /** Copies an error. The copy names file and job, and its options by their keys. */
+  /** Copies an error for the user. The copy names the file and the job, and writes options as keys of the file (`days`, not `--days`). */
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 

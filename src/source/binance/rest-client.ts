@@ -46,7 +46,7 @@ export class RestClient {
     this.#urls = { ...options.urls };
   }
 
-  /** Requests and parses an answer. If `read` throws, the request is retried. */
+  /** Requests and parses an answer. If `read` throws a retryable error, the request is retried. */
   async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
     const { heldEtag: _, ...plain } = request;
     const answered = await this.getChanged(plain, read);
