@@ -1,4 +1,4 @@
-/** The footer of a Parquet file (row count, columns, provenance), and the quarantine of a file with objects that only its footer lists. */
+/** The footer of a Parquet file (row count, columns, provenance), and the quarantine of a file with rows that the manifest does not list. */
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteText } from '../convert/sql.js';

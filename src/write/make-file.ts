@@ -66,7 +66,7 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
   return spec;
 }
 
-/** A month of 1m bars has about 6 MB. */
+/** About six months of 1m bars: those of um BTCUSDT on 2023-04-15 have 162,020 bytes. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */
