@@ -100,6 +100,7 @@ describe('a symbol that is not traded any more', () => {
     const result = await run(['metrics', '--symbols', 'BTCUSDT,OLDUSDT', '--days', '1']);
     expect(result.code).toBe(0);
     expect(result.stderr).toContain('delisted   OLDUSDT: not traded any more');
+    expect(result.stderr).toContain('cryptodl vision --market um --dataset metrics,fundingRate');
     expect(venue.log.filter(({ query }) => query.get('symbol') === 'OLDUSDT')).toEqual([]);
   });
 
