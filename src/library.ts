@@ -1,7 +1,7 @@
 /** `import { vision } from 'cryptodl'`: a run of `cryptodl vision` as an async iterable of outcomes. */
 import { homedir } from 'node:os';
 import { systemClock } from './model/clock.js';
-import { CryptodlError, toCryptodlError, usage } from './model/errors.js';
+import { CryptodlError, usage } from './model/errors.js';
 import { didYouMean } from './text/did-you-mean.js';
 import { SILENT_OBSERVER } from './model/observer.js';
 import type { Announcement, Observer } from './model/observer.js';
@@ -176,7 +176,7 @@ function isHook(name: string): name is keyof VisionHooks {
 }
 
 function throwInOptionNames(error: unknown): never {
-  throw withOptionNames(toCryptodlError(error), camelCase);
+  throw error instanceof CryptodlError ? withOptionNames(error, camelCase) : error;
 }
 
 function inOptionNames(outcome: TaskOutcome): TaskOutcome {

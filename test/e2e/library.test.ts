@@ -197,6 +197,14 @@ describe("import { vision } from 'cryptodl'", () => {
     expect((await vision(options('stopped', { partition: 'day' })).summary()).exitCode).toBe(0);
   });
 
+  it("passes on the caller's own error from onPlan as it is", async () => {
+    const mine = new RangeError('mine');
+    const onPlan = (): never => {
+      throw mine;
+    };
+    expect(await refusal(() => vision(options('refused-plan'), { onPlan }).summary())).toBe(mine);
+  });
+
   it('several runs in one process do not disturb each other', async () => {
     const runs = ['one', 'two', 'three'].map((name) => vision(options(`beside-${name}`)).summary());
     expect((await Promise.all(runs)).map(({ rows }) => rows)).toEqual([144, 144, 144]);

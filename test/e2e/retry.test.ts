@@ -183,6 +183,23 @@ it('suggests a line that runs when the lake is held with other settings', async 
   expect([typed.code, typed.events.at(-1)]).toMatchObject([0, { outcomes: { ok: 1 } }]);
 });
 
+it('suggests such a line for a job too', async () => {
+  failing('2026-11-19');
+  const file = (partition: string): void => {
+    const fields = { verb: 'vision', symbols: 'BTCUSDT', interval: '1h', days: 3, out: 'lake', partition };
+    writeFileSync(join(cwd, 'jobs.json'), JSON.stringify({ jobs: { btc: fields } }));
+  };
+  file('day');
+  await cli(['run', 'jobs.json', '--failures', REPORT, ...FAST]);
+  rmSync(join(cwd, 'lake'), { recursive: true });
+  file('month');
+  await cli(['run', 'jobs.json', '--failures', 'other.jsonl', ...FAST]);
+  archive.fault = undefined;
+  const { code, stderr } = await cli(['retry', REPORT, ...FAST]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('is held with partition month, but ')]);
+  expect(stderr).toMatch(/^ +cryptodl vision --out lake$/m);
+});
+
 it('of a report without a failure says that none is left', async () => {
   failing('2026-11-19');
   await cli(['vision', ...WANTED, '--failures', REPORT, ...FAST]);
